@@ -1,0 +1,167 @@
+"""Every error a user of fonds can meet, as one tree; retryability is in the type.
+
+FondsError
+├── UsageError                what was asked for makes no sense; exit code 2
+│   ├── SettingsError         a setting is malformed or contradictory
+│   ├── UnknownSourceError    no source of that name is registered
+│   └── UnknownDocumentError  no document has that id or alias
+├── FetchError                asking an upstream
+│   ├── RetryableFetchError   worth another try, now or in the next run
+│   │   ├── RateLimitedError      429, or 503 with Retry-After
+│   │   ├── UpstreamDownError     5xx
+│   │   ├── ConnectionFailedError no answer, or the connection broke
+│   │   ├── FetchTimeoutError     no byte within the time allowed
+│   │   └── IncompleteBodyError   fewer bytes than announced
+│   ├── NotFoundError         404, 410
+│   ├── RefusedError          any other 4xx
+│   ├── TooLargeError         more bytes than the cap, before or after decompression
+│   ├── ForbiddenAddressError a private, loopback or link-local address
+│   ├── BadRedirectError      too many hops, or a scheme that is not HTTP
+│   └── NotRecordedError      a replay was asked for an exchange it does not hold
+├── ParseError                the bytes are not what the publisher promises
+│   ├── MalformedError        broken XML, YAML, JSON, encoding
+│   ├── WrongContentError     well-formed, but something else (an HTML apology)
+│   └── DuplicateKeyError     one key, two different records
+├── SuspiciousYieldError      zero, capped, repeated or shrunken results
+├── StoreError                database and blobs
+│   ├── BlobMissingError      no object under that key
+│   ├── BlobExistsError       create-only write found an object
+│   ├── BlobChangedError      compare-and-swap lost
+│   ├── EditionChangedError   other bytes under a published stamp
+│   └── SchemaError           the database is older or newer than this program
+└── RunError                  runs and their coordination
+    ├── SourceBusyError       another run of this source is going on
+    └── LeaseLostError        another process took over while we were working
+"""
+
+
+class FondsError(Exception):
+    """Anything fonds reports by itself; its text is fit for a user's eyes."""
+
+
+class UsageError(FondsError):
+    """What was asked for makes no sense."""
+
+
+class SettingsError(UsageError):
+    """A setting is malformed or contradictory."""
+
+
+class UnknownSourceError(UsageError):
+    """No source of that name is registered."""
+
+
+class UnknownDocumentError(UsageError):
+    """No document has that id or alias."""
+
+
+class FetchError(FondsError):
+    """Asking an upstream did not give what was asked for."""
+
+
+class RetryableFetchError(FetchError):
+    """Worth another try; `retry_after` is what the upstream asked for, in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class RateLimitedError(RetryableFetchError):
+    """The upstream asks us to slow down."""
+
+
+class UpstreamDownError(RetryableFetchError):
+    """The upstream failed with a 5xx."""
+
+
+class ConnectionFailedError(RetryableFetchError):
+    """No connection, or it broke."""
+
+
+class FetchTimeoutError(RetryableFetchError):
+    """No byte arrived within the time allowed."""
+
+
+class IncompleteBodyError(RetryableFetchError):
+    """The body ended before the announced length."""
+
+
+class NotFoundError(FetchError):
+    """The upstream has no such thing (404, 410)."""
+
+
+class RefusedError(FetchError):
+    """The upstream answered any other 4xx."""
+
+
+class TooLargeError(FetchError):
+    """More bytes than the cap, before or after decompression."""
+
+
+class ForbiddenAddressError(FetchError):
+    """A private, loopback or link-local address."""
+
+
+class BadRedirectError(FetchError):
+    """Too many hops, or a hop to something that is not HTTP."""
+
+
+class NotRecordedError(FetchError):
+    """A replay was asked for an exchange its recording does not hold."""
+
+
+class ParseError(FondsError):
+    """The bytes are not what the publisher promises."""
+
+
+class MalformedError(ParseError):
+    """Broken XML, YAML, JSON or encoding."""
+
+
+class WrongContentError(ParseError):
+    """Well-formed, but not the thing that was asked for."""
+
+
+class DuplicateKeyError(ParseError):
+    """One key stands for two different records of one input."""
+
+
+class SuspiciousYieldError(FondsError):
+    """Zero, capped, repeated or shrunken results: reported, never recorded as success."""
+
+
+class StoreError(FondsError):
+    """The database or the blob store refused."""
+
+
+class BlobMissingError(StoreError):
+    """No object is stored under that key."""
+
+
+class BlobExistsError(StoreError):
+    """A create-only write found an object under its key."""
+
+
+class BlobChangedError(StoreError):
+    """A compare-and-swap found another version than the one expected."""
+
+
+class EditionChangedError(StoreError):
+    """Other bytes under a stamp the publisher calls immutable."""
+
+
+class SchemaError(StoreError):
+    """The database is older or newer than this program."""
+
+
+class RunError(FondsError):
+    """A run could not be started, or lost its claim."""
+
+
+class SourceBusyError(RunError):
+    """Another run of this source is going on."""
+
+
+class LeaseLostError(RunError):
+    """Another process took over while this one was working."""

@@ -1,0 +1,156 @@
+"""Every computed identity. Same input, same id, on every machine, before any I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+NAMESPACE: Final = UUID("6c8a1e6e-1f0b-4aa8-9f0a-1a7c2e6f2b42")
+
+# Publishers set the hyphen of a section number as any of these; the number is the same.
+_DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013"), "-")
+_SAFE_PUNCTUATION: Final = frozenset("-._:")
+_WHITESPACE: Final = re.compile(r"\s+")
+
+# Since 2010 a Federal Register number starts with its four-digit year, and a correction with
+# its own prefix before it; older ones (`00-111`) were handed out again within days.
+_UNIQUE_FR_NUMBER: Final = re.compile(r"(?:[A-Z]\d+-)?\d{4}-\d+")
+
+
+# Trees ------------------------------------------------------------------------------------
+
+
+def segment(level: str, number: str = "") -> str:
+    """The path segment of one level of a statute: `section` and `47–1801.04` → `section-47-1801.04`."""
+    name = _clean(level.lower()).replace(".", "%2E")
+    cleaned = _clean(number)
+    return f"{name}-{cleaned}" if cleaned else name
+
+
+def number_siblings(segments: Iterable[str]) -> list[str]:
+    """Segments in the publisher's order, a second `section-548` becoming `section-548~2`."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in segments:
+        seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+    return numbered
+
+
+def tree_root(source: str, version: str) -> str:
+    """The id every node of one edition of a code begins with."""
+    return f"{_clean(source)}/{_clean(version)}/root"
+
+
+def tree_child(parent: str, child_segment: str) -> str:
+    """The id of a node: its parent's id is a strict prefix at a `/`."""
+    return f"{parent}/{child_segment}"
+
+
+def tree_parent(node_id: str) -> str | None:
+    """The id of the node above, or None for a root."""
+    parent, _, last = node_id.rpartition("/")
+    return None if last == "root" and parent.count("/") == 1 else parent
+
+
+def _clean(text: str) -> str:
+    folded = unicodedata.normalize("NFC", text).translate(_DASHES).strip()
+    return "".join(map(_encode, _WHITESPACE.sub("-", folded)))
+
+
+def _encode(character: str) -> str:
+    if character.isalnum() or character in _SAFE_PUNCTUATION:
+        return character
+    # Lone surrogates occur in damaged feeds; they have no UTF-8 form but must have an id.
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+# Documents --------------------------------------------------------------------------------
+
+
+def document_uid(document_id: str) -> UUID:
+    """The UUID of a document, by which the chunk and vector buffers know it."""
+    return uuid5(NAMESPACE, document_id)
+
+
+def upload_uid(user_id: UUID, sha256: str) -> UUID:
+    """The document id of an upload: the same bytes from the same user are one document."""
+    return uuid5(NAMESPACE, f"{user_id}:{sha256.lower()}")
+
+
+def federal_register_id(number: str, published: date | None) -> str:
+    """`fr:2026-08558`; a number of the repeating kind carries its date: `fr:00-111@2000-01-14`."""
+    cleaned = federal_register_number(number)
+    if published is None or _UNIQUE_FR_NUMBER.fullmatch(cleaned):
+        return f"fr:{cleaned}"
+    return f"fr:{cleaned}@{published.isoformat()}"
+
+
+def federal_register_number(number: str) -> str:
+    """A document number as the API writes it, whatever dash the print edition used."""
+    return _WHITESPACE.sub("", number.translate(_DASHES))
+
+
+def legislator_id(bioguide: str) -> str:
+    """`legislator:C000127`."""
+    return f"legislator:{bioguide}"
+
+
+def committee_id(code: str) -> str:
+    """`committee:SSAF`, and `committee:SSAF13` for a subcommittee."""
+    return f"committee:{code}"
+
+
+# Chunks -----------------------------------------------------------------------------------
+
+
+def chunk_id(document_uid: UUID, chunker_name: str, chunker_version: str, ordinal: int) -> UUID:
+    """The UUID of the nth chunk that one version of a chunker makes of a document."""
+    name = f"{document_uid}:{chunker_name}:{chunker_version}:{ordinal}"
+    return uuid5(NAMESPACE, name.lower())
+
+
+def chunk_sha(text: str) -> str:
+    """The hash by which equal passages are known: Unicode form and white space do not count."""
+    return text_sha256(" ".join(unicodedata.normalize("NFC", text).split()))
+
+
+# Hashes, blobs, shards --------------------------------------------------------------------
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of a text in UTF-8, as hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def json_sha256(value: Any) -> str:
+    """SHA-256 of a JSON value in canonical form: keys sorted, no spaces."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text_sha256(canonical)
+
+
+def archive_key(source: str, path: str) -> str:
+    """The blob key of a raw file: `corpus/federal_register/metadata/2026/05/2026-08558.json`.
+
+    Every segment is made safe, so no name in a feed escapes its source's folder.
+    """
+    segments = [_clean(part) for part in path.split("/")]
+    safe = [part for part in segments if part not in {"", ".", ".."}]
+    return "/".join(["corpus", _clean(source), *safe])
+
+
+def changed_key(key: str, sha256: str) -> str:
+    """Where a file goes whose name is taken by other bytes: `name@<sha8>`."""
+    return f"{key}@{sha256[:8]}"
+
+
+def shard_id(key: str) -> str:
+    """The shard of a key in a hash-sharded index: the first two hex digits of its SHA-256."""
+    return hashlib.sha256(key.encode()).hexdigest()[:2]

@@ -1,0 +1,283 @@
+"""The nouns. Frozen records that cross boundaries; nothing here opens a file or a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+BodyFormat = Literal["html", "xml", "pdf", "text"]
+
+# What a source asks for -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One file of a task: where it is fetched from and where it is archived."""
+
+    name: str
+    """What `parse` calls it: `metadata`, `body`."""
+    url: str
+    """The upstream's address, before any mapping of hosts."""
+    path: str
+    """Path below `corpus/<source>/` in the blob store."""
+    optional: bool = False
+    """A missing optional part (404) is absent from `Raw`; any other one fails the task."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent with the request; never recorded."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FetchTask:
+    """One unit of work: fetched, parsed and loaded together, or recorded as errored."""
+
+    source: str
+    key: str
+    """Natural key, unique within the source."""
+    parts: tuple[Part, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever `parse` needs beside the bytes; JSON values only."""
+    fingerprint: str | None = None
+    """Hash of all the listing says of this item. While it stays the same and the item is loaded,
+    the item is not asked for again (`--recheck` asks all the same). None: always ask."""
+    origin: Archived | None = None
+    """The archived listing that `params` were taken from, if they were."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watermark:
+    """Yielded by `discover`: all tasks before it are listed up to here.
+
+    The runner stores it once every one of them is loaded, unchanged or recorded as errored.
+    """
+
+    last_seen_key: str
+    custom: Mapping[str, Any] = field(default_factory=dict)
+    """Merged into the source's own state."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """Yielded by `discover`: the upstream's full list of what it published in a range of days.
+
+    What we hold of that range and the list does not is withdrawn.
+    """
+
+    since: date
+    until: date
+    """Inclusive."""
+    task_keys: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceState:
+    """What a source left behind in its earlier runs, and what this run is asked for."""
+
+    last_run_at: datetime | None = None
+    last_seen_key: str | None = None
+    custom: Mapping[str, Any] = field(default_factory=dict)
+    since: date | None = None
+    """First day asked for by a backfill."""
+    until: date | None = None
+    """Last day asked for by a backfill, inclusive."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Source-specific ranges, e.g. `{"congresses": [119, 120]}`."""
+    now: datetime
+    """The clock of this run; a replay has the recorded one."""
+
+
+# What comes back --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Archived:
+    """A raw file in the blob store, as the publisher served it."""
+
+    url: str
+    key: str
+    """Blob key."""
+    sha256: str
+    size: int
+    retrieved_at: datetime
+    media_type: str | None = None
+    """As the server called it; servers are often wrong."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RawPart:
+    """One fetched part with its bytes."""
+
+    name: str
+    """The part's name, or empty for a loose file whose kind `parse` must sniff."""
+    archived: Archived
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Raw:
+    """All that `parse` gets: the task and its bytes."""
+
+    task: FetchTask
+    parts: tuple[RawPart, ...]
+
+    def part(self, name: str) -> RawPart | None:
+        """The part of that name, or None where an optional one was missing."""
+        return next((part for part in self.parts if part.name == name), None)
+
+
+# What parsing makes of it -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heading:
+    """A heading of a Markdown body."""
+
+    level: int
+    """1 to 6."""
+    text: str
+    offset: int
+    """Of the line's first `#`, in characters."""
+    section: str | None = None
+    """The publisher's own label, e.g. `II.B` or `§ 60.112b`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageMark:
+    """From this offset on, the text stands on this page of the print edition."""
+
+    offset: int
+    page: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """A table or figure that Markdown cannot hold, kept beside the text."""
+
+    kind: str
+    offset: int
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NormalizedBody:
+    """GitHub-flavoured Markdown, and what it says about itself."""
+
+    markdown: str
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[PageMark, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Body:
+    """The body of a document: which part held it and what it became."""
+
+    archived: Archived
+    format: BodyFormat
+    normalizer: str
+    """Name and version, e.g. `fr_xml_v1@1.0.0`."""
+    normalized: NormalizedBody
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """One citable thing, whatever its origin."""
+
+    id: str
+    """Canonical: `fr:2026-08558`."""
+    source: str
+    kind: str
+    """`rule`, `notice`, `legislator`, …"""
+    title: str
+    source_url: str
+    """The page a person would open."""
+    source_org: str
+    """The issuing body."""
+    citation_string: str
+    """Ready to paste."""
+    raw: Archived
+    """The file this record was parsed from."""
+    summary: str | None = None
+    published_at: str | None = None
+    """ISO 8601; each source documents the field it comes from."""
+    body: Body | None = None
+    aliases: tuple[str, ...] = ()
+    """Every other name of it: citation forms, page, package."""
+    owner: str | None = None
+    """The user an upload belongs to; None is public."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedRecord:
+    """A row for a source's own table, the document it describes, and the rows below it."""
+
+    source: str
+    table: str
+    key: str
+    """Unique among the records of a source; for a document its id."""
+    payload: Mapping[str, Any]
+    """The row: column → value."""
+    children: tuple[ParsedRecord, ...] = ()
+    """Rows of other tables that live and die with this one."""
+    document: Document | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A passage: an exact slice of a body, with its place."""
+
+    ordinal: int
+    text: str
+    """Equal to `body_text[start:end]`."""
+    start: int
+    end: int
+    tokens: int
+    heading_path: tuple[str, ...] = ()
+    section: str | None = None
+    page: str | None = None
+
+
+# What search gives ------------------------------------------------------------------------
+
+
+class ChunkLocator(BaseModel):
+    """The place of a passage in its document."""
+
+    model_config = ConfigDict(frozen=True)
+
+    heading_path: list[str] = []
+    section: str | None = None
+    page: str | None = None
+
+
+class Citation(BaseModel):
+    """Enough to cite a source without a second look; all of it computed at ingestion."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    organization: str
+    url: str
+    published_at: date | None
+    citation_string: str
+    locator: ChunkLocator | None = None
+
+
+class RetrievalResult(BaseModel):
+    """One passage found."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """The document's id."""
+    snippet: str
+    citation: Citation
+
+
+Discovery = FetchTask | Watermark | Listing
+"""What `discover` may yield."""
+

@@ -1,0 +1,104 @@
+"""What a source is: where to look, and what the bytes mean. Everything else is the runner's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Protocol, runtime_checkable
+
+from sqlalchemy import Table
+
+from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, SourceState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rate:
+    """How often an upstream may be asked."""
+
+    per_second: float
+    burst: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceInfo:
+    """What everybody may know about a source without asking its upstream."""
+
+    name: str
+    """Lower-case slug; also its folder in the archive."""
+    title: str
+    """For people: `Federal Register`."""
+    organisation: str
+    """Who publishes it."""
+    version: str
+    """Of the parser: a new one re-parses archived bytes that have not changed."""
+    schedule: str | None
+    """Cron expression in America/New_York, or None for manual runs only."""
+    rate: Rate
+    tables: tuple[Table, ...]
+    """Its typed tables, parents before children."""
+    depends_on: tuple[str, ...] = ()
+    """Sources that `bootstrap` loads first."""
+    at_least: int = 1
+    """A full listing with fewer records is suspicious."""
+    fetch_concurrency: int = 4
+    published_at: str = ""
+    """The upstream's field behind `published_at`, for the reference."""
+    options: tuple[str, ...] = ()
+    """Source-specific ranges `backfill` understands, e.g. `congresses`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """A listing as it was answered and archived."""
+
+    data: bytes
+    archived: Archived
+    changed: bool
+    """False when the upstream said 304, or served the bytes we had."""
+
+
+class Ask(Protocol):
+    """How `discover` and `enumerate` reach the upstream: politely, conditionally, archived."""
+
+    async def __call__(self, url: str, *, path: str) -> Answer:
+        """Fetch a listing; it is archived under `corpus/<source>/<path>`."""
+        ...
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A feed. One file, no state shared with other sources."""
+
+    info: SourceInfo
+
+    def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """Say what there is to fetch, in load order, and how far that list reaches."""
+        ...
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """Turn bytes into records; pure."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expected:
+    """What an independent enumeration says should be held."""
+
+    scope: str
+    """A day, a file, a Congress: what a person would look at."""
+    document_ids: frozenset[str]
+
+
+@runtime_checkable
+class Auditable(Protocol):
+    """A source whose upstream can be counted by another way than the one it is loaded by."""
+
+    def enumerate(
+        self, ask: Ask, since: date | None, until: date | None
+    ) -> AsyncIterator[Expected]:
+        """Name what should be there."""
+        ...
+
+
+JsonObject = dict[str, Any]
