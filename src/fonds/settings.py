@@ -35,7 +35,10 @@ def _hosts(text: str) -> dict[str, str]:
 
 
 def _setting(default: Any, read: Callable[[str], Any], text: str, *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"read": read, "help": text, "secret": secret})
+    metadata = {"read": read, "help": text, "secret": secret}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,404 @@
+"""The core tables. A source's own tables stand in its file, on the same `metadata`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from fonds.stores.columns import Identity, Json, Timestamp
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _lease_columns() -> tuple[Column[Any], Column[Any]]:
+    return Column("lease_owner", Text), Column("lease_until", Timestamp)
+
+
+# Documents --------------------------------------------------------------------------------
+
+documents: Final = Table(
+    "documents",
+    metadata,
+    Column("id", Text, primary_key=True, comment="Canonical id, e.g. fr:2026-08558."),
+    Column("uid", Identity, nullable=False, unique=True, comment="UUIDv5 of id."),
+    Column("source", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("summary", Text),
+    Column("owner", Identity, comment="User an upload belongs to; NULL is public."),
+    Column("source_url", Text, nullable=False, comment="The page a person would open."),
+    Column("source_org", Text, nullable=False, comment="The issuing body."),
+    Column("published_at", Text, comment="ISO 8601."),
+    Column("retrieved_at", Timestamp, nullable=False),
+    Column("raw_path", Text, nullable=False, comment="Blob key of the file the record is from."),
+    Column("raw_sha256", Text, nullable=False),
+    Column("citation_string", Text, nullable=False),
+    Column("body_raw_path", Text, comment="Blob key of the body's raw bytes."),
+    Column("body_raw_format", Text),
+    Column("body_raw_sha256", Text),
+    Column("body_text", Text, comment="Normalized Markdown."),
+    Column("body_text_sha256", Text),
+    Column("body_normalized_at", Timestamp),
+    Column("body_normalizer_version", Text, comment="name@semver"),
+    Column("body_map", Json, comment="Section labels and page marks by offset into body_text."),
+    Column("content_sha256", Text, nullable=False, comment="Over all a record says."),
+    Column("task_key", Text, comment="The input this document was last loaded from."),
+    Column("updated_at", Timestamp, nullable=False),
+    Column("gone_at", Timestamp, comment="When the publisher was seen to have withdrawn it."),
+    CheckConstraint("citation_string <> ''", name="cited"),
+    CheckConstraint("source_url <> '' AND source_org <> ''", name="provenance"),
+    CheckConstraint(
+        "body_raw_format IS NULL OR body_raw_format IN ('html', 'xml', 'pdf', 'text')",
+        name="body_raw_format",
+    ),
+    Index("ix_documents_source_published_at", "source", "published_at"),
+    Index("ix_documents_source_task_key", "source", "task_key"),
+    Index("ix_documents_body_normalizer_version", "body_normalizer_version"),
+)
+
+document_versions: Final = Table(
+    "document_versions",
+    metadata,
+    Column("document_id", ForeignKey("documents.id"), primary_key=True),
+    Column("content_sha256", Text, primary_key=True),
+    Column("raw_sha256", Text, nullable=False),
+    Column("archive_key", Text, nullable=False),
+    Column("body_raw_sha256", Text),
+    Column("body_archive_key", Text),
+    Column("body_text_sha256", Text),
+    Column("first_seen_at", Timestamp, nullable=False),
+    Column("last_seen_at", Timestamp, nullable=False),
+)
+
+document_aliases: Final = Table(
+    "document_aliases",
+    metadata,
+    Column("alias", Text, primary_key=True),
+    Column("document_id", ForeignKey("documents.id"), primary_key=True),
+    Column("edition", Text),
+    Index("ix_document_aliases_document_id", "document_id"),
+)
+
+nodes: Final = Table(
+    "nodes",
+    metadata,
+    Column("id", Text, primary_key=True, comment="Hierarchical: the parent is a strict prefix."),
+    Column("source", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("body_ref", Text, comment="<pack>#<entry>; NULL for a container."),
+    Column("created_at", Integer, nullable=False, comment="Unix seconds."),
+    Index("ix_nodes_source_version", "source", "version"),
+)
+
+# Passages and vectors ---------------------------------------------------------------------
+
+document_chunk_buffer: Final = Table(
+    "document_chunk_buffer",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Row of the full-text index."),
+    Column("chunk_id", Identity, nullable=False, unique=True),
+    Column("document_id", Identity, nullable=False, comment="documents.uid"),
+    Column("chunk_ord", Integer, nullable=False),
+    Column("chunker_name", Text, nullable=False),
+    Column("chunker_version", Text, nullable=False),
+    Column("chunk_sha", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("meta", Json, nullable=False, comment="start, end, tokens, locator"),
+    Column("created_at", Timestamp, nullable=False),
+    Index("ix_document_chunk_buffer_document_id", "document_id", "chunk_ord"),
+    Index("ix_document_chunk_buffer_chunk_sha", "chunk_sha"),
+    sqlite_autoincrement=True,
+)
+
+embedding_models: Final = Table(
+    "embedding_models",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("dims", Integer, nullable=False),
+    Column("price", Float, nullable=False, comment="USD for a million tokens."),
+)
+
+document_vector_buffer: Final = Table(
+    "document_vector_buffer",
+    metadata,
+    Column("document_id", Identity, nullable=False),
+    Column(
+        "chunk_id",
+        ForeignKey("document_chunk_buffer.chunk_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("embed_model", Text, primary_key=True),
+    Column("embed_version", Text, primary_key=True),
+    Column("vector", LargeBinary, nullable=False, comment="float32, little-endian"),
+    Column("vector_sha", Text, nullable=False, comment="sha256 of the base64 of vector"),
+    Column("created_at", Timestamp, nullable=False),
+    Index("ix_document_vector_buffer_document_id", "document_id", "embed_model", "embed_version"),
+)
+
+# Uploads ----------------------------------------------------------------------------------
+
+UPLOAD_STATUSES: Final = (
+    "uploaded",
+    "parse_queued",
+    "parsed",
+    "parse_validated",
+    "chunking",
+    "chunks_stored",
+    "embedding_queued",
+    "embedding_in_progress",
+    "embeddings_stored",
+    "complete",
+    "failed_parse",
+    "failed_chunking",
+    "failed_embedding",
+)
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> str:
+    return f"{column} IN ({', '.join(repr(value) for value in values)})"
+
+
+upload_jobs: Final = Table(
+    "upload_jobs",
+    metadata,
+    Column("job_id", Identity, primary_key=True),
+    Column("user_id", Identity, nullable=False),
+    Column("document_id", Identity, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("raw_path", Text, nullable=False),
+    Column("parsed_path", Text),
+    Column("parsed_sha256", Text),
+    Column("chunks_version", Text, nullable=False, comment="chunker@semver"),
+    Column("embed_model", Text),
+    Column("embed_version", Text),
+    Column("progress", Json),
+    Column("retry_count", Integer, nullable=False, server_default=text("0")),
+    Column("last_error", Json),
+    *_lease_columns(),
+    Column("created_at", Timestamp, nullable=False),
+    Column("updated_at", Timestamp, nullable=False),
+    CheckConstraint(_one_of("status", UPLOAD_STATUSES), name="status"),
+    Index("idx_upload_jobs_status", "status", "created_at"),
+    Index("idx_upload_jobs_document", "document_id"),
+)
+
+# Ingestion --------------------------------------------------------------------------------
+
+RUN_STATUSES: Final = ("running", "success", "partial", "failed", "cancelled")
+RUN_MODES: Final = ("incremental", "backfill", "manual")
+TASK_STAGES: Final = ("discovered", "fetched", "parsed", "loaded", "errored")
+LOG_LEVELS: Final = ("debug", "info", "warn", "error")
+
+
+def _count(name: str) -> Column[Any]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+ingestion_runs: Final = Table(
+    "ingestion_runs",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("started_at", Timestamp, nullable=False),
+    Column("finished_at", Timestamp),
+    _count("discovered_count"),
+    _count("fetched_count"),
+    _count("parsed_count"),
+    _count("inserted_count"),
+    _count("updated_count"),
+    _count("skipped_count"),
+    _count("error_count"),
+    _count("gone_count"),
+    Column("config", Json, nullable=False),
+    Column("error_summary", Text),
+    CheckConstraint(_one_of("mode", RUN_MODES), name="mode"),
+    CheckConstraint(_one_of("status", RUN_STATUSES), name="status"),
+    CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="finished"),
+    Index("ix_ingestion_runs_source_started", "source", text("started_at DESC")),
+    Index(
+        "ix_ingestion_runs_status",
+        "status",
+        text("started_at DESC"),
+        sqlite_where=text("status IN ('running', 'failed')"),
+        postgresql_where=text("status IN ('running', 'failed')"),
+    ),
+)
+
+ingestion_logs: Final = Table(
+    "ingestion_logs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run_id", ForeignKey("ingestion_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("logged_at", Timestamp, nullable=False),
+    Column("level", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("context", Json),
+    CheckConstraint(_one_of("level", LOG_LEVELS), name="level"),
+    Index("ix_ingestion_logs_run", "run_id", "logged_at"),
+    Index(
+        "ix_ingestion_logs_errors",
+        "run_id",
+        "logged_at",
+        sqlite_where=text("level = 'error'"),
+        postgresql_where=text("level = 'error'"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+ingestion_tasks: Final = Table(
+    "ingestion_tasks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run_id", ForeignKey("ingestion_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("task_key", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("started_at", Timestamp, nullable=False),
+    Column("finished_at", Timestamp),
+    Column("error", Text, comment="What went wrong, for people."),
+    Column("error_type", Text, comment="Name of the error, to group by."),
+    Column("error_stage", Text, comment="fetch, parse, load or discover"),
+    Column("task", Json, comment="The task itself while it is errored, for the next run."),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("resolved_at", Timestamp, comment="When a later run loaded it, or it was dismissed."),
+    CheckConstraint(_one_of("stage", TASK_STAGES), name="stage"),
+    UniqueConstraint("run_id", "task_key"),
+    Index("ix_ingestion_tasks_run", "run_id", "stage"),
+    Index(
+        "ix_ingestion_tasks_open_errors",
+        "source",
+        "task_key",
+        sqlite_where=text("stage = 'errored' AND resolved_at IS NULL"),
+        postgresql_where=text("stage = 'errored' AND resolved_at IS NULL"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+ingestion_source_state: Final = Table(
+    "ingestion_source_state",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("last_run_at", Timestamp),
+    Column("last_success_at", Timestamp),
+    Column("last_seen_key", Text),
+    Column("custom", Json, nullable=False),
+)
+
+ingestion_inputs: Final = Table(
+    "ingestion_inputs",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("task_key", Text, primary_key=True),
+    Column("input_sha256", Text, nullable=False, comment="Over the bytes and parameters."),
+    Column("recipe", Text, nullable=False, comment="Version of everything that read them."),
+    Column("fingerprint", Text, comment="Of the listing's entry, where there is one."),
+    Column("records", Integer, nullable=False, comment="How many it yielded."),
+    Column("validated_at", Timestamp, nullable=False, comment="Last asked for upstream."),
+)
+
+fetched_files: Final = Table(
+    "fetched_files",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("url", Text, primary_key=True),
+    Column("blob_key", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("media_type", Text),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("retrieved_at", Timestamp, nullable=False),
+)
+
+
+def _queue(name: str, *columns: Column[Any]) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("id", Integer, primary_key=True),
+        Column("table_name", Text, nullable=False),
+        Column("record_id", Text, nullable=False),
+        *columns,
+        Column("input_sha", Text, nullable=False),
+        Column("enqueued_at", Timestamp, nullable=False),
+        Column("attempts", Integer, nullable=False, server_default=text("0")),
+        Column("last_attempt_at", Timestamp),
+        Column("last_error", Text),
+        *_lease_columns(),
+        UniqueConstraint("table_name", "record_id"),
+        Index(
+            f"{name}_pending",
+            "id",
+            sqlite_where=text("attempts < 5"),
+            postgresql_where=text("attempts < 5"),
+        ),
+        sqlite_autoincrement=True,
+    )
+
+
+ingestion_normalization_queue: Final = _queue(
+    "ingestion_normalization_queue",
+    Column("raw_path", Text, nullable=False),
+    Column("raw_format", Text, nullable=False),
+)
+
+ingestion_embedding_queue: Final = _queue("ingestion_embedding_queue")
+
+ingestion_commands: Final = Table(
+    "ingestion_commands",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("command", Text, nullable=False),
+    Column("source", Text),
+    Column("args", Json, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("requested_at", Timestamp, nullable=False),
+    Column("claimed_by", Text),
+    Column("lease_until", Timestamp),
+    Column("finished_at", Timestamp),
+    Column("outcome", Text),
+    sqlite_autoincrement=True,
+)
+
+ingestion_leases: Final = Table(
+    "ingestion_leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("lease_until", Timestamp, nullable=False),
+)
+
+table_versions: Final = Table(
+    "table_versions",
+    metadata,
+    Column("source", Text, primary_key=True, comment="A plugin that brought its own tables."),
+    Column("fingerprint", Text, nullable=False, comment="Of the tables' columns."),
+)
