@@ -28,7 +28,7 @@ _UNIQUE_FR_NUMBER: Final = re.compile(r"(?:[A-Z]\d+-)?\d{4}-\d+")
 
 
 def segment(level: str, number: str = "") -> str:
-    """The path segment of one level of a statute: `section` and `47–1801.04` → `section-47-1801.04`."""
+    """The path segment of one level: `section` and `47–1801.04` give `section-47-1801.04`."""
     name = _clean(level.lower()).replace(".", "%2E")
     cleaned = _clean(number)
     return f"{name}-{cleaned}" if cleaned else name

@@ -280,4 +280,3 @@ class RetrievalResult(BaseModel):
 
 Discovery = FetchTask | Watermark | Listing
 """What `discover` may yield."""
-

@@ -45,9 +45,11 @@ def _setting(default: Any, read: Callable[[str], Any], text: str, *, secret: boo
 class Settings:
     """Everything that can be set, with its default."""
 
-    home: Path = _setting(Path("library"), Path, "Folder where everything lives.")
+    home: Path = _setting(Path("library"), Path, "Folder where everything lives.")  # noqa: RUF009 — a field, not a value
     database: str = _setting(
-        "", str, "SQLAlchemy address; empty: SQLite in the home folder. May hold a password.",
+        "",
+        str,
+        "SQLAlchemy address; empty: SQLite in the home folder. May hold a password.",
         secret=True,
     )
     blobs: str = _setting(
@@ -60,7 +62,8 @@ class Settings:
         False, _boolean, "Let the fetcher reach private and loopback addresses."
     )
     user_agent: str = _setting(
-        "fonds/0.1 (+https://github.com/fonds/fonds)", str,
+        "fonds/0.1 (+https://github.com/fonds/fonds)",
+        str,
         "How we introduce ourselves; name a contact of yours.",
     )
     timeout: float = _setting(30.0, float, "Seconds to wait for an upstream's next byte.")

@@ -1,0 +1,1 @@
+"""Markdown to passages, each with its place."""

@@ -1,0 +1,1 @@
+"""A small bundled upstream, served on loopback."""

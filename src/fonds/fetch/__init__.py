@@ -1,0 +1,1 @@
+"""Asking upstreams politely, and keeping what they served."""

@@ -1,0 +1,1 @@
+"""Bytes to Markdown: pure, one file per format."""

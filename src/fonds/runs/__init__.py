@@ -1,0 +1,1 @@
+"""Runs: state, tasks, locks, loading, scheduling, audit."""

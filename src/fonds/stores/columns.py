@@ -72,4 +72,3 @@ class Identity(TypeDecorator[UUID]):
 
 Json = JSON().with_variant(JSONB(), "postgresql")
 """A JSON value; JSONB on PostgreSQL."""
-

@@ -1,0 +1,1 @@
+"""Public documents in, cited answers out."""
