@@ -131,8 +131,10 @@ def text_sha256(text: str) -> str:
 
 
 def json_sha256(value: Any) -> str:
-    """SHA-256 of a JSON value in canonical form: keys sorted, no spaces."""
-    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """SHA-256 of a JSON value in canonical form: keys sorted, no spaces, dates as ISO text."""
+    canonical = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    )
     return text_sha256(canonical)
 
 

@@ -79,8 +79,10 @@ class SourceState:
     last_run_at: datetime | None = None
     last_seen_key: str | None = None
     custom: Mapping[str, Any] = field(default_factory=dict)
+    backfill: bool = False
+    """Everything in the range asked for, not only what is new."""
     since: date | None = None
-    """First day asked for by a backfill."""
+    """First day asked for by a backfill; None is the upstream's first."""
     until: date | None = None
     """Last day asked for by a backfill, inclusive."""
     options: Mapping[str, Any] = field(default_factory=dict)

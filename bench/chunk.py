@@ -1,0 +1,135 @@
+"""The chunker's speed, against splitting lines and against counting tokens.
+
+Both are limits: no chunker is faster than looking for line ends once, and one that knows the exact
+size of every passage is no faster than one count of the whole text.
+"""
+
+# ruff: noqa: A005 — a bench is named after what it measures
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Callable
+
+from fonds.chunk.splitter import Chunker
+from fonds.chunk.tokens import count
+from fonds.model import NormalizedBody
+
+MEGABYTE = 1_000_000
+VOCABULARY = """
+the of and to in that for is on by with as be this or an are not from any such which shall may must
+agency agencies rule proposed comment comments section paragraph emission emissions standards
+applicability requirements notice petition administrator review hearing public interest economic
+analysis small entities burden reporting recordkeeping facility operator permit compliance date
+effective under authority statute Congress committee report bill amended striking inserting term
+fiscal year appropriation transfer funds secretary department transportation energy commerce health
+services medicare beneficiary provider payment schedule threshold overtime salary employee employer
+wages exemption contract acquisition environmental assessment alternatives species habitat critical
+designation population fishery quota vessel navigation safety zone waters bridge operation aircraft
+airworthiness directive inspection replacement incorporated reference manufacturer instructions
+"""
+WORDS = VOCABULARY.split()
+
+
+def sentence(dice: random.Random) -> str:
+    """A sentence of invented prose with a citation now and then."""
+    words = dice.choices(WORDS, k=dice.randint(8, 30))
+    if dice.random() < 0.3:
+        words.insert(4, f"{dice.randint(1, 50)} CFR {dice.randint(1, 999)}.{dice.randint(1, 99)}")
+    return " ".join(words).capitalize() + "."
+
+
+def paragraph(dice: random.Random) -> str:
+    """Some sentences on one line."""
+    return " ".join(sentence(dice) for _ in range(dice.randint(2, 5)))
+
+
+def short_sections(dice: random.Random) -> str:
+    """A section well below the cap."""
+    body = "\n\n".join(paragraph(dice) for _ in range(dice.randint(1, 3)))
+    return f"{'#' * dice.randint(2, 4)} {sentence(dice)[:50]}\n\n{body}\n"
+
+
+def long_sections(dice: random.Random) -> str:
+    """A section of some twenty passages."""
+    body = "\n\n".join(paragraph(dice) for _ in range(100))
+    return f"## {sentence(dice)[:50]}\n\n{body}\n"
+
+
+def tables(dice: random.Random) -> str:
+    """A section that is one long table."""
+    rows = "\n".join(
+        f"| {dice.choice(WORDS)} {dice.choice(WORDS)} | {dice.randint(1, 10**6):,} | "
+        f"{dice.random() * 100:.2f} % | {dice.choice(WORDS)} |"
+        for _ in range(300)
+    )
+    head = "| Item | Amount | Share | Note |\n|---|---:|---:|---|"
+    return f"## {sentence(dice)[:50]}\n\n{head}\n{rows}\n"
+
+
+def text_of(kind: Callable[[random.Random], str], size: int) -> str:
+    """About `size` characters of one kind of text, the same in every run."""
+    dice = random.Random(kind.__name__)
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        parts.append(kind(dice))
+        length += len(parts[-1])
+    return "\n".join(parts)
+
+
+def best_seconds(work: Callable[[], object], repeats: int) -> float:
+    """The shortest of some runs: what the machine can do when nobody disturbs it."""
+    seconds = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def measure(kind: Callable[[random.Random], str], size: int, repeats: int) -> dict[str, float]:
+    """The figures of one kind of text."""
+    markdown = text_of(kind, size)
+    body = NormalizedBody(markdown=markdown)
+    chunker = Chunker()
+    megabytes = len(markdown.encode()) / MEGABYTE
+    chunking = best_seconds(lambda: chunker.chunk(body), repeats)
+    splitting = best_seconds(lambda: markdown.split("\n"), repeats)
+    counting = best_seconds(lambda: count(markdown), repeats)
+    return {
+        "megabytes": round(megabytes, 2),
+        "chunks": len(chunker.chunk(body)),
+        "megabytes_per_second": round(megabytes / chunking, 2),
+        "times_line_split": round(chunking / splitting, 1),
+        "times_token_count": round(chunking / counting, 2),
+    }
+
+
+def main() -> None:
+    """Print the figures of three kinds of text."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--size", type=int, default=2 * MEGABYTE, help="characters of each kind")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    count("the vocabulary is loaded before the clock starts")
+    figures = {
+        kind.__name__: measure(kind, arguments.size, arguments.repeats)
+        for kind in (short_sections, long_sections, tables)
+    }
+    if arguments.json:
+        print(json.dumps(figures))
+        return
+    for name, row in figures.items():
+        print(
+            f"{name:15} {row['megabytes_per_second']:7.2f} MB/s  {row['chunks']:6} chunks  "
+            f"{row['times_line_split']:6.1f} x str.split  {row['times_token_count']:5.2f} x count"
+        )
+
+
+if __name__ == "__main__":
+    main()

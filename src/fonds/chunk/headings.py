@@ -1,0 +1,223 @@
+"""The headings of a Markdown text and the spans between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from fonds.chunk.inline import plain_text
+from fonds.model import Heading
+
+Span = tuple[int, int]
+
+# Begins with a literal newline and one look at the next character: the regex engine then skips
+# from line to line without trying every position.
+_CANDIDATE: Final = re.compile(
+    r"\n {0,3}(?=[#`~=-])(?:"
+    r"(?P<hashes>#{1,6})(?=[ \t\n]|\Z)"
+    r"|(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
+    r"|(?P<underline>=+|-+)[ \t]*(?=\n|\Z))"
+)
+_NO_PARAGRAPH: Final = re.compile(r" {4}|\s*\t| {0,3}(?:[>|<]|[-+*](?:\s|$)|\d{1,9}[.)]\s)")
+_ONLY_RULE: Final = re.compile(r"[-*_\s]*")
+
+
+class HeadingLine(NamedTuple):
+    """A heading and the characters it takes up."""
+
+    level: int
+    start: int
+    """Where its line begins."""
+    end: int
+    """Where the line after it begins."""
+    text_start: int
+    text_end: int
+    offset: int
+    """Of the first `#`, or of the text above an underline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Where the headings and the fenced blocks of a Markdown text stand."""
+
+    lines: str
+    """The text with every line ending turned into `\\n`, offsets unchanged."""
+    headings: list[HeadingLine] = field(default_factory=list)
+    fences: list[Span] = field(default_factory=list)
+
+
+class Section(NamedTuple):
+    """Text below one heading up to the next, never blank, with the headings it stands under."""
+
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+    label: str | None = None
+
+
+def heading_tree(markdown: str) -> tuple[Heading, ...]:
+    """The headings of a Markdown text in order, by the rules of CommonMark.
+
+    An underlined (setext) heading counts if its text is a single line: plain-text sources draw
+    rules below whole paragraphs, which must not vanish into a heading.
+    """
+    return tuple(
+        Heading(level=line.level, text=_plain(markdown, line), offset=line.offset)
+        for line in read_outline(markdown).headings
+    )
+
+
+def read_outline(markdown: str) -> Outline:
+    """Find headings and fenced blocks in one pass."""
+    # A blank for the carriage return of a pair keeps every offset where it was.
+    lines = markdown
+    if "\r" in markdown:
+        lines = markdown.replace("\r\n", " \n").replace("\r", "\n")
+    outline = Outline(lines)
+    _scan(outline)
+    return outline
+
+
+def _scan(outline: Outline) -> None:
+    # The newline put in front lets the first line be found like any other: every position in
+    # `text` is one more than in the document.
+    text = f"\n{outline.lines}"
+    position = taken = 0
+    while found := _CANDIDATE.search(text, position):
+        if found["hashes"]:
+            line = _hashed(text, found)
+        elif found["fence"]:
+            position = taken = _fence_end(text, found)
+            outline.fences.append((found.start(), taken))
+            continue
+        elif (underlined := _underlined(text, found, taken)) is None:
+            position = found.end()
+            continue
+        else:
+            line = underlined
+        outline.headings.append(line)
+        position = taken = line.end
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end
+
+
+def _hashed(text: str, found: re.Match[str]) -> HeadingLine:
+    end = _line_end(text, found.end())
+    content = text[found.end() : end].rstrip()
+    unclosed = content.rstrip("#")
+    if not unclosed or unclosed[-1].isspace():
+        content = unclosed.rstrip()
+    text_end = found.end() + len(content)
+    text_start = text_end - len(content.lstrip())
+    return HeadingLine(
+        level=len(found["hashes"]),
+        start=found.start(),
+        end=min(end, len(text) - 1),
+        text_start=text_start - 1,
+        text_end=text_end - 1,
+        offset=found.start("hashes") - 1,
+    )
+
+
+def _fence_end(text: str, found: re.Match[str]) -> int:
+    fence = found["fence"]
+    closing = re.compile(rf"\n {{0,3}}{re.escape(fence)}{re.escape(fence[0])}*[ \t]*(?=\n|\Z)")
+    closed = closing.search(text, _line_end(text, found.end()))
+    return min(closed.end(), len(text) - 1) if closed else len(text) - 1
+
+
+def _underlined(text: str, found: re.Match[str], taken: int) -> HeadingLine | None:
+    above = text.rfind("\n", taken, found.start())
+    if above < 0:
+        return None
+    content = text[above + 1 : found.start()]
+    if not content.strip() or _NO_PARAGRAPH.match(content) or _ONLY_RULE.fullmatch(content):
+        return None
+    if above > taken and text[text.rfind("\n", taken, above) + 1 : above].strip():
+        return None
+    text_start = found.start() - len(content.lstrip())
+    return HeadingLine(
+        level=1 if found["underline"][0] == "=" else 2,
+        start=above,
+        end=min(found.end(), len(text) - 1),
+        text_start=text_start - 1,
+        text_end=text_start + len(content.strip()) - 1,
+        offset=text_start - 1,
+    )
+
+
+def _plain(markdown: str, line: HeadingLine) -> str:
+    return plain_text(markdown[line.text_start : line.text_end])
+
+
+@dataclass(slots=True)
+class _Open:
+    line: HeadingLine
+    heading_path: tuple[str, ...]
+    label: str | None
+    yielded_before: int
+
+
+class Sections:
+    """The sections of a Markdown text in order.
+
+    Iterating gives every span between headings that is not blank, and the text of each heading
+    that none of them stands under.
+    """
+
+    def __init__(
+        self, markdown: str, outline: Outline, labels: Mapping[int, str | None] | None = None
+    ) -> None:
+        self._markdown = markdown
+        self._outline = outline
+        self._labels = labels or {}
+        self._open: list[_Open] = []
+        self._yielded = 0
+
+    def __iter__(self) -> Iterator[Section]:
+        """The sections, each once."""
+        yield from self._text(0, self._starts_at(0))
+        for index, line in enumerate(self._outline.headings):
+            yield from self._close(line.level)
+            self._enter(line)
+            yield from self._text(line.end, self._starts_at(index + 1))
+        yield from self._close(0)
+
+    def _starts_at(self, index: int) -> int:
+        headings = self._outline.headings
+        return headings[index].start if index < len(headings) else len(self._markdown)
+
+    def _enter(self, line: HeadingLine) -> None:
+        text = _plain(self._markdown, line)
+        path: tuple[str, ...] = ()
+        label = self._labels.get(line.offset)
+        if self._open:
+            path = self._open[-1].heading_path
+            label = label or self._open[-1].label
+        if text:
+            path = (*path, text)
+        self._open.append(_Open(line, path, label, self._yielded))
+
+    def _close(self, level: int) -> Iterator[Section]:
+        while self._open and self._open[-1].line.level >= level:
+            if self._open[-1].yielded_before == self._yielded:
+                line = self._open[-1].line
+                yield from self._text(line.text_start, line.text_end)
+            self._open.pop()
+
+    def _text(self, start: int, end: int) -> Iterator[Section]:
+        begun = self._markdown[start:end].lstrip()
+        if not begun:
+            return
+        start = end - len(begun)
+        end = start + len(begun.rstrip())
+        self._yielded += 1
+        if self._open:
+            yield Section(start, end, self._open[-1].heading_path, self._open[-1].label)
+        else:
+            yield Section(start, end)

@@ -1,0 +1,161 @@
+"""The natural joints of a Markdown section: where it may be cut, from coarse to fine."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from fonds.chunk.headings import Outline, Span
+
+_BLANK_LINES: Final = re.compile(r"\n\s*\n")
+_DELIMITER_ROW: Final = re.compile(
+    r"^ {0,3}\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*$", re.MULTILINE
+)
+_ITEM: Final = re.compile(r"\n(?=[ \t]*(?:\||(?:[-*+•]|\d{1,9}[.)])[ \t]))")
+_SENTENCE_END: Final = re.compile(
+    # Chinese and Japanese put no space after the mark. The look behind keeps the dot leaders of
+    # a table of contents from being tried once for each dot.
+    r"[。！？｡]++[」』）】”’]*+|(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s++"
+)
+_WORD: Final = re.compile(r"\S+")
+
+# Initials (`U.S`, `J`), short numbers (`1`) and what legal texts shorten.
+_GOES_ON: Final = re.compile(
+    r"(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2}"
+    r"|al|app|approx|art|ch|cir|cl|co|cong|corp|dept?|dist|div|dr|ed|et|ex|exec|fed|fig|ft|gen|gov"
+    r"|hon|inc|jr|ltd|misc|mrs?|ms|nat|nos?|paras?|pp|pts?|pub|rec|regs?|rep|res|rev|secs?|sen"
+    r"|sess|sr|st|stat|subch|subpt|supp|tit|vol|vs",
+    re.IGNORECASE,
+)
+_OPENING: Final = "([{\"'“‘*_"
+_LONGEST_ABBREVIATION: Final = 12
+_JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
+
+
+class Block(NamedTuple):
+    """A paragraph, list, table or fenced block."""
+
+    start: int
+    end: int
+    rows: bool
+    """Whether its lines are rows (of a table, of code) that stay whole."""
+
+
+def blocks(outline: Outline, start: int, end: int) -> Iterator[Block]:
+    """The blocks of a section; together they hold all of it that is not white space."""
+    fences = outline.fences
+    for index in range(bisect_right(fences, start, key=itemgetter(1)), len(fences)):
+        fence_start, fence_end = fences[index]
+        if fence_start >= end:
+            break
+        yield from _paragraphs(outline.lines, start, fence_start)
+        yield from (Block(*span, rows=True) for span in trim(outline.lines, fence_start, fence_end))
+        start = fence_end
+    yield from _paragraphs(outline.lines, start, end)
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
+    cuts = (found.end() for found in _BLANK_LINES.finditer(text, start, end))
+    for first, last in _between(text, start, end, cuts):
+        table = _table_start(text, first, last)
+        yield from (Block(*span, rows=False) for span in trim(text, first, table))
+        yield from (Block(*span, rows=True) for span in trim(text, table, last))
+
+
+def _table_start(text: str, start: int, end: int) -> int:
+    delimiter = _DELIMITER_ROW.search(text, start, end)
+    if delimiter is None:
+        return end
+    return max(start, text.rfind("\n", start, max(start, delimiter.start() - 1)) + 1)
+
+
+def items(text: str, start: int, end: int) -> list[Span]:
+    """List items and table rows, each with the lines that continue it."""
+    return _between(text, start, end, (found.end() for found in _ITEM.finditer(text, start, end)))
+
+
+def sentences(text: str, start: int, end: int) -> list[Span]:
+    """Sentences; an abbreviation or a number's point does not end one."""
+    found = _SENTENCE_END.finditer(text, start, end)
+    return _between(text, start, end, (mark.end() for mark in found if _ends_sentence(text, mark)))
+
+
+def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
+    if text[mark.start()] != "." or mark.end() >= len(text):
+        return True
+    if text[mark.end()].islower():
+        return False
+    before = text[max(0, mark.start() - _LONGEST_ABBREVIATION) : mark.start()].split()
+    if not before or text[mark.start() - 1].isspace():
+        return False
+    return _GOES_ON.fullmatch(before[-1].lstrip(_OPENING)) is None
+
+
+def lines(text: str, start: int, end: int) -> list[Span]:
+    """Lines that are not blank."""
+    cuts = []
+    position = text.find("\n", start, end)
+    while position >= 0:
+        cuts.append(position + 1)
+        position = text.find("\n", position + 1, end)
+    return _between(text, start, end, cuts)
+
+
+def words(text: str, start: int, end: int) -> list[Span]:
+    """Whatever white space keeps apart."""
+    return [found.span() for found in _WORD.finditer(text, start, end)]
+
+
+def characters(text: str, start: int, end: int, size: int) -> list[Span]:
+    """Pieces of at most `size` characters; accents and joined emoji stay together if they can."""
+    pieces = []
+    while end - start > size:
+        cut = _before_cluster(text, start, start + size)
+        pieces.append((start, cut))
+        start = cut
+    return [*pieces, (start, end)]
+
+
+def _before_cluster(text: str, start: int, cut: int) -> int:
+    for candidate in range(cut, start, -1):
+        if not _extends(text[candidate]) and text[candidate - 1] != "\u200d":
+            return candidate
+    return cut
+
+
+def _extends(character: str) -> bool:
+    # Skin tones are the only characters outside the mark categories that change what precedes.
+    return (
+        character in _JOINERS
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+        or unicodedata.category(character).startswith("M")
+    )
+
+
+Split = Callable[[str, int, int], list[Span]]
+
+# A soft line break inside prose means nothing, so sentences come before lines; a row of a table
+# or a line of code is cut only if it is too long by itself, and then without regard to sentences.
+PROSE: Final[tuple[Split, ...]] = (items, sentences, lines, words)
+ROWS: Final[tuple[Split, ...]] = (lines, words)
+
+
+def trim(text: str, start: int, end: int) -> list[Span]:
+    """The span without white space at its ends, or nothing if it is blank."""
+    begun = text[start:end].lstrip()
+    if not begun:
+        return []
+    start = end - len(begun)
+    return [(start, start + len(begun.rstrip()))]
+
+
+def _between(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
+    spans: list[Span] = []
+    for cut in cuts:
+        spans += trim(text, start, cut)
+        start = cut
+    return spans + trim(text, start, end)

@@ -1,0 +1,63 @@
+"""What `fonds demo` does: the whole flow on a small bundled upstream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from sqlalchemy import func, select
+
+from fonds.cli.ingest import exit_code, print_reports
+from fonds.cli.output import err, out, print_table
+from fonds.cli.progress import progress_display
+from fonds.cli.read import print_results
+from fonds.cli.session import Session
+from fonds.demo.upstream import DemoUpstream
+from fonds.library import Library
+from fonds.runs.state import RunReport, RunRequest
+from fonds.sources.registry import all_sources, in_dependency_order
+from fonds.stores.tables import document_chunk_buffer, documents
+
+QUESTIONS: Final = ("overtime salary threshold", "how much lead may drinking water contain?")
+
+
+def demonstrate(session: Session) -> int:
+    """Serve, ingest, search; gives the exit code."""
+    with DemoUpstream() as upstream:
+        overrides = {"hosts": upstream.hosts, "allow_private": True}
+        with session.library(**overrides) as library:
+            reports = asyncio.run(_ingest(library))
+            print_reports(reports)
+            _print_holdings(library)
+            for question in QUESTIONS:
+                out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
+                print_results(library.search(question, limit=2))
+            home = library.settings.home
+    err.print("ask it something yourself:")
+    out.print(f'.venv/bin/fonds --home {home} search "wildfire smoke"', markup=False)
+    return exit_code(reports)
+
+
+async def _ingest(library: Library) -> list[RunReport]:
+    request = RunRequest(mode="backfill")
+    with progress_display(quiet=False) as progress:
+        names = in_dependency_order(all_sources())
+        return [await library.ingest(name, request, progress=progress) for name in names]
+
+
+def _print_holdings(library: Library) -> None:
+    query = (
+        select(
+            documents.c.source,
+            documents.c.kind,
+            func.count(documents.c.id.distinct()),
+            func.count(document_chunk_buffer.c.id),
+        )
+        .join(document_chunk_buffer, document_chunk_buffer.c.document_id == documents.c.uid)
+        .group_by(documents.c.source, documents.c.kind)
+        .order_by(documents.c.source, documents.c.kind)
+    )
+    with library.database.read() as connection:
+        rows = [tuple(row) for row in connection.execute(query)]
+    out.print()
+    print_table(["source", "kind", "documents", "passages"], rows)

@@ -1,0 +1,197 @@
+"""Commands that fill the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
+from fonds.cli.output import out, print_json, print_table, safe
+from fonds.cli.progress import progress_display, summary
+from fonds.cli.session import Session, run_until_stopped
+from fonds.errors import UsageError
+from fonds.library import Library
+from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.sources.registry import all_sources, get_source, in_dependency_order
+
+Recheck = Annotated[
+    bool, typer.Option("--recheck", help="Ask for every item, also where the list is as before.")
+]
+AcceptLoss = Annotated[
+    bool, typer.Option("--accept-loss", help="Believe a list that lost many of its items.")
+]
+Record = Annotated[Path | None, typer.Option(help="Write all exchanges to this new WARC file.")]
+Replay = Annotated[Path | None, typer.Option(help="Answer from this WARC file, offline.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    for command in (sources, run, backfill, bootstrap):
+        app.command()(command)
+
+
+def sources(*, as_json: AsJson = False) -> None:
+    """List the sources that can be run.
+
+    \b
+    Example: fonds sources
+    """
+    infos = [source.info for source in all_sources().values()]
+    if as_json:
+        print_json([_source_facts(info) for info in infos])
+        return
+    print_table(
+        ["source", "publisher", "schedule", "after", "tables"],
+        [
+            (
+                info.name,
+                info.organisation,
+                info.schedule,
+                ", ".join(info.depends_on) or None,
+                ", ".join(table.name for table in info.tables),
+            )
+            for info in infos
+        ],
+    )
+
+
+def run(
+    context: typer.Context,
+    source: SourceName,
+    *,
+    recheck: Recheck = False,
+    accept_loss: AcceptLoss = False,
+    record: Record = None,
+    replay: Replay = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring one source up to date.
+
+    \b
+    Example: fonds run federal_register
+    """
+    request = RunRequest(mode="incremental", recheck=recheck, accept_loss=accept_loss)
+    _run_all(context.obj, [source], request, as_json=as_json, record=record, replay=replay)
+
+
+def backfill(
+    context: typer.Context,
+    source: SourceName,
+    *,
+    since: Since = None,
+    until: Until = None,
+    congresses: Annotated[
+        str | None, typer.Option(metavar="N,N", help="For sources that count by Congress.")
+    ] = None,
+    recheck: Recheck = False,
+    accept_loss: AcceptLoss = False,
+    record: Record = None,
+    replay: Replay = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill a range of one source, or all of it.
+
+    \b
+    Examples: fonds backfill federal_register --since 2026-01-01 --until 2026-01-31
+              fonds backfill bills --congresses 118,119
+    """
+    options = {"congresses": _numbers(congresses)} if congresses else {}
+    unknown = sorted(set(options) - set(get_source(source).info.options))
+    if unknown:
+        raise UsageError(f"{source} does not understand --{unknown[0]}")
+    request = RunRequest(
+        mode="backfill",
+        since=day(since),
+        until=day(until),
+        options=options,
+        recheck=recheck,
+        accept_loss=accept_loss,
+    )
+    _run_all(context.obj, [source], request, as_json=as_json, record=record, replay=replay)
+
+
+def bootstrap(
+    context: typer.Context,
+    only: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None,
+    *,
+    since: Since = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill the library from all sources, each after those it depends on.
+
+    \b
+    Examples: fonds bootstrap --since 2026-01-01
+              fonds bootstrap committees
+    """
+    request = RunRequest(mode="backfill", since=day(since))
+    _run_all(context.obj, in_dependency_order(only or all_sources()), request, as_json=as_json)
+
+
+def _run_all(
+    session: Session,
+    names: list[str],
+    request: RunRequest,
+    *,
+    as_json: bool,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> None:
+    if record is not None and replay is not None:
+        raise UsageError("--record and --replay exclude each other")
+    for name in names:
+        get_source(name)
+
+    async def work(library: Library) -> list[RunReport]:
+        with progress_display(quiet=as_json) as progress:
+            return [
+                await library.ingest(name, request, progress=progress, record=record, replay=replay)
+                for name in names
+            ]
+
+    with session.library() as library:
+        reports = run_until_stopped(work(library))
+    if as_json:
+        print_json(reports if len(reports) > 1 else reports[0])
+    else:
+        print_reports(reports)
+    raise typer.Exit(exit_code(reports))
+
+
+def print_reports(reports: list[RunReport]) -> None:
+    """What came of runs, a line each."""
+    for report in reports:
+        out.print(
+            f"{report.source}: {report.status} in {report.seconds:.1f} s: {summary(report.counts)}"
+        )
+        if report.error_summary:
+            hint = f"(see: fonds errors {report.source})"
+            out.print(f"  {safe(report.error_summary)} {hint}")
+
+
+def exit_code(reports: list[RunReport]) -> int:
+    """0 if all is there, 3 if something is missing, 1 if a source gave nothing at all."""
+    states = {report.status for report in reports}
+    if states <= {Status.SUCCESS}:
+        return 0
+    return EXIT_FAILED if states <= {Status.FAILED} else EXIT_INCOMPLETE
+
+
+def _source_facts(info: Any) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "title": info.title,
+        "organisation": info.organisation,
+        "schedule": info.schedule,
+        "depends_on": info.depends_on,
+        "tables": [table.name for table in info.tables],
+        "published_at": info.published_at,
+    }
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a list of numbers such as 118,119") from error

@@ -1,0 +1,67 @@
+"""The command `fonds`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fonds.cli import ingest, oversight, read, system
+from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
+from fonds.cli.output import err
+from fonds.cli.session import Session
+from fonds.errors import FondsError, UsageError
+
+EXIT_STOPPED = 130
+
+app = typer.Typer(
+    name="fonds",
+    help="Public documents in, cited answers out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Folder where everything lives (or FONDS_HOME; default ./library)."),
+    ] = None,
+) -> None:
+    context.obj = Session(home)
+
+
+for module in (ingest, oversight, read, system):
+    module.register(app)
+
+
+def main() -> None:
+    """Run a command; exit 0 done, 1 failed, 2 usage, 3 incomplete."""
+    try:
+        app(args=_home_first(sys.argv[1:]))
+    except FondsError as error:
+        err.print(f"error: {error}", style="red", markup=False)
+        sys.exit(EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        err.print("stopped; the next run continues from here")
+        sys.exit(EXIT_STOPPED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+
+
+def _home_first(args: list[str]) -> list[str]:
+    """`--home` may stand anywhere on the line."""
+    for index, arg in enumerate(args):
+        if arg == "--":
+            break
+        width = 2 if arg == "--home" else 1 if arg.startswith("--home=") else 0
+        if width:
+            return [*args[index : index + width], *args[:index], *args[index + width :]]
+    return args

@@ -1,0 +1,165 @@
+"""Commands that read: parse a file, show a document, search."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fonds.cli.options import EXIT_FAILED, AsJson, Since, SourceName, Until, day
+from fonds.cli.output import err, out, plain, print_json, safe
+from fonds.errors import ParseError, UsageError
+from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart, RetrievalResult
+from fonds.sources.base import Source
+from fonds.sources.registry import get_source
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    for command in (parse, show, search):
+        app.command()(command)
+
+
+def parse(
+    source: SourceName,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="As the publisher served.")
+    ],
+) -> None:
+    """Parse raw files and print records as JSON lines; touches neither network nor library.
+
+    Files that differ only in their suffix are parsed together.
+
+    \b
+    Example: fonds parse federal_register 2026-00101.json 2026-00101.xml
+    """
+    parser = get_source(source)
+    failed = False
+    for _, group in groupby(sorted(files), key=lambda path: path.with_suffix("")):
+        paths = list(group)
+        try:
+            for record in _records(parser, paths):
+                sys.stdout.write(json.dumps(plain(record), ensure_ascii=False) + "\n")
+        except ParseError as error:
+            failed = True
+            names = ", ".join(str(path) for path in paths)
+            err.print(f"error: {names}: {error}", style="red", markup=False)
+    raise typer.Exit(EXIT_FAILED if failed else 0)
+
+
+def show(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="An id, or another name, e.g. 91 FR 12345.")
+    ],
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Only the body.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show one document.
+
+    \b
+    Examples: fonds show fr:2026-00101
+              fonds show "91 FR 2101" --markdown
+    """
+    with context.obj.library() as library:
+        document = library.document(name)
+    if as_json:
+        print_json(document)
+        return
+    if not markdown:
+        _print_head(document)
+    sys.stdout.write((document["body_text"] or document["summary"] or "") + "\n")
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    *,
+    source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many documents.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Find passages, each with its citation.
+
+    \b
+    Examples: fonds search "overtime salary threshold"
+              fonds search "lead in drinking water" --source federal_register --since 2026-01-01
+    """
+    names = [get_source(name).info.name for name in source or []]
+    with context.obj.library() as library:
+        found = library.search(
+            query, sources=names, since=day(since), until=day(until), limit=limit
+        )
+    if as_json:
+        print_json(found)
+        return
+    print_results(found)
+    if not found:
+        err.print("nothing found")
+
+
+def print_results(results: list[RetrievalResult]) -> None:
+    """Results for people: title, passage, and a citation to paste."""
+    for number, result in enumerate(results, start=1):
+        citation = result.citation
+        out.print(f"[bold]{number}. {safe(citation.title)}[/bold]")
+        if citation.locator:
+            path = " › ".join(citation.locator.heading_path)
+            page = f"p. {citation.locator.page}" if citation.locator.page else ""
+            if place := ", ".join(part for part in (path, page) if part):
+                out.print(f"   {safe(place)}", style="dim")
+        out.print(f"   {safe(result.snippet)}")
+        out.print(f"   [green]{safe(citation.citation_string)}[/green]  {result.id}")
+        out.print(f"   {safe(citation.url)}\n", style="dim")
+
+
+def _records(source: Source, paths: list[Path]) -> Iterator[ParsedRecord]:
+    task = FetchTask(source=source.info.name, key=paths[0].name, parts=())
+    raw = Raw(task=task, parts=tuple(_loose_file(path) for path in paths))
+    for item in source.parse(raw):
+        if isinstance(item, ParsedRecord):
+            yield item
+
+
+def _loose_file(path: Path) -> RawPart:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    archived = Archived(
+        url=path.name,
+        key=path.name,
+        sha256=sha256(data).hexdigest(),
+        size=len(data),
+        # The file's own date, so that the same file gives the same records.
+        retrieved_at=datetime.fromtimestamp(int(path.stat().st_mtime), UTC),
+    )
+    return RawPart(name="", archived=archived, data=data)
+
+
+def _print_head(document: dict[str, Any]) -> None:
+    facts = {
+        "id": document["id"],
+        "cite": document["citation_string"],
+        "publisher": document["source_org"],
+        "published": document["published_at"],
+        "page": document["source_url"],
+        "retrieved": document["retrieved_at"].isoformat(),
+        "raw": f"{document['raw_path']} (sha256 {document['raw_sha256'][:16]}…)",
+        "withdrawn": document["gone_at"] and document["gone_at"].isoformat(),
+    }
+    out.print(f"[bold]{safe(document['title'])}[/bold]")
+    for name, value in facts.items():
+        if value:
+            out.print(f"  {name:10} {safe(str(value))}")
+    out.print()

@@ -1,0 +1,70 @@
+"""The library a command works on, and how long-running work is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
+
+from fonds.library import Library, open_library
+from fonds.settings import Settings, read_settings
+
+T = TypeVar("T")
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class Session:
+    """What the global options decided."""
+
+    def __init__(self, home: Path | None) -> None:
+        self.home = home
+
+    def settings(self) -> Settings:
+        """The settings this command works under."""
+        return read_settings({"home": self.home})
+
+    @contextmanager
+    def library(self, **overrides: Any) -> Iterator[Library]:
+        """The library, opened and with logging set up."""
+        with open_library(self.home, **overrides) as library:
+            set_up_logging(library.settings)
+            yield library
+
+
+def set_up_logging(settings: Settings) -> None:
+    """Log to stderr: text for people, JSON lines for machines."""
+    machine = settings.log_format == "json"
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer() if machine else structlog.dev.ConsoleRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(settings.log_level, 30)),
+        logger_factory=structlog.PrintLoggerFactory(_stderr()),
+    )
+
+
+def _stderr() -> Any:
+    import sys  # noqa: PLC0415 — bound late, so that a test's capture is respected
+
+    return sys.stderr
+
+
+def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; SIGTERM and Ctrl-C cancel, and what is loaded stays loaded."""
+
+    async def guarded() -> T:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        return await task
+
+    return asyncio.run(guarded())

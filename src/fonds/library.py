@@ -1,0 +1,170 @@
+"""The library: database, blobs and settings, opened together. What every face holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+from sqlalchemy import select
+
+from fonds.chunk.splitter import Chunker
+from fonds.errors import UnknownDocumentError
+from fonds.fetch.archive import Archive
+from fonds.fetch.client import Fetcher
+from fonds.fetch.network import NetworkTransport
+from fonds.fetch.warc import RecordingTransport, ReplayTransport, without_waits
+from fonds.model import RetrievalResult
+from fonds.pipeline import run_source
+from fonds.runs.context import Progress, Workplace
+from fonds.runs.state import Counts, RunReport, RunRequest
+from fonds.seams import Clock, Seams
+from fonds.search.retrieve import Filters, search
+from fonds.settings import Settings, read_settings
+from fonds.sources.base import Source
+from fonds.sources.registry import get_source, plugin_sources
+from fonds.stores.blobs import open_blobs
+from fonds.stores.database import open_database
+from fonds.stores.plugins import ensure_tables
+from fonds.stores.schema import require_current
+from fonds.stores.tables import document_aliases, documents
+
+
+class Library:
+    """Everything fonds keeps, and what can be done with it."""
+
+    def __init__(self, settings: Settings, *, seams: Seams | None = None) -> None:
+        self.settings = settings
+        self.seams = seams or Seams()
+        self.database = open_database(settings.database_url, seams=self.seams)
+        self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
+
+    def run(
+        self,
+        source: str,
+        *,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> RunReport:
+        """Bring a source up to date, or fill a range of it when one is given."""
+        bounded = since is not None or until is not None or bool(options)
+        request = RunRequest(
+            mode="backfill" if bounded else "manual",
+            since=_day(since),
+            until=_day(until),
+            options=options,
+        )
+        return asyncio.run(self.ingest(source, request, progress=progress))
+
+    async def ingest(
+        self,
+        source: str | Source,
+        request: RunRequest,
+        *,
+        progress: Progress | None = None,
+        record: Path | None = None,
+        replay: Path | None = None,
+    ) -> RunReport:
+        """Run one source, recording its exchanges to a WARC file or answering them from one."""
+        async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
+            known = get_source(source) if isinstance(source, str) else source
+            return await run_source(known, request, workplace)
+
+    @asynccontextmanager
+    async def workplace(
+        self,
+        *,
+        progress: Progress | None = None,
+        record: Path | None = None,
+        replay: Path | None = None,
+    ) -> AsyncIterator[Workplace]:
+        """What a run works with; open for as long as its connections are."""
+        settings, seams = self.settings, self.seams
+        transport: httpx.AsyncBaseTransport | None = None
+        if replay is not None:
+            transport = recording = ReplayTransport(replay)
+            settings, seams = without_waits(settings), self._at(recording.clock)
+        elif record is not None:
+            transport = RecordingTransport(NetworkTransport(settings), record, clock=seams.clock)
+        fetcher = Fetcher(settings, seams=seams, folder=settings.home / "tmp", transport=transport)
+        async with fetcher:
+            yield Workplace(
+                settings=settings,
+                seams=seams,
+                database=self.database,
+                blobs=self.blobs,
+                archive=Archive(self.blobs, fetcher),
+                chunker=Chunker(
+                    max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap
+                ),
+                progress=progress or _unwatched,
+            )
+
+    def search(
+        self,
+        query: str,
+        *,
+        sources: Sequence[str] = (),
+        since: date | str | None = None,
+        until: date | str | None = None,
+        limit: int = 10,
+    ) -> list[RetrievalResult]:
+        """The best passages for a question, each with its citation."""
+        filters = Filters(sources=tuple(sources), since=_day(since), until=_day(until))
+        return search(self.database, query, filters, limit=limit)
+
+    def document(self, name: str) -> dict[str, Any]:
+        """A public document by its id or any other name it goes by."""
+        by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
+        public = documents.c.owner.is_(None)
+        query = select(documents).where(
+            public, (documents.c.id == name) | documents.c.id.in_(by_alias)
+        )
+        with self.database.read() as connection:
+            found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
+        exact = [row for row in found if row["id"] == name]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+        if found:
+            names = ", ".join(row["id"] for row in found)
+            raise UnknownDocumentError(f"{name!r} is the name of several documents: {names}")
+        raise UnknownDocumentError(f"the library has no document {name!r}")
+
+    def _at(self, clock: Clock) -> Seams:
+        return replace(self.seams, clock=clock)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.database.close()
+
+
+@contextmanager
+def open_library(
+    home: str | Path | None = None, *, seams: Seams | None = None, **overrides: Any
+) -> Iterator[Library]:
+    """Open the library in a folder, creating it if there is none."""
+    settings = read_settings({"home": home and Path(home), **overrides})
+    settings.home.mkdir(parents=True, exist_ok=True)
+    library = Library(settings, seams=seams)
+    try:
+        require_current(library.database)
+        for source in plugin_sources().values():
+            ensure_tables(library.database, source.info.name, source.info.tables)
+        yield library
+    finally:
+        library.close()
+
+
+def _unwatched(_source: str, _counts: Counts) -> None:
+    return
+
+
+def _day(value: date | str | None) -> date | None:
+    return date.fromisoformat(value) if isinstance(value, str) else value

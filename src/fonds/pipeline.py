@@ -1,0 +1,90 @@
+"""START HERE: the whole flow on one screen.
+
+    discover ─ fetch ─ parse ─ load ─┬─ chunk ─ search
+               │               │     │
+            archive        documents └─ queue for embedding
+
+`discover` and `parse` belong to the source (`sources/`); everything else is done here, once, for
+all of them. Each stage leaves something durable behind, so that each can be repeated from the
+one before it: raw bytes in the archive, records in the database, passages beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from fonds.errors import SuspiciousYieldError
+from fonds.model import FetchTask
+from fonds.runs.context import Job, Workplace
+from fonds.runs.discovery import Asker, discover
+from fonds.runs.fetching import Arrival, Fetched, fetch, fetch_task
+from fonds.runs.guards import check_yield
+from fonds.runs.inputs import recall
+from fonds.runs.loading import Loader
+from fonds.runs.locks import claim_source
+from fonds.runs.state import Run, RunReport, RunRequest, Status
+from fonds.runs.tasks import Failure, open_errors
+from fonds.sources.base import Source
+from fonds.stores.rows import link_references
+
+
+async def run_source(source: Source, request: RunRequest, workplace: Workplace) -> RunReport:
+    """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
+    database, clock, info = workplace.database, workplace.seams.clock, source.info
+    with claim_source(database, workplace.settings.home, info.name, clock) as claim:
+        run = Run(source=info.name, request=request, database=database, clock=clock)
+        job = Job(source=source, run=run, claim=claim, workplace=workplace)
+        state = run.start()
+        with database.read() as connection:
+            standing = open_errors(connection, info.name)
+        asker = Asker(info, workplace)
+        loader = Loader(job, standing, asker.take_learned)
+        try:
+            found = discover(job, state, asker, standing)  # what there is, less what is known
+            fetched = fetch(job, found)  # its bytes, archived
+            await load(job, fetched, loader)  # its records, in batches
+            return await asyncio.to_thread(_conclude, job, loader)
+        except asyncio.CancelledError:
+            run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
+            raise
+        except BaseException as error:
+            run.finish(Status.FAILED, f"{type(error).__name__}: {error}")
+            raise
+
+
+async def load(job: Job, fetched: AsyncIterator[Fetched], loader: Loader) -> None:
+    """Parse and load in order, while fetching goes on; one thread, one writer."""
+    async for item in fetched:
+        await _load_item(job, item, loader)
+    await asyncio.to_thread(loader.flush)
+
+
+async def _load_item(job: Job, item: Fetched, loader: Loader) -> None:
+    for task in await asyncio.to_thread(loader.take, item):
+        await _load_item(job, await _fetch_further(job, task), loader)
+    await asyncio.to_thread(loader.settle, item)
+
+
+async def _fetch_further(job: Job, task: FetchTask) -> Arrival | Failure:
+    with job.workplace.database.read() as connection:
+        (wanted,) = recall(connection, job.source.info.name, [task])
+    return await fetch_task(job, wanted)
+
+
+def _conclude(job: Job, loader: Loader) -> RunReport:
+    """Link what can be linked, doubt what looks empty, and say what came of it."""
+    counts, info = job.run.counts, job.source.info
+    with job.workplace.database.write() as connection:
+        job.claim.confirm(connection)
+        link_references(connection)
+    if not counts.error:
+        try:
+            check_yield(info.name, counts.parsed + counts.skipped, info.at_least)
+        except SuspiciousYieldError as error:
+            loader.take(Failure.of(error, "discover", "yield"))
+            loader.flush()
+    if not counts.error:
+        return job.run.finish(Status.SUCCESS)
+    loaded = counts.inserted + counts.updated + counts.skipped
+    return job.run.finish(Status.PARTIAL if loaded else Status.FAILED, job.run.first_error)

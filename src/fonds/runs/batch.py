@@ -1,0 +1,262 @@
+"""Writing one batch: all of it in one transaction, or each of its tasks alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from fonds.errors import SuspiciousYieldError
+from fonds.fetch.archive import KnownFile
+from fonds.model import FetchTask, Listing, ParsedRecord, Watermark
+from fonds.runs.context import Job
+from fonds.runs.derive import passages_of, writing_of
+from fonds.runs.discovery import recipe_of
+from fonds.runs.fetching import Arrival
+from fonds.runs.guards import check_loss
+from fonds.runs.inputs import KnownInput, remember_files, remember_inputs
+from fonds.runs.state import advance_watermark
+from fonds.runs.tasks import Failure, OpenError, record_failures, record_loaded, resolve
+from fonds.stores.batches import pieces, select_in
+from fonds.stores.documents import mark_gone, write_documents
+from fonds.stores.rows import drop_unyielded, insert_records, key_of, merge_rows, update_records
+from fonds.stores.tables import documents, ingestion_inputs, metadata
+
+Identity = tuple[str, tuple[Any, ...]]
+"""Table and primary key of a top-level record."""
+
+
+def identity_of(record: ParsedRecord) -> Identity:
+    """What tells a record from all others."""
+    return record.table, key_of(metadata.tables[record.table], record.payload)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parsed:
+    """Records of one task; a long one spreads over several batches."""
+
+    task: FetchTask
+    records: list[ParsedRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finished:
+    """A task all of whose records are in this batch or in those before it."""
+
+    arrival: Arrival
+    yielded: frozenset[Identity]
+    unchanged: bool = False
+    """Asked for again and found as it was."""
+
+
+Entry = Parsed | Finished | Failure | Listing | Watermark
+
+
+class BatchWriter:
+    """Turns batches into rows, and keeps the run's counts true to them."""
+
+    def __init__(
+        self,
+        job: Job,
+        standing: Mapping[str, OpenError],
+        learned: Callable[[], Iterable[KnownFile]],
+    ) -> None:
+        self._job = job
+        self._standing = standing
+        self._learned = learned
+        self._source = job.source.info.name
+        self._tables = job.source.info.tables
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Write the batch whole; if the database refuses it, write each task by itself."""
+        learned = list(self._learned())
+        try:
+            self._write(entries, learned)
+        except SQLAlchemyError as error:
+            if len(entries) == 1 and isinstance(entries[0], Failure):
+                raise
+            self._job.run.log("warn", "a batch was refused; trying task by task", cause=str(error))
+            self._write_apart(entries)
+
+    def _write_apart(self, entries: Sequence[Entry]) -> None:
+        refused: set[str] = set()
+        for entry in entries:
+            if isinstance(entry, Finished) and entry.arrival.task.key in refused:
+                continue
+            try:
+                self._write([entry], [])
+            except SQLAlchemyError as error:
+                if not isinstance(entry, Parsed):
+                    raise
+                refused.add(entry.task.key)
+                self._write([Failure.of(error, "load", entry.task)], [])
+
+    def _write(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
+        run = self._job.run
+        before = replace(run.counts)
+        now = self._job.workplace.seams.clock.now()
+        try:
+            with self._job.workplace.database.write() as connection:
+                self._job.claim.confirm(connection)
+                self._load(connection, entries, now)
+                self._finish(connection, [e for e in entries if isinstance(e, Finished)], now)
+                failures = [e for e in entries if isinstance(e, Failure)]
+                failures += self._withdraw(connection, entries, now)
+                self._fail(connection, failures, now)
+                remember_files(connection, learned)
+                for entry in entries:
+                    if isinstance(entry, Watermark):
+                        advance_watermark(connection, self._source, entry, run.request)
+                run.save(connection)
+        except BaseException:
+            run.counts = before
+            raise
+
+    def _load(self, connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
+        documented: dict[str, tuple[ParsedRecord, str]] = {}
+        for entry in entries:
+            if isinstance(entry, Parsed):
+                plain = [record for record in entry.records if record.document is None]
+                self._merge(connection, plain, entry.task.key)
+                for record in entry.records:
+                    if record.document is not None:
+                        # Of two tasks that yield one document, the later one owns it.
+                        documented.pop(record.document.id, None)
+                        documented[record.document.id] = (record, entry.task.key)
+        self._load_documents(connection, documented, now)
+
+    def _merge(
+        self, connection: Connection, records: Sequence[ParsedRecord], task_key: str
+    ) -> None:
+        inserted, updated = merge_rows(connection, records, task_key)
+        counts = self._job.run.counts
+        counts.inserted += inserted
+        counts.updated += updated
+        counts.skipped += len(records) - inserted - updated
+
+    def _load_documents(
+        self,
+        connection: Connection,
+        documented: Mapping[str, tuple[ParsedRecord, str]],
+        now: datetime,
+    ) -> None:
+        if not documented:
+            return
+        chunker = self._job.workplace.chunker
+        writings = [
+            writing_of(record, task_key, chunker) for record, task_key in documented.values()
+        ]
+        written = write_documents(
+            connection,
+            self._job.workplace.database.fulltext,
+            writings,
+            now,
+            derive=lambda document: passages_of(document, chunker),
+        )
+        records = {key: record for key, (record, _) in documented.items()}
+        new = [record for key, record in records.items() if key in written.inserted]
+        changed = [record for key, record in records.items() if key in written.updated]
+        insert_records(connection, new, self._tables)
+        update_records(connection, changed, self._tables)
+        counts = self._job.run.counts
+        counts.inserted += len(new)
+        counts.updated += len(changed)
+        counts.skipped += len(records) - len(new) - len(changed)
+
+    def _finish(self, connection: Connection, finished: Sequence[Finished], now: datetime) -> None:
+        remember_files(connection, [file for one in finished for file in one.arrival.learned])
+        known = [(one.arrival.task.key, self._known(one, now)) for one in finished]
+        remember_inputs(connection, self._source, known)
+        loaded = [one for one in finished if not one.unchanged]
+        keys = [one.arrival.task.key for one in loaded]
+        record_loaded(connection, self._job.run.id, self._source, keys, now)
+        resolved = [key for key, _ in known if key in self._standing]
+        resolve(connection, self._source, resolved, now)
+        self._drop_unyielded(connection, [one for one in loaded if one.arrival.known], now)
+
+    def _known(self, finished: Finished, now: datetime) -> KnownInput:
+        arrival = finished.arrival
+        records = len(finished.yielded)
+        if finished.unchanged and arrival.known is not None:
+            records = arrival.known.records
+        return KnownInput(
+            input_sha256=arrival.input_sha256,
+            recipe=recipe_of(self._job),
+            fingerprint=arrival.task.fingerprint,
+            records=records,
+            validated_at=now,
+        )
+
+    def _drop_unyielded(
+        self, connection: Connection, reloaded: Sequence[Finished], now: datetime
+    ) -> None:
+        """What a task gave before and gives no more: documents are gone, other rows deleted."""
+        if not reloaded:
+            return
+        held = self._documents_of(connection, [one.arrival.task.key for one in reloaded])
+        yielded = {key for one in reloaded for _, (key, *_) in one.yielded}
+        missing = [row.id for row in held if row.id not in yielded]
+        self._job.run.counts.gone += mark_gone(connection, missing, now)
+        for one in reloaded:
+            drop_unyielded(connection, self._tables, one.arrival.task.key, one.yielded)
+
+    def _documents_of(self, connection: Connection, task_keys: list[str]) -> list[Row[Any]]:
+        table = documents.c
+        query = select(table.id).where(table.source == self._source, table.gone_at.is_(None))
+        return list(select_in(connection, query, table.task_key, task_keys))
+
+    def _withdraw(
+        self, connection: Connection, entries: Sequence[Entry], now: datetime
+    ) -> list[Failure]:
+        failures = []
+        for entry in entries:
+            if isinstance(entry, Listing):
+                failures += self._withdraw_unlisted(connection, entry, now)
+        return failures
+
+    def _withdraw_unlisted(
+        self, connection: Connection, listing: Listing, now: datetime
+    ) -> list[Failure]:
+        table = documents.c
+        after = listing.until + timedelta(days=1)
+        query = select(table.id, table.task_key).where(
+            table.source == self._source,
+            table.gone_at.is_(None),
+            table.published_at >= listing.since.isoformat(),
+            table.published_at < after.isoformat(),
+        )
+        held = list(connection.execute(query))
+        missing = [row for row in held if row.task_key not in listing.task_keys]
+        name = f"listing {listing.since}..{listing.until}"
+        try:
+            if not self._job.run.request.accept_loss:
+                check_loss(
+                    f"the listing from {listing.since} to {listing.until}", len(held), len(missing)
+                )
+        except SuspiciousYieldError as error:
+            return [Failure.of(error, "discover", name)]
+        if name in self._standing:
+            resolve(connection, self._source, [name], now)
+        self._job.run.counts.gone += mark_gone(connection, [row.id for row in missing], now)
+        self._forget(connection, [row.task_key for row in missing])
+        return []
+
+    def _forget(self, connection: Connection, task_keys: Sequence[str]) -> None:
+        """So that an item which comes back is loaded again, even if it comes back unchanged."""
+        table = ingestion_inputs
+        for piece in pieces(task_keys):
+            stale = (table.c.source == self._source) & table.c.task_key.in_(piece)
+            connection.execute(delete(table).where(stale))
+
+    def _fail(self, connection: Connection, failures: Sequence[Failure], now: datetime) -> None:
+        run = self._job.run
+        run.counts.error += len(failures)
+        for failure in failures:
+            run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
+            context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}
+            run.log("error", failure.error, **context)
+        record_failures(connection, run.id, self._source, failures, earlier=self._standing, now=now)

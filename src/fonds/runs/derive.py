@@ -1,0 +1,64 @@
+"""What is computed from a parsed record before it is written: identity of content, passages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fonds import ids
+from fonds.chunk.splitter import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
+from fonds.model import Document, ParsedRecord
+from fonds.stores.documents import Writing
+from fonds.stores.passages import Passages
+
+
+def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing:
+    """The document of a record, with the hash over all the record says."""
+    document = record.document
+    assert document is not None
+    body = document.body
+    text_sha256 = ids.text_sha256(body.normalized.markdown) if body else None
+    content = [_record_content(record), _document_content(document), text_sha256]
+    return Writing(
+        document=document,
+        content_sha256=ids.json_sha256(content),
+        body_text_sha256=text_sha256,
+        recipe=f"{body.normalizer if body else '-'} {chunker_label(chunker)}",
+        task_key=task_key,
+    )
+
+
+def passages_of(document: Document, chunker: Chunker) -> Passages:
+    """The document's passages; title and summary where it has no body."""
+    chunks = chunker.chunk(document.body.normalized) if document.body else []
+    return Passages(
+        document_uid=ids.document_uid(document.id),
+        title=document.title,
+        chunks=chunks or [whole_document_chunk(document.title, document.summary)],
+        chunker_name=CHUNKER_NAME,
+        chunker_version=CHUNKER_VERSION,
+    )
+
+
+def chunker_label(chunker: Chunker) -> str:
+    """Name, version and sizes: everything that decides where passages begin and end."""
+    sizes = f"{chunker.max_tokens}/{chunker.overlap_tokens}"
+    return f"{CHUNKER_NAME}@{CHUNKER_VERSION}:{sizes}"
+
+
+def _record_content(record: ParsedRecord) -> list[Any]:
+    children = [_record_content(child) for child in record.children]
+    return [record.table, record.key, dict(record.payload), children]
+
+
+def _document_content(document: Document) -> list[Any]:
+    """What the publisher says; when and from where we got it is no part of it."""
+    return [
+        document.kind,
+        document.title,
+        document.summary,
+        document.source_url,
+        document.source_org,
+        document.published_at,
+        document.citation_string,
+        sorted(document.aliases),
+    ]

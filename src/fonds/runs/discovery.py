@@ -1,0 +1,132 @@
+"""Stage one: what there is to fetch, less what is known to be unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Final
+
+from fonds.fetch.archive import KnownFile
+from fonds.fetch.rates import Pace
+from fonds.model import FetchTask, Listing, SourceState, Watermark
+from fonds.runs.context import Job, Workplace
+from fonds.runs.derive import chunker_label
+from fonds.runs.inputs import Wanted, recall, recall_files
+from fonds.runs.state import RunRequest
+from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError
+from fonds.sources.base import Answer, SourceInfo
+
+RECALLED_AT_ONCE: Final = 500
+
+Found = Wanted | Watermark | Listing | Failure
+"""What discovery hands on, in the source's order."""
+
+
+class Asker:
+    """Fetches listings for `discover` and `enumerate`: paced, conditional, archived."""
+
+    def __init__(self, info: SourceInfo, workplace: Workplace) -> None:
+        self._info = info
+        self._workplace = workplace
+        self._learned: list[KnownFile] = []
+
+    async def __call__(self, url: str, *, path: str) -> Answer:
+        """Ask for one listing."""
+        with self._workplace.database.read() as connection:
+            known = recall_files(connection, self._info.name, [url]).get(url)
+        obtained = await self._workplace.archive.obtain(
+            source=self._info.name,
+            url=url,
+            path=path,
+            pace=pace_of(self._info),
+            known=known,
+        )
+        if obtained.known is not None:
+            self._learned.append(obtained.known)
+        return Answer(
+            data=await asyncio.to_thread(self._workplace.blobs.get, obtained.archived.key),
+            archived=obtained.archived,
+            changed=obtained.changed,
+        )
+
+    def take_learned(self) -> list[KnownFile]:
+        """Validators seen since the last call.
+
+        They may be stored at any time: a listing that has not changed is read from the archive,
+        and still lists what is not loaded yet.
+        """
+        learned, self._learned = self._learned, []
+        return learned
+
+
+def pace_of(info: SourceInfo) -> Pace:
+    """How fast a source's upstream may be asked."""
+    return Pace(per_second=info.rate.per_second, burst=info.rate.burst)
+
+
+async def discover(
+    job: Job, state: SourceState, asker: Asker, standing: dict[str, OpenError]
+) -> AsyncIterator[Found]:
+    """All that is to be fetched, then what failed in earlier runs and was not listed again."""
+    waiting = dict(standing)
+    batch: list[FetchTask] = []
+    failure: Failure | None = None
+    try:
+        async for item in job.source.discover(state, asker):
+            if isinstance(item, FetchTask):
+                job.run.counts.discovered += 1
+                waiting.pop(item.key, None)
+                batch.append(item)
+            if batch and (len(batch) >= RECALLED_AT_ONCE or not isinstance(item, FetchTask)):
+                for wanted in _changed(job, batch):
+                    yield wanted
+                batch = []
+            if not isinstance(item, FetchTask):
+                yield item
+    except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
+        failure = Failure.of(error, "discover", discovery_key(job.run.request))
+    again = [e.task for e in waiting.values() if e.task and e.attempts < MAX_ATTEMPTS]
+    for wanted in _changed(job, [*batch, *again]):
+        yield wanted
+    if failure is not None:
+        yield failure
+
+
+def discovery_key(request: RunRequest) -> str:
+    """The task key under which a failure to discover this range is recorded."""
+    if request.mode != "backfill":
+        return "discover"
+    return f"discover {request.since or ''}..{request.until or ''}"
+
+
+def _changed(job: Job, tasks: list[FetchTask]) -> list[Wanted]:
+    with job.workplace.database.read() as connection:
+        recalled = recall(connection, job.source.info.name, tasks)
+    wanted = []
+    for candidate in recalled:
+        if candidate.known is not None and _unchanged(job, candidate):
+            job.run.counts.skipped += candidate.known.records
+        else:
+            wanted.append(candidate)
+    return wanted
+
+
+def _unchanged(job: Job, wanted: Wanted) -> bool:
+    """Whether the listing's word is enough: same entry, same recipe, asked for not long ago."""
+    known, settings = wanted.known, job.workplace.settings
+    if known is None or wanted.task.fingerprint is None or job.run.request.recheck:
+        return False
+    due = known.validated_at + timedelta(days=settings.revalidate_days)
+    return (
+        known.fingerprint == wanted.task.fingerprint
+        and known.recipe == recipe_of(job)
+        and job.workplace.seams.clock.now() < due
+    )
+
+
+def recipe_of(job: Job) -> str:
+    """The version of everything that turns a source's bytes into rows."""
+    return (
+        f"{job.source.info.name}@{job.source.info.version} {chunker_label(job.workplace.chunker)}"
+    )

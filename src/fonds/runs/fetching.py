@@ -1,0 +1,83 @@
+"""Stage two: the bytes, archived before anybody reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from fonds import ids
+from fonds.errors import NotFoundError
+from fonds.fetch.archive import KnownFile
+from fonds.model import Archived, FetchTask, Listing, Part, Watermark
+from fonds.runs.ahead import work_ahead
+from fonds.runs.context import Job
+from fonds.runs.discovery import Found, pace_of
+from fonds.runs.inputs import KnownInput, Wanted
+from fonds.runs.tasks import Failure
+
+AHEAD_OF_LOADING: Final = 8
+"""Fetched and waiting tasks for each concurrent request."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """A task whose parts are all in the archive."""
+
+    task: FetchTask
+    parts: tuple[tuple[Part, Archived], ...]
+    learned: tuple[KnownFile, ...]
+    known: KnownInput | None
+    """What was loaded from this task before."""
+
+    @property
+    def input_sha256(self) -> str:
+        """Identity of everything `parse` will see."""
+        shas = {part.name: archived.sha256 for part, archived in self.parts}
+        return ids.json_sha256([shas, dict(self.task.params)])
+
+
+Fetched = Arrival | Watermark | Listing | Failure
+
+
+async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[Fetched]:
+    """Fetch what was found, several at a time, handed on in order."""
+    concurrency = job.source.info.fetch_concurrency
+    slots = asyncio.Semaphore(concurrency)
+
+    async def act(item: Found) -> Fetched:
+        if not isinstance(item, Wanted):
+            return item
+        async with slots:
+            return await fetch_task(job, item)
+
+    async for result in work_ahead(found, act, window=concurrency * AHEAD_OF_LOADING):
+        yield result
+
+
+async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
+    """All parts of one task, or the reason why not."""
+    parts: list[tuple[Part, Archived]] = []
+    learned: list[KnownFile] = []
+    try:
+        for part in wanted.task.parts:
+            try:
+                obtained = await job.workplace.archive.obtain(
+                    source=job.source.info.name,
+                    url=part.url,
+                    path=part.path,
+                    pace=pace_of(job.source.info),
+                    known=wanted.files.get(part.url),
+                    headers=part.headers,
+                )
+            except NotFoundError:
+                if not part.optional:
+                    raise
+                continue
+            parts.append((part, obtained.archived))
+            learned += [obtained.known] if obtained.known else []
+    except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
+        return Failure.of(error, "fetch", wanted.task)
+    job.run.counts.fetched += 1
+    return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)

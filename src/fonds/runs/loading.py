@@ -1,0 +1,142 @@
+"""Stages three and four: parse the bytes, and queue records for loading in batches.
+
+A batch holds everything in the order it was discovered: records, finished tasks, failures,
+listings, watermarks. So a watermark is stored only together with, or after, all that it covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from fonds.errors import DuplicateKeyError, SuspiciousYieldError
+from fonds.fetch.archive import KnownFile
+from fonds.model import FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
+from fonds.runs.batch import BatchWriter, Entry, Finished, Identity, Parsed, identity_of
+from fonds.runs.context import Job
+from fonds.runs.discovery import recipe_of
+from fonds.runs.fetching import Arrival
+from fonds.runs.guards import check_loss
+from fonds.runs.tasks import Failure, OpenError
+
+FLUSH_AFTER: Final = 5.0
+"""Seconds after which a batch is written although it is not full: upstreams can be slow."""
+
+
+class Loader:
+    """Parses arrivals and loads what they hold; used by one thread at a time."""
+
+    def __init__(
+        self,
+        job: Job,
+        standing: Mapping[str, OpenError],
+        learned: Callable[[], Iterable[KnownFile]],
+    ) -> None:
+        self._job = job
+        self._writer = BatchWriter(job, standing, learned)
+        self._entries: list[Entry] = []
+        self._records = 0
+        self._size = 0
+        self._yielded: dict[str, set[Identity]] = {}
+        self._flushed_at = job.workplace.seams.clock.monotonic()
+
+    def take(self, item: Arrival | Failure | Listing | Watermark) -> list[FetchTask]:
+        """Parse and queue one item; gives back the further tasks that `parse` asks for."""
+        if not isinstance(item, Arrival):
+            self._entries.append(item)
+            return []
+        if self._seen_before(item):
+            return []
+        return self._parse(item)
+
+    def settle(self, item: Arrival | Failure | Listing | Watermark) -> None:
+        """Called when an item and everything it asked for is taken: time to write, perhaps."""
+        if isinstance(item, Arrival) and item.task.key in self._yielded:
+            self._finish(item, frozenset(self._yielded.pop(item.task.key)))
+        if self._full() or self._overdue():
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        entries, self._entries, self._records, self._size = self._entries, [], 0, 0
+        self._flushed_at = self._job.workplace.seams.clock.monotonic()
+        if entries:
+            self._writer.write(entries)
+        self._job.workplace.progress(self._job.source.info.name, self._job.run.counts)
+
+    def _parse(self, arrival: Arrival) -> list[FetchTask]:
+        further: list[FetchTask] = []
+        queued = Parsed(task=arrival.task)
+        yielded = self._yielded[arrival.task.key] = set[Identity]()
+        self._entries.append(queued)
+        try:
+            for item in self._job.source.parse(self._read(arrival)):
+                if isinstance(item, FetchTask):
+                    further.append(item)
+                    continue
+                _claim_key(item, arrival.task, yielded)
+                queued = self._queue(queued, item)
+        except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
+            del self._yielded[arrival.task.key]
+            self._entries.remove(queued)
+            self._entries.append(Failure.of(error, "parse", arrival.task))
+            return []
+        return further
+
+    def _seen_before(self, arrival: Arrival) -> bool:
+        """Whether these exact bytes were loaded by this exact recipe."""
+        known = arrival.known
+        if known is None or known.recipe != recipe_of(self._job):
+            return False
+        if known.input_sha256 != arrival.input_sha256:
+            return False
+        self._job.run.counts.skipped += known.records
+        if arrival.task.fingerprint is not None or arrival.learned:
+            self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
+        return True
+
+    def _read(self, arrival: Arrival) -> Raw:
+        blobs = self._job.workplace.blobs
+        parts = tuple(
+            RawPart(name=part.name, archived=archived, data=blobs.get(archived.key))
+            for part, archived in arrival.parts
+        )
+        return Raw(task=arrival.task, parts=parts)
+
+    def _queue(self, queued: Parsed, record: ParsedRecord) -> Parsed:
+        queued.records.append(record)
+        self._job.run.counts.parsed += 1
+        self._records += 1
+        if record.document is not None and record.document.body is not None:
+            self._size += len(record.document.body.normalized.markdown)
+        if len(queued.records) < self._job.workplace.settings.batch_records:
+            return queued
+        self.flush()
+        rest = Parsed(task=queued.task)
+        self._entries.append(rest)
+        return rest
+
+    def _finish(self, arrival: Arrival, yielded: frozenset[Identity]) -> None:
+        before = arrival.known.records if arrival.known else 0
+        try:
+            if not self._job.run.request.accept_loss:
+                check_loss(arrival.task.key, before, before - len(yielded))
+        except SuspiciousYieldError as error:
+            self._entries.append(Failure.of(error, "parse", arrival.task))
+        else:
+            self._entries.append(Finished(arrival=arrival, yielded=yielded))
+
+    def _full(self) -> bool:
+        settings = self._job.workplace.settings
+        return self._records >= settings.batch_records or self._size >= settings.batch_mib << 20
+
+    def _overdue(self) -> bool:
+        waited = self._job.workplace.seams.clock.monotonic() - self._flushed_at
+        return bool(self._entries) and waited > FLUSH_AFTER
+
+
+def _claim_key(record: ParsedRecord, task: FetchTask, yielded: set[Identity]) -> None:
+    identity = identity_of(record)
+    if identity in yielded:
+        raise DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
+    yielded.add(identity)

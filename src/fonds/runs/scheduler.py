@@ -1,0 +1,48 @@
+"""The scheduler: runs every source by its own cron expression, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from fonds.errors import FondsError
+from fonds.runs.schedule import TIME_ZONE, trigger_of
+from fonds.sources.base import Source
+
+MISFIRE_GRACE_SECONDS: Final = 300
+
+_log = structlog.get_logger("fonds.scheduler")
+
+
+async def serve_schedule(
+    sources: Iterable[Source], run: Callable[[str], Awaitable[object]], stop: asyncio.Event
+) -> None:
+    """Start due sources until `stop` is set; one run of a source at a time."""
+    scheduler = AsyncIOScheduler(timezone=TIME_ZONE)
+    for source in sources:
+        trigger = trigger_of(source.info)
+        if trigger is not None:
+            scheduler.add_job(
+                _run_quietly,
+                trigger,
+                args=[run, source.info.name],
+                id=source.info.name,
+                max_instances=1,
+                misfire_grace_time=MISFIRE_GRACE_SECONDS,
+            )
+    scheduler.start()
+    try:
+        await stop.wait()
+    finally:
+        scheduler.shutdown(wait=False)
+
+
+async def _run_quietly(run: Callable[[str], Awaitable[object]], source: str) -> None:
+    try:
+        await run(source)
+    except FondsError as error:
+        _log.error("run failed", source=source, error=str(error))

@@ -1,0 +1,219 @@
+"""The state of a run and of its source: rows that say what is going on and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any, Final, Literal
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, select, update
+
+from fonds.model import SourceState, Watermark
+from fonds.seams import Clock
+from fonds.stores.database import Database, upsert
+from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_source_state
+
+
+class Status(StrEnum):
+    """Where a run stands; the database refuses any move that is not in `MOVES`."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+MOVES: Final = {
+    Status.RUNNING: {Status.SUCCESS, Status.PARTIAL, Status.FAILED, Status.CANCELLED},
+    Status.SUCCESS: set[Status](),
+    Status.PARTIAL: set[Status](),
+    Status.FAILED: set[Status](),
+    Status.CANCELLED: set[Status](),
+}
+
+Mode = Literal["incremental", "backfill", "manual"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRequest:
+    """What somebody wants run."""
+
+    mode: Mode = "incremental"
+    since: date | None = None
+    until: date | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Source-specific ranges."""
+    recheck: bool = False
+    """Ask for every item, also where its listing entry has not changed."""
+    accept_loss: bool = False
+    """Believe a list that shrank."""
+
+    def as_config(self) -> dict[str, Any]:
+        """What `ingestion_runs.config` keeps, so that the run can be repeated."""
+        given = asdict(self) | {
+            "since": self.since and self.since.isoformat(),
+            "until": self.until and self.until.isoformat(),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(kw_only=True, slots=True)
+class Counts:
+    """What a run did so far."""
+
+    discovered: int = 0
+    fetched: int = 0
+    parsed: int = 0
+    inserted: int = 0
+    updated: int = 0
+    skipped: int = 0
+    error: int = 0
+    gone: int = 0
+
+    def columns(self) -> dict[str, int]:
+        """As `ingestion_runs` names them."""
+        return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunReport:
+    """What came of a run."""
+
+    run_id: UUID
+    source: str
+    status: Status
+    counts: Counts
+    seconds: float
+    error_summary: str | None = None
+
+
+class Run:
+    """One run of one source: its row, counts and log."""
+
+    def __init__(
+        self, *, source: str, request: RunRequest, database: Database, clock: Clock
+    ) -> None:
+        self.id = uuid4()
+        self.source = source
+        self.request = request
+        self.counts = Counts()
+        self.first_error: str | None = None
+        self._database = database
+        self._clock = clock
+        self._logs: list[dict[str, Any]] = []
+        self._started = clock.monotonic()
+
+    def start(self) -> SourceState:
+        """Write the run's row, close those of dead predecessors, and read the source's state."""
+        now = self._clock.now()
+        with self._database.write() as connection:
+            close_dead_runs(connection, self.source, now)
+            connection.execute(
+                ingestion_runs.insert().values(
+                    id=self.id,
+                    source=self.source,
+                    mode=self.request.mode,
+                    status=Status.RUNNING,
+                    started_at=now,
+                    config=self.request.as_config(),
+                )
+            )
+            return read_state(connection, self.source, self.request, now)
+
+    def log(self, level: str, message: str, **context: Any) -> None:
+        """Keep a line for the run's log; it is written with the next transaction."""
+        row = {"level": level, "message": message, "context": context or None}
+        self._logs.append({"run_id": self.id, "logged_at": self._clock.now(), **row})
+
+    def save(self, connection: Connection) -> None:
+        """Write counts and log lines in the transaction that justifies them."""
+        mine = ingestion_runs.c.id == self.id
+        connection.execute(update(ingestion_runs).where(mine).values(self.counts.columns()))
+        if self._logs:
+            connection.execute(ingestion_logs.insert(), self._logs)
+            self._logs = []
+
+    def finish(self, status: Status, error_summary: str | None = None) -> RunReport:
+        """End the run; a finished run never changes again."""
+        now = self._clock.now()
+        with self._database.write() as connection:
+            self.save(connection)
+            mine = ingestion_runs.c.id == self.id
+            ended = {"status": status, "finished_at": now, "error_summary": error_summary}
+            connection.execute(update(ingestion_runs).where(mine).values(ended))
+            stamp_state(connection, self.source, now, succeeded=status is Status.SUCCESS)
+        return RunReport(
+            run_id=self.id,
+            source=self.source,
+            status=status,
+            counts=self.counts,
+            seconds=self._clock.monotonic() - self._started,
+            error_summary=error_summary,
+        )
+
+
+def close_dead_runs(connection: Connection, source: str, now: datetime) -> int:
+    """Mark runs of a source as failed whose process is gone; the caller holds its claim."""
+    table = ingestion_runs.c
+    dead = (table.source == source) & (table.status == Status.RUNNING)
+    ended = {
+        "status": Status.FAILED,
+        "finished_at": now,
+        "error_summary": "the process ended without finishing this run",
+    }
+    return connection.execute(update(ingestion_runs).where(dead).values(ended)).rowcount
+
+
+def read_state(
+    connection: Connection, source: str, request: RunRequest, now: datetime
+) -> SourceState:
+    """The source's watermarks, and what this run is asked for."""
+    table = ingestion_source_state
+    row = connection.execute(select(table).where(table.c.source == source)).one_or_none()
+    return SourceState(
+        last_run_at=row.last_run_at if row else None,
+        last_seen_key=row.last_seen_key if row else None,
+        custom=row.custom if row else {},
+        backfill=request.mode == "backfill",
+        since=request.since,
+        until=request.until,
+        options=request.options,
+        now=now,
+    )
+
+
+def advance_watermark(
+    connection: Connection, source: str, mark: Watermark, request: RunRequest
+) -> None:
+    """Move the source's cursor past what is durable.
+
+    A backfill with an end says nothing of what lies after it, and never moves the cursor; an
+    open one only forward.
+    """
+    table = ingestion_source_state
+    held = connection.execute(select(table).where(table.c.source == source)).one_or_none()
+    if request.mode == "backfill":
+        ahead = held is not None and (held.last_seen_key or "") >= mark.last_seen_key
+        if request.until is not None or ahead:
+            return
+    custom = {**(held.custom if held else {}), **mark.custom}
+    if held is not None and (held.last_seen_key, held.custom) == (mark.last_seen_key, custom):
+        return
+    row = {"source": source, "last_seen_key": mark.last_seen_key, "custom": custom}
+    upsert(connection, table, [row])
+
+
+def stamp_state(connection: Connection, source: str, now: datetime, *, succeeded: bool) -> None:
+    """Note when the source was last run, and last run without a flaw."""
+    table = ingestion_source_state
+    row = {"source": source, "last_run_at": now}
+    row |= {"last_success_at": now} if succeeded else {}
+    known = connection.scalar(select(table.c.source).where(table.c.source == source))
+    if known is None:
+        connection.execute(table.insert().values(custom={}, **row))
+    else:
+        connection.execute(update(table).where(table.c.source == source).values(row))

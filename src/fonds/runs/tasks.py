@@ -1,0 +1,172 @@
+"""Tasks that failed: recorded with stage and cause, offered again to the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from sqlalchemy import Connection, select, update
+
+from fonds.errors import FondsError
+from fonds.model import Archived, FetchTask, Part
+from fonds.stores.batches import pieces
+from fonds.stores.columns import format_timestamp
+from fonds.stores.database import upsert
+from fonds.stores.tables import ingestion_tasks
+
+MAX_ATTEMPTS: Final = 5
+"""After so many runs a task is only tried again when its upstream lists it again."""
+
+Stage = Literal["discover", "fetch", "parse", "load"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """A task that did not make it, and why."""
+
+    task_key: str
+    stage: Stage
+    error: str
+    error_type: str
+    task: FetchTask | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, stage: Stage, task: FetchTask | str) -> Failure:
+        """What an exception says about a task; our own errors speak for themselves."""
+        speaks = isinstance(error, FondsError)
+        return cls(
+            task_key=task if isinstance(task, str) else task.key,
+            stage=stage,
+            error=str(error) if speaks else f"{type(error).__name__}: {error}",
+            error_type=type(error).__name__,
+            task=None if isinstance(task, str) else task,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenError:
+    """A failure of an earlier run that still stands."""
+
+    task_key: str
+    attempts: int
+    task: FetchTask | None
+
+
+def open_errors(connection: Connection, source: str) -> dict[str, OpenError]:
+    """Failures of a source that no later run has made good, by task."""
+    table = ingestion_tasks.c
+    query = select(table.task_key, table.attempts, table.task).where(_open(source))
+    return {
+        row.task_key: OpenError(
+            task_key=row.task_key,
+            attempts=row.attempts,
+            task=task_from_json(row.task) if row.task else None,
+        )
+        for row in connection.execute(query.order_by(table.id))
+    }
+
+
+def record_loaded(
+    connection: Connection, run_id: UUID, source: str, keys: Sequence[str], now: datetime
+) -> None:
+    """Note that tasks are durably loaded, in the transaction that holds their rows."""
+    rows = [_row(run_id, source, key, "loaded", now) for key in keys]
+    upsert(connection, ingestion_tasks, rows, keys=["run_id", "task_key"])
+
+
+def record_failures(
+    connection: Connection,
+    run_id: UUID,
+    source: str,
+    failures: Iterable[Failure],
+    *,
+    earlier: Mapping[str, OpenError],
+    now: datetime,
+) -> None:
+    """Note failures; the same task's older row gives way to the one with more attempts."""
+    rows = [
+        {
+            **_row(run_id, source, failure.task_key, "errored", now),
+            "error": failure.error.replace("\0", "\ufffd"),
+            "error_type": failure.error_type,
+            "error_stage": failure.stage,
+            "task": failure.task and task_to_json(failure.task),
+            "attempts": 1
+            + (earlier[failure.task_key].attempts if failure.task_key in earlier else 0),
+        }
+        for failure in failures
+    ]
+    upsert(connection, ingestion_tasks, rows, keys=["run_id", "task_key"])
+    resolve(connection, source, [row["task_key"] for row in rows], now, but=run_id)
+
+
+def resolve(
+    connection: Connection,
+    source: str,
+    keys: Sequence[str],
+    now: datetime,
+    *,
+    but: UUID | None = None,
+) -> int:
+    """Close the standing failures of tasks that are loaded, dismissed, or failed anew in `but`."""
+    resolved = 0
+    for piece in pieces(keys):
+        standing = _open(source) & ingestion_tasks.c.task_key.in_(piece)
+        if but is not None:
+            standing &= ingestion_tasks.c.run_id != but
+        closed = update(ingestion_tasks).where(standing).values(resolved_at=now, task=None)
+        resolved += connection.execute(closed).rowcount
+    return resolved
+
+
+def task_to_json(task: FetchTask) -> dict[str, Any]:
+    """A task as it is kept until its retry; headers may hold keys and are left out."""
+    origin = task.origin and {
+        **asdict(task.origin),
+        "retrieved_at": format_timestamp(task.origin.retrieved_at),
+    }
+    parts = [
+        {"name": part.name, "url": part.url, "path": part.path, "optional": part.optional}
+        for part in task.parts
+    ]
+    return {
+        "source": task.source,
+        "key": task.key,
+        "parts": parts,
+        "params": dict(task.params),
+        "fingerprint": task.fingerprint,
+        "origin": origin,
+    }
+
+
+def task_from_json(value: Mapping[str, Any]) -> FetchTask:
+    """The task that `task_to_json` kept."""
+    origin = value["origin"]
+    if origin is not None:
+        retrieved_at = datetime.fromisoformat(origin["retrieved_at"])
+        origin = Archived(**{**origin, "retrieved_at": retrieved_at})
+    parts = tuple(Part(**part) for part in value["parts"])
+    return FetchTask(**{**value, "parts": parts, "origin": origin})
+
+
+def _attempts(error: OpenError | None) -> int:
+    return error.attempts if error is not None else 0
+
+
+def _open(source: str) -> Any:
+    table = ingestion_tasks.c
+    return (table.source == source) & (table.stage == "errored") & table.resolved_at.is_(None)
+
+
+def _row(run_id: UUID, source: str, key: str, stage: str, now: datetime) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "source": source,
+        "task_key": key,
+        "stage": stage,
+        "started_at": now,
+        "finished_at": now,
+    }

@@ -1,0 +1,71 @@
+"""Finding sources: our own modules, and those that installed packages announce."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import entry_points
+from typing import Final
+
+import fonds.sources
+from fonds.errors import UnknownSourceError, UsageError
+from fonds.sources.base import Source
+
+GROUP: Final = "fonds.sources"
+
+
+@cache
+def builtin_sources() -> dict[str, Source]:
+    """Every module of `fonds.sources` that has a `source`."""
+    names = [module.name for module in pkgutil.iter_modules(fonds.sources.__path__)]
+    modules = [importlib.import_module(f"fonds.sources.{name}") for name in sorted(names)]
+    found = [module.source for module in modules if hasattr(module, "source")]
+    return {source.info.name: source for source in found}
+
+
+@cache
+def plugin_sources() -> dict[str, Source]:
+    """What installed packages offer in the entry-point group `fonds.sources`."""
+    found: dict[str, Source] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        loaded = entry.load()
+        source = loaded() if isinstance(loaded, type) else loaded
+        if not isinstance(source, Source):
+            raise UsageError(f"the entry point {entry.name} of {GROUP} is not a source")
+        if source.info.name in builtin_sources() or source.info.name in found:
+            raise UsageError(f"two sources are called {source.info.name}")
+        found[source.info.name] = source
+    return found
+
+
+def all_sources() -> dict[str, Source]:
+    """All sources by name, ours first."""
+    return {**builtin_sources(), **plugin_sources()}
+
+
+def get_source(name: str) -> Source:
+    """The source of that name, or an error that names those there are."""
+    sources = all_sources()
+    if name not in sources:
+        raise UnknownSourceError(
+            f"there is no source {name!r}; there are: {', '.join(sorted(sources))}"
+        )
+    return sources[name]
+
+
+def in_dependency_order(names: Iterable[str]) -> list[str]:
+    """Sources so that each comes after those it depends on, which are added if missing."""
+    graph: dict[str, set[str]] = {}
+    waiting = sorted(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in graph:
+            graph[name] = set(get_source(name).info.depends_on)
+            waiting += sorted(graph[name])
+    try:
+        return list(TopologicalSorter(dict(sorted(graph.items()))).static_order())
+    except CycleError as error:
+        raise UsageError(f"sources depend on each other in a circle: {error.args[1]}") from error

@@ -1,0 +1,106 @@
+"""The relational database: one set of tables, on SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from fonds.errors import SettingsError
+from fonds.seams import Seams
+from fonds.stores.fulltext import FullText
+from fonds.stores.postgres import PostgresFullText
+from fonds.stores.sqlite import SqliteFullText, open_sqlite
+
+
+class Database:
+    """Transactions on one database; every commit passes the durability seam."""
+
+    def __init__(self, engine: Engine, fulltext: FullText, seams: Seams) -> None:
+        self.engine = engine
+        self.fulltext = fulltext
+        self._seams = seams
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is a file on this machine, with one writer at a time."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that takes the writer's claim at once and commits at the end."""
+        with self.engine.connect() as connection, connection.begin() as transaction:
+            yield connection
+            self._seams.durable("commit", self.engine.dialect.name)
+            transaction.commit()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent view that never waits for a writer."""
+        reader = self.engine.connect().execution_options(read_only=True)
+        with reader as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def open_database(address: str, *, seams: Seams) -> Database:
+    """Open by SQLAlchemy address; does not look at the schema."""
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise SettingsError("the database setting is not an address SQLAlchemy knows") from error
+    if url.get_backend_name() == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise SettingsError("SQLite needs a file: sqlite:////path/to/fonds.db")
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        return Database(open_sqlite(url), SqliteFullText(), seams)
+    if url.get_backend_name() == "postgresql":
+        return Database(_open_postgres(url), PostgresFullText(), seams)
+    raise SettingsError(f"fonds keeps its library in sqlite or postgresql, not {url.drivername}")
+
+
+def _open_postgres(url: URL) -> Engine:
+    engine = create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("read_only"):
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+    return engine
+
+
+def insert_ignoring(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    """Insert rows, leaving those whose key is taken as they are."""
+    if rows:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+
+
+def upsert(
+    connection: Connection,
+    table: Any,
+    rows: list[dict[str, Any]],
+    *,
+    keys: Sequence[str] | None = None,
+) -> None:
+    """Insert rows by key (the primary one), overwriting the given columns of those there."""
+    if not rows:
+        return
+    statement = _insert(connection, table)
+    keys = keys or [column.name for column in table.primary_key]
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+
+
+def _insert(connection: Connection, table: Any) -> Any:
+    on_sqlite = connection.dialect.name == "sqlite"
+    return sqlite.insert(table) if on_sqlite else postgresql.insert(table)

@@ -1,0 +1,370 @@
+"""Blobs in a folder: whole files or none, whatever crashes and whoever else writes.
+
+A blob is written to `.tmp`, synced, and only then given its name, so a reader never meets half
+of one. Every path is walked folder by folder without following symbolic links.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+from uuid import uuid4
+
+from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
+from fonds.seams import Seams
+
+Data = bytes | Path
+"""What can be stored: bytes, or a file, which is never held in memory as a whole."""
+
+PIECE: Final = 1 << 20
+"""Bytes of the largest piece a stream gives."""
+
+_TEMPORARY: Final = ".tmp"
+_LOCKS: Final = ".locks"
+_STALE_SECONDS: Final = 24 * 60 * 60
+_OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_NOT_THERE: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_CONFLICT: Final = "a key cannot be both a file and the beginning of other keys in a folder"
+_CAUSES: Final = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.ENAMETOOLONG: "a part of the key is longer than this file system allows",
+    errno.ENOTDIR: _CONFLICT,
+    errno.EISDIR: _CONFLICT,
+    errno.ELOOP: "a symbolic link stands in the way, and links are not followed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BlobInfo:
+    """What a store knows of an object without reading it."""
+
+    key: str
+    size: int
+    etag: str
+    """Changes with every change of the object; what `replace` compares."""
+    modified: datetime
+
+
+def check_key(key: str) -> None:
+    """Refuse, with `StoreError`, a key that some kind of store could not hold or would bend."""
+    if reason := _fault(key):
+        raise StoreError(f"{key!r} cannot be a blob key: {reason}")
+
+
+def open_source(path: Path) -> BinaryIO:
+    """A file that is to be stored, opened for reading."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_range(key: str, start: int, length: int) -> None:
+    """Refuse a range that counts backwards."""
+    if start < 0 or length < 0:
+        raise StoreError(f"blob {key!r} has no range {start} + {length}")
+
+
+class FolderBlobs:
+    """Blobs as files below one folder, shared safely by threads and processes."""
+
+    def __init__(self, root: Path, *, seams: Seams) -> None:
+        self._root = root.absolute()
+        self._seams = seams
+        self._settled: set[str] = set()
+        with _explained(f"open the folder {root}"):
+            _make_durably(self._root)
+            for folder in (_TEMPORARY, _LOCKS):
+                (self._root / folder).mkdir(exist_ok=True)
+            self._sweep()
+
+    def head(self, key: str) -> BlobInfo | None:
+        """What is known of an object, or None where there is none."""
+        check_key(key)
+        with _explained(f"look up blob {key!r}"):
+            found = self._find(key)
+        return _info(key, found) if found else None
+
+    def get(self, key: str) -> bytes:
+        """All bytes of an object."""
+        with self._reading(key) as file:
+            return file.read()
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        """The bytes of a range; fewer, or none, where the object ends before it."""
+        check_range(key, start, length)
+        with self._reading(key) as file:
+            file.seek(start)
+            return file.read(length)
+
+    def stream(self, key: str) -> Iterator[bytes]:
+        """The object in pieces; one version of it, even while others replace it."""
+        with self._reading(key) as file:
+            while piece := file.read(PIECE):
+                yield piece
+
+    def list(self, prefix: str = "") -> Iterator[BlobInfo]:
+        """The objects whose key begins with a text, in the order of their UTF-8 bytes."""
+        folders, slash, beginning = prefix.rpartition("/")
+        if slash:
+            check_key(folders)
+        path = f"{folders}{slash}"
+        with (
+            _explained(f"list blobs below {prefix!r}"),
+            suppress(*_NOT_THERE),
+            self._folder(path) as (at, _),
+        ):
+            yield from _walk(at, path, beginning)
+
+    def create(self, key: str, data: Data) -> str:
+        """Store an object under a free key."""
+        check_key(key)
+        with _explained(f"create blob {key!r}"), self._folder(key, make=True) as (at, name):
+            if _lookup(at, name):
+                raise BlobExistsError(f"blob {key!r} exists")
+            with self._staged(key, data) as staged:
+                self._seams.durable("blob.rename", key)
+                try:
+                    os.link(staged, name, dst_dir_fd=at, follow_symlinks=False)
+                except FileExistsError:
+                    raise BlobExistsError(f"blob {key!r} exists") from None
+                os.fsync(at)
+                return _etag(staged.stat())
+
+    def replace(self, key: str, data: Data, *, etag: str) -> str:
+        """Store an object in place of the version that has this etag."""
+        check_key(key)
+        with _explained(f"replace blob {key!r}"), self._locked(key):
+            current = self._find(key)
+            if current is None or _etag(current) != etag:
+                raise BlobChangedError(f"blob {key!r} is no longer the version {etag}")
+            return self._overwrite(key, data)
+
+    def put(self, key: str, data: Data) -> str:
+        """Store an object, whatever was there."""
+        check_key(key)
+        with _explained(f"put blob {key!r}"), self._locked(key):
+            return self._overwrite(key, data)
+
+    def delete(self, key: str) -> None:
+        """Remove an object, if there is one."""
+        check_key(key)
+        with _explained(f"delete blob {key!r}"), self._locked(key):
+            if self._find(key):
+                with self._folder(key) as (at, name):
+                    self._seams.durable("blob.delete", key)
+                    os.unlink(name, dir_fd=at)
+                    os.fsync(at)
+
+    def _find(self, key: str) -> os.stat_result | None:
+        with suppress(*_NOT_THERE), self._folder(key) as (at, name):
+            return _lookup(at, name)
+        return None
+
+    def _overwrite(self, key: str, data: Data) -> str:
+        with self._folder(key, make=True) as (at, name):
+            current = _lookup(at, name)
+            with self._staged(key, data, after=current) as staged:
+                etag = _etag(staged.stat())
+                self._seams.durable("blob.rename", key)
+                os.rename(staged, name, dst_dir_fd=at)
+                os.fsync(at)
+                return etag
+
+    @contextmanager
+    def _staged(
+        self, key: str, data: Data, *, after: os.stat_result | None = None
+    ) -> Iterator[Path]:
+        staged = self._root / _TEMPORARY / uuid4().hex
+        try:
+            with staged.open("xb") as file:
+                _fill(file, data)
+                # The kernel stamps files once a tick, some milliseconds long, and hands out a
+                # freed inode at once: two quick writes could share inode, size and time. So we
+                # stamp them, in nanoseconds and always later than the version to be replaced.
+                moment = max(time.time_ns(), after.st_mtime_ns + 1 if after else 0)
+                os.utime(file.fileno(), ns=(moment, moment))
+                self._seams.durable("blob.put", key)
+                os.fsync(file.fileno())
+            yield staged
+        finally:
+            staged.unlink(missing_ok=True)
+
+    @contextmanager
+    def _folder(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        *folders, name = key.split("/")
+        # The root may be a link: where it leads was the user's choice.
+        handle = os.open(self._root, _OPEN_FOLDER & ~os.O_NOFOLLOW)
+        try:
+            for depth, folder in enumerate(folders, 1):
+                path = "/".join(folders[:depth])
+                inner = self._enter(handle, folder, path) if make else _open_folder(handle, folder)
+                os.close(handle)
+                handle = inner
+            yield handle, name
+        finally:
+            os.close(handle)
+
+    def _enter(self, parent: int, name: str, path: str) -> int:
+        if path in self._settled:
+            with suppress(FileNotFoundError):
+                return _open_folder(parent, name)
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=parent)
+        # A folder found here may exist in memory only, made by a process that died before it
+        # was synced; hence the sync, once for each process and folder.
+        os.fsync(parent)
+        self._settled.add(path)
+        return _open_folder(parent, name)
+
+    @contextmanager
+    def _reading(self, key: str) -> Iterator[BinaryIO]:
+        check_key(key)
+        with _explained(f"read blob {key!r}"):
+            try:
+                with self._folder(key) as (at, name):
+                    file = _open_file(at, name)
+            except _NOT_THERE:
+                raise BlobMissingError(f"there is no blob {key!r}") from None
+            with file:
+                yield file
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        name = hashlib.sha256(key.encode()).hexdigest()[:2]
+        with (self._root / _LOCKS / name).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _sweep(self) -> None:
+        # By the machine's clock: that of a replayed run stands at another day.
+        oldest = time.time() - _STALE_SECONDS
+        for path in (self._root / _TEMPORARY).iterdir():
+            with suppress(FileNotFoundError):
+                if path.lstat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _fault(key: str) -> str | None:
+    if not key:
+        return "it is empty"
+    # Servers disagree about these: some take a backslash for a slash, some drop control
+    # characters, and a listing in XML cannot carry them.
+    if "\\" in key or any(character < " " or character == "\x7f" for character in key):
+        return "backslashes and control characters are not portable"
+    parts = key.split("/")
+    if {"", ".", ".."} & set(parts):
+        return "every part between slashes must be a name"
+    if any(part.startswith((_TEMPORARY, _LOCKS)) for part in parts):
+        return f"names that begin with {_TEMPORARY} or {_LOCKS} are reserved"
+    if any("\ud800" <= character <= "\udfff" for character in key):
+        return "it is not valid Unicode"
+    return None
+
+
+@contextmanager
+def _explained(action: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cause = _CAUSES.get(error.errno or 0) or error.strerror
+        raise StoreError(f"cannot {action}: {cause}") from error
+
+
+def _make_durably(root: Path) -> None:
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    root.mkdir(parents=True, exist_ok=True)
+    for folder in made:
+        handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _fill(file: BinaryIO, data: Data) -> None:
+    if isinstance(data, Path):
+        with open_source(data) as source:
+            shutil.copyfileobj(source, file, PIECE)
+    else:
+        file.write(data)
+    file.flush()
+
+
+def _open_folder(parent: int, name: str) -> int:
+    try:
+        return os.open(name, _OPEN_FOLDER, dir_fd=parent)
+    except NotADirectoryError:
+        # Linux says the same of a file and of a link to a folder.
+        _lookup(parent, name)
+        raise
+
+
+def _open_file(at: int, name: str) -> BinaryIO:
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NOFOLLOW, dir_fd=at)
+
+    return open(name, "rb", opener=opener)
+
+
+def _lookup(at: int, name: str) -> os.stat_result | None:
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    return found
+
+
+def _walk(at: int, path: str, beginning: str = "") -> Iterator[BlobInfo]:
+    for entry in _sorted_entries(at):
+        key = f"{path}{entry.name}"
+        if not entry.name.startswith(beginning) or _fault(key):
+            continue
+        # What vanishes while we look was not there.
+        with suppress(FileNotFoundError):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk_below(at, entry.name, f"{key}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield _info(key, entry.stat(follow_symlinks=False))
+
+
+def _walk_below(at: int, name: str, path: str) -> Iterator[BlobInfo]:
+    handle = _open_folder(at, name)
+    try:
+        yield from _walk(handle, path)
+    finally:
+        os.close(handle)
+
+
+def _sorted_entries(at: int) -> list[os.DirEntry[str]]:
+    # A folder's keys go on with a slash, which sorts after `-` and `.`: as in an object store.
+    def place(entry: os.DirEntry[str]) -> bytes:
+        return os.fsencode(f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name)
+
+    with os.scandir(at) as entries:
+        return sorted(entries, key=place)
+
+
+def _info(key: str, found: os.stat_result) -> BlobInfo:
+    modified = datetime.fromtimestamp(found.st_mtime, UTC)
+    return BlobInfo(key=key, size=found.st_size, etag=_etag(found), modified=modified)
+
+
+def _etag(found: os.stat_result) -> str:
+    return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"

@@ -1,0 +1,161 @@
+"""Writing passages: rows, words and vectors follow the text, and only where it changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
+
+from fonds import ids
+from fonds.model import Chunk
+from fonds.stores.batches import pieces, select_in
+from fonds.stores.database import insert_ignoring
+from fonds.stores.fulltext import FullText, IndexEntry
+from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passages:
+    """All passages of one document, as one chunker made them."""
+
+    document_uid: UUID
+    title: str
+    chunks: Sequence[Chunk]
+    chunker_name: str
+    chunker_version: str
+
+    def rows(self, now: datetime) -> list[dict[str, Any]]:
+        """Rows of the chunk buffer, still without a number."""
+        return [
+            {
+                "chunk_id": ids.chunk_id(
+                    self.document_uid, self.chunker_name, self.chunker_version, chunk.ordinal
+                ),
+                "document_id": self.document_uid,
+                "chunk_ord": chunk.ordinal,
+                "chunker_name": self.chunker_name,
+                "chunker_version": self.chunker_version,
+                "chunk_sha": ids.chunk_sha(chunk.text),
+                "text": chunk.text,
+                "meta": chunk_meta(chunk),
+                "created_at": now,
+            }
+            for chunk in self.chunks
+        ]
+
+
+def chunk_meta(chunk: Chunk) -> dict[str, Any]:
+    """What the buffer keeps beside the text: offsets, size, and the place to cite."""
+    locator: dict[str, Any] = {"heading_path": list(chunk.heading_path)}
+    if chunk.section is not None:
+        locator["section"] = chunk.section
+    if chunk.page is not None:
+        locator["page"] = chunk.page
+    return {"start": chunk.start, "end": chunk.end, "tokens": chunk.tokens, "locator": locator}
+
+
+def add_passages(
+    connection: Connection, fulltext: FullText, new: Sequence[Passages], now: datetime
+) -> None:
+    """Write the passages of documents that had none."""
+    titled = [(passages.title, row) for passages in new for row in passages.rows(now)]
+    _insert(connection, fulltext, titled)
+
+
+def replace_passages(
+    connection: Connection, fulltext: FullText, changed: Sequence[Passages], now: datetime
+) -> None:
+    """Bring the passages of changed documents up to date, keeping vectors of equal text."""
+    held = _held(connection, [passages.document_uid for passages in changed])
+    stale: list[Row[Any]] = []
+    fresh: list[tuple[str, dict[str, Any]]] = []
+    moved: list[dict[str, Any]] = []
+    for passages in changed:
+        before = {row.chunk_id: row for row in held[passages.document_uid]}
+        for row in passages.rows(now):
+            old = before.pop(row["chunk_id"], None)
+            if old is not None and old.chunk_sha == row["chunk_sha"]:
+                moved.append({"row": old.id, "title": passages.title, **row})
+            else:
+                stale += [old] if old is not None else []
+                fresh.append((passages.title, row))
+        stale += before.values()
+    vectors = _take_vectors(connection, stale)
+    _remove(connection, fulltext, [row.id for row in stale])
+    _insert(connection, fulltext, fresh)
+    _relink(connection, vectors, [row for _, row in fresh])
+    _move(connection, fulltext, moved)
+
+
+def _held(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
+    table = document_chunk_buffer.c
+    query = select(table.id, table.chunk_id, table.document_id, table.chunk_sha)
+    held: dict[UUID, list[Row[Any]]] = defaultdict(list)
+    for row in select_in(connection, query, table.document_id, uids):
+        held[row.document_id].append(row)
+    return held
+
+
+def _insert(
+    connection: Connection, fulltext: FullText, titled: Sequence[tuple[str, dict[str, Any]]]
+) -> None:
+    if not titled:
+        return
+    numbers = fulltext.allocate(connection, len(titled))
+    numbered = [
+        (title, {"id": number, **row}) for number, (title, row) in zip(numbers, titled, strict=True)
+    ]
+    connection.execute(document_chunk_buffer.insert(), [row for _, row in numbered])
+    fulltext.add(connection, [_entry(row["id"], title, row) for title, row in numbered])
+
+
+def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
+    headings = "\n".join(row["meta"]["locator"]["heading_path"])
+    return IndexEntry(row=number, title=title, headings=headings, text=row["text"])
+
+
+def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> None:
+    fulltext.remove(connection, rows)
+    for piece in pieces(rows):
+        connection.execute(
+            delete(document_chunk_buffer).where(document_chunk_buffer.c.id.in_(piece))
+        )
+
+
+def _take_vectors(connection: Connection, stale: Sequence[Row[Any]]) -> dict[str, list[Row[Any]]]:
+    sha_of = {row.chunk_id: row.chunk_sha for row in stale}
+    vectors: dict[str, list[Row[Any]]] = defaultdict(list)
+    table = document_vector_buffer
+    for row in select_in(connection, select(table), table.c.chunk_id, list(sha_of)):
+        vectors[sha_of[row.chunk_id]].append(row)
+    return vectors
+
+
+def _relink(
+    connection: Connection, vectors: dict[str, list[Row[Any]]], fresh: Sequence[dict[str, Any]]
+) -> None:
+    linked = [
+        {**vector._asdict(), "chunk_id": row["chunk_id"]}
+        for row in fresh
+        for vector in vectors.get(row["chunk_sha"], ())
+    ]
+    insert_ignoring(connection, document_vector_buffer, linked)
+
+
+def _move(connection: Connection, fulltext: FullText, moved: Sequence[dict[str, Any]]) -> None:
+    """Equal text in another place: offsets, locator and indexed title may differ."""
+    if not moved:
+        return
+    connection.execute(
+        update(document_chunk_buffer)
+        .where(document_chunk_buffer.c.id == bindparam("row"))
+        .values(meta=bindparam("new_meta")),
+        [{"row": row["row"], "new_meta": row["meta"]} for row in moved],
+    )
+    fulltext.remove(connection, [row["row"] for row in moved])
+    fulltext.add(connection, [_entry(row["row"], row["title"], row) for row in moved])

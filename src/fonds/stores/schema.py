@@ -1,0 +1,48 @@
+"""The schema's version: bringing a database up to it, and refusing to work on another."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+from sqlalchemy import inspect, text
+
+from fonds.errors import SchemaError
+from fonds.stores.database import Database
+
+HEAD: Final = "0001"
+
+
+def upgrade(database: Database) -> None:
+    """Run the migrations that are missing, all in one transaction."""
+    # Alembic takes a fifth of a second to import, which no other command needs.
+    from alembic import command  # noqa: PLC0415 — see above
+    from alembic.config import Config  # noqa: PLC0415 — see above
+
+    config = Config()
+    config.set_main_option("script_location", str(files("fonds.stores") / "migrations"))
+    with database.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def current_version(database: Database) -> str | None:
+    """The revision a database is at, or None when it is empty."""
+    with database.read() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return version
+
+
+def require_current(database: Database) -> None:
+    """Refuse to work on an older or newer schema; an empty database is filled first."""
+    version = current_version(database)
+    if version is None:
+        upgrade(database)
+    elif version < HEAD:
+        raise SchemaError(f"the database is at version {version}: run `fonds db upgrade` first")
+    elif version > HEAD:
+        raise SchemaError(
+            f"the database is at version {version} and this program at {HEAD}: install a newer one"
+        )

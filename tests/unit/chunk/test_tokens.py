@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from fonds.chunk.tokens import count, count_within
+
+
+def test_counts_are_those_of_cl100k_base() -> None:
+    assert count("tiktoken is great!") == 6
+    assert count("") == 0
+    assert count("2 + 2 = 4") == 7
+
+
+def test_names_of_special_tokens_are_ordinary_text() -> None:
+    assert count("<|endoftext|>") > 1
+
+
+def test_limit_is_inclusive() -> None:
+    assert count_within("hello world", 2) == 2
+    assert count_within("hello world", 1) is None
+
+
+def test_lone_surrogates_are_counted_as_replacement_characters() -> None:
+    assert count("a \ud800 b") == count("a \ufffd b")
+    assert count_within("a \ud800 b", 100) == count("a \ufffd b")
+    assert count_within("\ud800" * 50, 10) is None
+
+
+def test_million_characters_can_be_counted() -> None:
+    assert count("word " * 250_000) > 200_000
+
+
+def test_importing_the_chunker_does_not_load_the_vocabulary() -> None:
+    script = (
+        "import sys, fonds.chunk.splitter, fonds.chunk.tokens as t;"
+        "assert t._tokenizer.cache_info().currsize == 0;"
+        "t.count('x');"
+        "assert t._tokenizer.cache_info().currsize == 1;"
+        "assert 'bpe_openai' not in sys.modules"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
