@@ -1,1 +1,89 @@
-"""Public documents in, cited answers out."""
+"""Public documents in, cited answers out.
+
+    import fonds
+
+    with fonds.open("library") as library:
+        library.run("federal_register", since="2026-01-01")
+        for hit in library.search("overtime salary threshold", limit=3):
+            print(hit.citation.citation_string, hit.snippet)
+
+Everything promised to users is a name of this module; it is loaded when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fonds.errors import FondsError
+    from fonds.library import Library
+    from fonds.library import open_library as open  # noqa: A004 — reads as fonds.open
+    from fonds.model import (
+        ChunkLocator,
+        Citation,
+        Document,
+        FetchTask,
+        Listing,
+        ParsedRecord,
+        Part,
+        Raw,
+        RetrievalResult,
+        SourceState,
+        Watermark,
+    )
+    from fonds.runs.state import RunReport, RunRequest
+    from fonds.settings import Settings
+    from fonds.sources.base import Ask, Source, SourceInfo
+
+_HOMES = {
+    "Ask": "fonds.sources.base",
+    "ChunkLocator": "fonds.model",
+    "Citation": "fonds.model",
+    "Document": "fonds.model",
+    "FetchTask": "fonds.model",
+    "FondsError": "fonds.errors",
+    "Library": "fonds.library",
+    "Listing": "fonds.model",
+    "ParsedRecord": "fonds.model",
+    "Part": "fonds.model",
+    "Raw": "fonds.model",
+    "RetrievalResult": "fonds.model",
+    "RunReport": "fonds.runs.state",
+    "RunRequest": "fonds.runs.state",
+    "Settings": "fonds.settings",
+    "Source": "fonds.sources.base",
+    "SourceInfo": "fonds.sources.base",
+    "SourceState": "fonds.model",
+    "Watermark": "fonds.model",
+    "open": "fonds.library",
+}
+
+__all__ = [
+    "Ask",
+    "ChunkLocator",
+    "Citation",
+    "Document",
+    "FetchTask",
+    "FondsError",
+    "Library",
+    "Listing",
+    "ParsedRecord",
+    "Part",
+    "Raw",
+    "RetrievalResult",
+    "RunReport",
+    "RunRequest",
+    "Settings",
+    "Source",
+    "SourceInfo",
+    "SourceState",
+    "Watermark",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fonds' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), "open_library" if name == "open" else name)

@@ -44,21 +44,26 @@ def examine(settings: Settings) -> list[Finding]:
 
 def _findings(library: Library) -> Iterator[Finding]:
     checks: dict[str, Callable[[Library], Finding]] = {
+        "disk": _disk,
+        "blobs": _blobs,
+        "sources": _sources,
         "database": _database,
         "schema": _schema,
         "full text": _full_text,
-        "blobs": _blobs,
-        "disk": _disk,
-        "sources": _sources,
         "runs": _runs,
         "errors": _errors,
     }
     for name, check in checks.items():
         try:
-            yield check(library)
+            finding = check(library)
         except (FondsError, SQLAlchemyError, OSError) as error:
             cause = str(getattr(error, "orig", None) or error).splitlines()[0]
-            yield Finding(check=name, ok=False, found=cause, advice="see the settings and docs")
+            finding = Finding(
+                check=name, ok=False, found=cause, advice="see fonds.toml and FONDS_*"
+            )
+        yield finding
+        if name in {"database", "schema"} and not finding.ok:
+            return
 
 
 def _database(library: Library) -> Finding:
@@ -71,6 +76,8 @@ def _database(library: Library) -> Finding:
 
 def _schema(library: Library) -> Finding:
     version = current_version(library.database)
+    if version is None:
+        return Finding(check="schema", ok=False, found="no tables yet", advice="run `fonds init`")
     return Finding(
         check="schema",
         ok=version == HEAD,

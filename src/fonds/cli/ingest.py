@@ -43,14 +43,13 @@ def sources(*, as_json: AsJson = False) -> None:
         print_json([_source_facts(info) for info in infos])
         return
     print_table(
-        ["source", "publisher", "schedule", "after", "tables"],
+        ["source", "publisher", "schedule", "after"],
         [
             (
                 info.name,
                 info.organisation,
                 info.schedule,
                 ", ".join(info.depends_on) or None,
-                ", ".join(table.name for table in info.tables),
             )
             for info in infos
         ],

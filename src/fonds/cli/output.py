@@ -16,7 +16,7 @@ from rich.table import Table
 from fonds.stores.columns import format_timestamp
 
 out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

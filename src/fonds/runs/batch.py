@@ -200,9 +200,23 @@ class BatchWriter:
         held = self._documents_of(connection, [one.arrival.task.key for one in reloaded])
         yielded = {key for one in reloaded for _, (key, *_) in one.yielded}
         missing = [row.id for row in held if row.id not in yielded]
-        self._job.run.counts.gone += mark_gone(connection, missing, now)
+        if missing:
+            self._job.run.counts.gone += mark_gone(connection, missing, now)
+            self._doubt_other_files(connection, [one.arrival.task.key for one in reloaded])
         for one in reloaded:
             drop_unyielded(connection, self._tables, one.arrival.task.key, one.yielded)
+
+    def _doubt_other_files(self, connection: Connection, task_keys: Sequence[str]) -> None:
+        """Let the next run read the source's other files again, although they have not changed.
+
+        A record that moves between files may have been taken for gone because a cache served us
+        the old version of one and the new version of the other.
+        """
+        table = ingestion_inputs.c
+        other_files = (table.source == self._source) & table.fingerprint.is_(None)
+        connection.execute(
+            delete(ingestion_inputs).where(other_files, table.task_key.not_in(task_keys))
+        )
 
     def _documents_of(self, connection: Connection, task_keys: list[str]) -> list[Row[Any]]:
         table = documents.c

@@ -1,0 +1,48 @@
+# make demo      ingest a small bundled upstream and search it (no key, no network)
+# make test      lint, types, import direction, tests with real servers
+# make test-all  the long tests: many kills, many seeds
+# make bench     figures, each beside a peer or a limit
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+JOBS   ?= 2
+
+.PHONY: demo test test-all bench check azurite clean
+
+demo: $(VENV)/.installed
+	$(BIN)/fonds --home demo-library demo
+
+test: check azurite
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
+
+test-all: $(VENV)/.dev azurite
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	touch $@ $(VENV)/.installed
+
+# A real Azure Blob server needs Node; without it those tests are skipped, and say so.
+azurite:
+	@scripts/install-azurite
+
+clean:
+	rm -rf $(VENV) .tools demo-library .mypy_cache .ruff_cache .pytest_cache .hypothesis

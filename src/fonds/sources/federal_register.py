@@ -1,0 +1,395 @@
+"""The Federal Register: rules, proposed rules, notices and presidential documents since 1994.
+
+Quirks of the publisher:
+- A document number is not unique: 00-111 is a rule of 2000-01-14 and a notice of 2000-01-18. The
+  list is asked for every field, so that its entry is the document's metadata: right for repeated
+  numbers, and one request less for each document.
+- `count` stops at 10,000 without a word, and not every page announced can be had.
+- `full_text_xml_url` is null for most documents before 2000: those have no body.
+- Agencies the publisher could not match have a `raw_name` and nothing else.
+- The table of contents of an issue, used for the audit, leaves out some documents of the list,
+  but none of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from fonds import ids
+from fonds.errors import (
+    DuplicateKeyError,
+    MalformedError,
+    NotFoundError,
+    SuspiciousYieldError,
+    WrongContentError,
+)
+from fonds.model import (
+    Archived,
+    Discovery,
+    FetchTask,
+    Listing,
+    ParsedRecord,
+    Part,
+    Raw,
+    SourceState,
+    Watermark,
+)
+from fonds.sources.base import Ask, Expected, Rate, SourceInfo
+from fonds.sources.federal_register_files import (
+    entries_of,
+    read_agencies,
+    read_body,
+    read_json,
+    read_together,
+)
+from fonds.sources.federal_register_records import (
+    NAME,
+    PUBLISHER,
+    SITE,
+    Entry,
+    entry_date,
+    entry_id,
+    entry_number,
+    record,
+)
+from fonds.sources.federal_register_tables import TABLES
+
+API: Final = f"{SITE}/api/v1"
+PER_PAGE: Final = 1000
+CAP: Final = 10_000
+FIRST_DAY: Final = date(1994, 1, 1)
+NEW_YORK: Final = ZoneInfo("America/New_York")
+
+# A week holds some 600 documents: one page, so there is nothing to shift between pages.
+WINDOW: Final = timedelta(days=7)
+# Entries are corrected in the days after they appear; fingerprints skip those that were not.
+OVERLAP: Final = timedelta(days=7)
+FIRST_RUN: Final = timedelta(days=30)
+SATURDAY: Final = 5
+
+# All that describes a document and does not change with every reader: neither page_views nor
+# public_inspection_pdf_url, whose address carries the time it was made.
+FIELDS: Final = (
+    "abstract",
+    "action",
+    "agencies",
+    "body_html_url",
+    "cfr_references",
+    "citation",
+    "comment_url",
+    "comments_close_on",
+    "correction_of",
+    "dates",
+    "docket_ids",
+    "document_number",
+    "effective_on",
+    "end_page",
+    "executive_order_notes",
+    "executive_order_number",
+    "full_text_xml_url",
+    "html_url",
+    "json_url",
+    "mods_url",
+    "page_length",
+    "pdf_url",
+    "president",
+    "proclamation_number",
+    "publication_date",
+    "raw_text_url",
+    "regulation_id_numbers",
+    "regulations_dot_gov_url",
+    "significant",
+    "signing_date",
+    "start_page",
+    "subtype",
+    "title",
+    "toc_doc",
+    "toc_subject",
+    "topics",
+    "type",
+    "volume",
+)
+_DETAILS: Final = frozenset({"citation", "full_text_xml_url"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Page:
+    entries: list[Entry]
+    count: int
+    pages: int
+    archived: Archived
+
+
+class FederalRegister:
+    """The source `federal_register`."""
+
+    info = SourceInfo(
+        name=NAME,
+        title="Federal Register",
+        organisation=PUBLISHER,
+        version="1.0.0",
+        # The day's issue is complete by 8:45 in the morning.
+        schedule="10 10 * * 1-5",
+        rate=Rate(per_second=2, burst=4),
+        tables=TABLES,
+        at_least=1,
+        published_at="publication_date",
+    )
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """The agencies, then the documents of each week; a week is whole or an error."""
+        yield _agencies_task()
+        since, until = _asked_for(state)
+        last_seen = state.last_seen_key or ""
+        async for first, last, tasks in _windows(ask, since, until):
+            for task in tasks:
+                yield task
+            keys = frozenset(task.key for task in tasks)
+            yield Listing(since=first, until=last, task_keys=keys)
+            # A backfill of older years must not turn the watermark back.
+            last_seen = max(last_seen, last.isoformat())
+            yield Watermark(last_seen_key=last_seen)
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """The record of a document with its text, the agencies, or all of a loose file.
+
+        A text without an entry of the API (a loose XML file) is a full record as far as it
+        tells: a single document states neither its date nor its volume, so it is cited by its
+        number, `FR Doc. 2016-12100 (2016).`
+        """
+        if loose := [part for part in raw.parts if part.name == ""]:
+            yield from read_together(loose)
+        if agencies := raw.part("agencies"):
+            yield from read_agencies(agencies.data)
+        if "entry" in raw.task.params:
+            yield _document(raw)
+
+    async def enumerate(
+        self, ask: Ask, since: date | None, until: date | None
+    ) -> AsyncIterator[Expected]:
+        """What the printed table of contents of each issue names.
+
+        Without days: the thirty before the day the publisher's current issue was asked for.
+        """
+        if until is None:
+            answer = await ask(f"{API}/issues/current.json", path="issues/current.json")
+            until = answer.archived.retrieved_at.astimezone(NEW_YORK).date()
+        for day in _days(since or until - FIRST_RUN, until):
+            if day.weekday() >= SATURDAY:
+                continue
+            address = f"{API}/issues/{day}.json"
+            try:
+                answer = await ask(address, path=f"issues/{day:%Y/%m}/{day}.json")
+            except NotFoundError:
+                continue  # a holiday
+            numbers = frozenset(_numbers(read_json(answer.data)))
+            if not numbers:
+                raise WrongContentError(f"the table of contents of {day} names no document")
+            document_ids = frozenset(ids.federal_register_id(number, day) for number in numbers)
+            yield Expected(scope=day.isoformat(), document_ids=document_ids)
+
+
+source = FederalRegister()
+
+
+def list_address(since: date, until: date, page: int) -> str:
+    """One page of the list of what was published in a range of days."""
+    query = [
+        ("conditions[publication_date][gte]", since.isoformat()),
+        ("conditions[publication_date][lte]", until.isoformat()),
+        ("order", "oldest"),
+        ("per_page", str(PER_PAGE)),
+        ("page", str(page)),
+        *(("fields[]", field) for field in FIELDS),
+    ]
+    return f"{API}/documents.json?{urlencode(query)}"
+
+
+# Windows ----------------------------------------------------------------------------------
+
+
+def _asked_for(state: SourceState) -> tuple[date, date]:
+    today = state.now.astimezone(NEW_YORK).date()
+    until = min(state.until or today, today)
+    if state.since is not None:
+        return max(state.since, FIRST_DAY), until
+    if state.until is not None:
+        return FIRST_DAY, until
+    if state.last_seen_key is not None:
+        return date.fromisoformat(state.last_seen_key) - OVERLAP, until
+    return today - FIRST_RUN, until
+
+
+async def _windows(
+    ask: Ask, since: date, until: date
+) -> AsyncIterator[tuple[date, date, list[FetchTask]]]:
+    first = since
+    while first <= until:
+        last = min(first + WINDOW - timedelta(days=1), until)
+        halves = [(first, last)]
+        while halves:
+            window = halves.pop()
+            page = await _page(ask, *window, 1)
+            if _is_capped(page):
+                halves += _halved(*window, page.count)
+            else:
+                yield *window, await _tasks(ask, *window, page)
+        first = last + timedelta(days=1)
+
+
+def _is_capped(page: _Page) -> bool:
+    return page.count >= CAP or page.pages * PER_PAGE < page.count
+
+
+def _halved(since: date, until: date, count: int) -> list[tuple[date, date]]:
+    if since == until:
+        raise SuspiciousYieldError(
+            f"the list of {since} is cut off: {count} documents are counted, and a single day "
+            "cannot be split"
+        )
+    middle = since + (until - since) // 2
+    # The earlier half is taken from the end of the list first.
+    return [(middle + timedelta(days=1), until), (since, middle)]
+
+
+async def _tasks(ask: Ask, since: date, until: date, first: _Page) -> list[FetchTask]:
+    tasks: dict[str, FetchTask] = {}
+    page = first
+    for number in range(1, first.pages + 1):
+        if number > 1:
+            page = await _page(ask, since, until, number)
+        if not page.entries:
+            break
+        on_page = _tasks_of(page)
+        if repeated := tasks.keys() & on_page.keys():
+            raise SuspiciousYieldError(
+                f"page {number} of {since} to {until} repeats {len(repeated)} entries of earlier "
+                f"pages, among them {min(repeated)}"
+            )
+        tasks |= on_page
+    if len(tasks) != first.count:
+        raise SuspiciousYieldError(
+            f"the list of {since} to {until} counts {first.count} documents and holds {len(tasks)}"
+        )
+    return list(tasks.values())
+
+
+async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
+    # Addresses are built here: next_page_url may lead to another host.
+    path = f"lists/{since}_{until}/{number}.json"
+    answer = await ask(list_address(since, until, number), path=path)
+    content = read_json(answer.data)
+    if not isinstance(content, dict) or not isinstance(content.get("count"), int):
+        raise WrongContentError(f"page {number} of {since} to {until} is not a list of documents")
+    pages = content.get("total_pages")
+    return _Page(
+        entries=entries_of(content),
+        count=content["count"],
+        pages=max(pages, 1) if isinstance(pages, int) else 1,
+        archived=answer.archived,
+    )
+
+
+# Tasks ------------------------------------------------------------------------------------
+
+
+def _agencies_task() -> FetchTask:
+    part = Part(name="agencies", url=f"{API}/agencies", path="agencies.json")
+    return FetchTask(source=NAME, key="agencies", parts=(part,))
+
+
+def _tasks_of(page: _Page) -> dict[str, FetchTask]:
+    tasks: dict[str, FetchTask] = {}
+    for entry in page.entries:
+        task = _task(entry, page.archived)
+        former = tasks.setdefault(task.key, task)
+        if former.fingerprint != task.fingerprint:
+            raise DuplicateKeyError(f"{task.key} stands for two different documents of one page")
+    return tasks
+
+
+def _task(entry: Entry, origin: Archived) -> FetchTask:
+    if entry_date(entry) is None:
+        raise WrongContentError(f"{entry_number(entry)}: the list does not state its date")
+    return FetchTask(
+        source=NAME,
+        key=entry_id(entry),
+        parts=tuple(_parts(entry)),
+        params={"entry": dict(entry)},
+        fingerprint=ids.json_sha256(entry),
+        origin=origin,
+    )
+
+
+def _parts(entry: Entry) -> Iterator[Part]:
+    number, day = entry_number(entry), entry_date(entry)
+    assert day is not None
+    dated = entry_id(entry) != f"fr:{number}"
+    name = f"{number}.{day}" if dated else number
+    text = Part(
+        name="body",
+        url=entry.get("full_text_xml_url") or "",
+        path=f"bodies/raw/{day:%Y/%m}/{name}.xml",
+    )
+    if entry.keys() >= _DETAILS:
+        # An announced text that is missing fails the task, and the next run tries again.
+        if text.url:
+            yield text
+        return
+    # Some mirrors ignore fields[]: the details come one by one, and the text, which nobody
+    # has announced, may be missing.
+    yield Part(
+        name="metadata",
+        url=f"{API}/documents/{number}.json",
+        path=f"metadata/{day:%Y/%m}/{name}.json",
+    )
+    yield Part(
+        name=text.name,
+        url=text.url or f"{SITE}/documents/full_text/xml/{day:%Y/%m/%d}/{number}.xml",
+        path=text.path,
+        optional=True,
+    )
+
+
+def _document(raw: Raw) -> ParsedRecord:
+    entry: Entry = raw.task.params["entry"]
+    origin = raw.task.origin
+    if details := raw.part("metadata"):
+        described = [
+            found
+            for found in entries_of(read_json(details.data))
+            if entry_id(found) == raw.task.key
+        ]
+        # Of a repeated number the API may describe the other document.
+        if described:
+            entry, origin = {**entry, **described[0]}, details.archived
+    text = raw.part("body")
+    origin = origin or (text.archived if text else None)
+    if origin is None:
+        raise MalformedError(f"{raw.task.key}: no archived file says what it is")
+    return record(entry, raw=origin, body=read_body(text) if text else None)
+
+
+# The audit --------------------------------------------------------------------------------
+
+
+def _days(since: date, until: date) -> Iterator[date]:
+    for offset in range((until - since).days + 1):
+        yield since + timedelta(days=offset)
+
+
+def _numbers(contents: Any) -> Iterator[str]:
+    """All document numbers, however deep agencies, categories and special sections nest."""
+    waiting = [contents]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            yield from (str(number) for number in value.get("document_numbers") or ())
+            waiting += value.values()

@@ -1,0 +1,360 @@
+"""What a run promises, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
+from tests.dump import logical_dump
+from tests.misbehaving import MisbehavingServer, Response
+from tests.notes import NoteOffice, ingest, note_library, rows
+
+from fonds.errors import SourceBusyError
+from fonds.library import Library
+from fonds.runs.audit import audit_source
+from fonds.runs.janitor import bury_dead_runs, drop_old_history
+from fonds.runs.locks import claim_source
+from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.tasks import resolve
+from fonds.seams import Seams, SystemClock
+from fonds.testing import FakeSource, ManualClock, note
+
+
+@pytest.fixture
+def office() -> Iterator[NoteOffice]:
+    with MisbehavingServer() as server:
+        yield NoteOffice(server, 12)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def library(
+    request: pytest.FixtureRequest, tmp_path: Path, office: NoteOffice, clock: ManualClock
+) -> Iterator[Library]:
+    address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+    seams = Seams(clock=clock)
+    with note_library(tmp_path, office.server, seams=seams, database=address) as library:
+        yield library
+
+
+def test_first_run_loads_everything_with_provenance_and_citation(library: Library) -> None:
+    report = ingest(library)
+    assert report.status is Status.SUCCESS
+    assert (report.counts.discovered, report.counts.inserted) == (12, 12)
+    document = library.document("fake:7")
+    assert document["citation_string"] == "Note No. 7 (2026)."
+    assert document["source_org"] == "The Note Office"
+    assert document["raw_path"] == "corpus/fake/notes/7.json"
+    assert library.blobs.get(document["body_raw_path"]).startswith(b'{"number": 7')
+
+
+def test_second_run_asks_conditionally_and_writes_nothing(
+    library: Library, office: NoteOffice
+) -> None:
+    ingest(library)
+    before = logical_dump(library)
+    office.server.requests.clear()
+    report = ingest(library)
+    assert report.counts.skipped == 12
+    assert [seen.status for seen in office.server.requests] == [304]
+    assert logical_dump(library) == before
+
+
+def test_recheck_asks_for_every_item_and_still_writes_nothing(
+    library: Library, office: NoteOffice
+) -> None:
+    ingest(library)
+    before = logical_dump(library)
+    office.server.requests.clear()
+    ingest(library, recheck=True)
+    assert {seen.status for seen in office.server.requests} == {304}
+    assert len(office.server.requests) == 13
+    assert logical_dump(library) == before
+
+
+def test_item_is_asked_for_again_after_a_week_although_its_listing_is_unchanged(
+    library: Library, office: NoteOffice, clock: ManualClock
+) -> None:
+    ingest(library)
+    office._serve("/notes/4.json", note(4, text="# Matter\n\nSilently mended."))
+    assert ingest(library).counts.updated == 0
+    clock.move(days=8)
+    assert ingest(library).counts.updated == 1
+    assert "mended" in library.document("fake:4")["body_text"]
+
+
+def test_changed_item_updates_rows_children_passages_and_words(
+    library: Library, office: NoteOffice
+) -> None:
+    ingest(library)
+    office.change(3, title="A new title", text="# Matter\n\nNothing but trout.", tags=["x", "y"])
+    report = ingest(library)
+    assert (report.counts.updated, report.counts.skipped) == (1, 11)
+    assert [hit.id for hit in library.search("trout")] == ["fake:3"]
+    assert library.search('"text of note 3"') == []
+    assert rows(
+        library, "SELECT tag FROM fake_note_tags WHERE note_id = 'fake:3' ORDER BY ord"
+    ) == [
+        {"tag": "x"},
+        {"tag": "y"},
+    ]
+    versions = rows(library, "SELECT * FROM document_versions WHERE document_id = 'fake:3'")
+    assert len(versions) == 2
+    office.change(3, title="A new title", text="# Matter\n\nNothing but trout.", tags=[])
+    ingest(library, recheck=True)
+    assert rows(library, "SELECT 1 FROM fake_note_tags WHERE note_id = 'fake:3'") == []
+
+
+def test_changed_file_is_kept_beside_the_old_one(library: Library, office: NoteOffice) -> None:
+    ingest(library)
+    old = library.document("fake:3")
+    office.change(3, title="Another", text="# Matter\n\nOther words.")
+    ingest(library)
+    new = library.document("fake:3")
+    assert new["raw_path"] == f"{old['raw_path']}@{new['raw_sha256'][:8]}"
+    assert library.blobs.get(old["raw_path"]) != library.blobs.get(new["raw_path"])
+
+
+def test_failed_task_is_recorded_with_stage_and_cause_and_the_rest_is_loaded(
+    library: Library, office: NoteOffice
+) -> None:
+    office.break_note(5, b"{not json")
+    report = ingest(library)
+    assert report.status is Status.PARTIAL
+    assert (report.counts.inserted, report.counts.error) == (11, 1)
+    (failure,) = rows(library, "SELECT * FROM ingestion_tasks WHERE stage = 'errored'")
+    assert failure["task_key"] == "fake:5"
+    assert failure["error_stage"] == "parse"
+    assert failure["error_type"] == "MalformedError"
+    assert "not JSON" in failure["error"]
+
+
+def test_next_run_makes_a_failure_good(library: Library, office: NoteOffice) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+    office.publish()
+    report = ingest(library)
+    assert report.status is Status.SUCCESS
+    assert report.counts.inserted == 1
+    assert not _standing(library)
+
+
+def test_failure_is_retried_although_the_listing_names_it_no_more(
+    library: Library, office: NoteOffice
+) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+    office.publish()
+    office._serve("/list.json", {"notes": []})
+    report = ingest(library, FakeSource(), accept_loss=True)
+    assert report.counts.inserted == 1
+
+
+def test_repeated_failure_counts_its_attempts_in_one_standing_row(
+    library: Library, office: NoteOffice
+) -> None:
+    office.break_note(5, b"{not json")
+    for _ in range(3):
+        ingest(library)
+    (standing,) = _standing(library)
+    assert standing["attempts"] == 3
+
+
+def test_dismissed_failure_is_forgotten(library: Library, office: NoteOffice) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+    with library.database.write() as connection:
+        assert resolve(connection, "fake", ["fake:5"], library.seams.clock.now()) == 1
+    assert not _standing(library)
+
+
+def test_watermark_stands_only_when_discovery_reached_it(
+    library: Library, office: NoteOffice
+) -> None:
+    office.server.serve("/list.json", b"<html>sorry</html>", "text/html")
+    report = ingest(library)
+    assert report.status is Status.FAILED
+    assert rows(library, "SELECT last_seen_key FROM ingestion_source_state") == [
+        {"last_seen_key": None}
+    ]
+    office.publish()
+    ingest(library)
+    assert rows(library, "SELECT last_seen_key FROM ingestion_source_state") == [
+        {"last_seen_key": "2026-03-10"}
+    ]
+
+
+def test_withdrawn_document_is_marked_and_not_deleted(library: Library, office: NoteOffice) -> None:
+    ingest(library)
+    office.withdraw(2)
+    report = ingest(library)
+    assert report.counts.gone == 1
+    assert library.document("fake:2")["gone_at"] is not None
+    assert "fake:2" not in {hit.id for hit in library.search("note", limit=50)}
+
+
+def test_document_that_comes_back_is_no_longer_gone(library: Library, office: NoteOffice) -> None:
+    ingest(library)
+    office.withdraw(2)
+    ingest(library)
+    office.change(2)
+    ingest(library)
+    assert library.document("fake:2")["gone_at"] is None
+
+
+def test_list_that_shrinks_marks_nothing_as_gone(library: Library, office: NoteOffice) -> None:
+    ingest(library)
+    office.withdraw(1, 2, 3, 4, 5, 6, 7)
+    report = ingest(library)
+    assert report.status is Status.PARTIAL
+    assert report.counts.gone == 0
+    assert "--accept-loss" in (report.error_summary or "")
+    assert ingest(library, accept_loss=True).counts.gone == 7
+
+
+def test_empty_feed_is_never_a_success(library: Library, office: NoteOffice) -> None:
+    office._serve("/list.json", {"notes": []})
+    report = ingest(library, FakeSource(at_least=1))
+    assert report.status is Status.FAILED
+    assert "at least 1" in (report.error_summary or "")
+
+
+def test_one_key_for_two_records_is_an_error(library: Library) -> None:
+    class Doubling(FakeSource):
+        def parse(self, raw):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 — as above
+            yield from super().parse(raw)
+            yield from super().parse(raw)
+
+    report = ingest(library, Doubling())
+    assert report.status is Status.FAILED
+    assert "two records with the key" in (report.error_summary or "")
+
+
+def test_record_the_database_refuses_fails_alone(library: Library, office: NoteOffice) -> None:
+    office.change(6, published=None)
+    office.notes[6] = {**note(6), "number": 6, "tags": [None]}
+    office.publish()
+    report = ingest(library)
+    assert report.status is Status.PARTIAL
+    assert report.counts.inserted == 11
+    (failure,) = _standing(library)
+    assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
+
+
+def test_source_is_not_run_twice_at_once(library: Library) -> None:
+    with (
+        claim_source(library.database, library.settings.home, "fake", library.seams.clock),
+        pytest.raises(SourceBusyError, match="another process"),
+    ):
+        ingest(library)
+
+
+def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
+    def start() -> Run:
+        run = Run(
+            source="fake",
+            request=RunRequest(),
+            database=library.database,
+            clock=library.seams.clock,
+        )
+        run.start()
+        return run
+
+    async def bury() -> int:
+        async with library.workplace() as workplace:
+            return bury_dead_runs(workplace)
+
+    start()
+    with claim_source(library.database, library.settings.home, "fake", library.seams.clock):
+        assert asyncio.run(bury()) == 0
+    assert asyncio.run(bury()) == 1
+    (run,) = rows(library, "SELECT status, error_summary FROM ingestion_runs")
+    assert run["status"] == "failed"
+    assert "without finishing" in run["error_summary"]
+
+
+def test_finished_run_never_changes_its_status(library: Library) -> None:
+    ingest(library)
+    with (
+        pytest.raises(DatabaseError, match="finished run"),
+        library.database.write() as connection,
+    ):
+        connection.execute(text("UPDATE ingestion_runs SET status = 'failed'"))
+
+
+def test_document_without_citation_is_refused_by_the_database(library: Library) -> None:
+    ingest(library)
+    with pytest.raises(DatabaseError), library.database.write() as connection:
+        connection.execute(text("UPDATE documents SET citation_string = ''"))
+
+
+def test_history_past_retention_goes_but_standing_failures_stay(
+    library: Library, office: NoteOffice, clock: ManualClock
+) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+    clock.move(days=40)
+
+    async def clean() -> int:
+        async with library.workplace() as workplace:
+            return drop_old_history(workplace)
+
+    asyncio.run(clean())
+    tasks = rows(library, "SELECT task_key FROM ingestion_tasks")
+    assert tasks == [{"task_key": "fake:5"}]
+    assert rows(library, "SELECT 1 FROM ingestion_logs") == []
+    assert len(rows(library, "SELECT 1 FROM ingestion_runs")) == 1
+
+
+def test_audit_names_what_is_missing(library: Library, office: NoteOffice) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+
+    async def audit() -> object:
+        async with library.workplace() as workplace:
+            return await audit_source(FakeSource(), workplace, None, None)
+
+    found = asyncio.run(audit())
+    assert found.expected == 12  # type: ignore[attr-defined]
+    assert found.scopes[0].missing == ("fake:5",)  # type: ignore[attr-defined]
+
+
+def test_loads_ask_for_vectors_from_the_first_day(library: Library, office: NoteOffice) -> None:
+    ingest(library)
+    assert len(rows(library, "SELECT 1 FROM ingestion_embedding_queue")) == 12
+    office.change(3, text="# Matter\n\nChanged.", title="Changed")
+    ingest(library)
+    queued = rows(
+        library, "SELECT record_id, input_sha FROM ingestion_embedding_queue ORDER BY record_id"
+    )
+    assert len(queued) == 12
+
+
+def test_recorded_run_replays_without_a_server_to_the_same_library(
+    tmp_path: Path, library: Library, office: NoteOffice
+) -> None:
+    recording = tmp_path / "run.warc.gz"
+    asyncio.run(library.ingest(FakeSource(), RunRequest(), record=recording))
+    first = logical_dump(library)
+    office.server.route("/list.json", lambda _request: Response(b"", status=500))
+    with note_library(
+        tmp_path / "again", office.server, seams=Seams(clock=SystemClock())
+    ) as replayed:
+        report = asyncio.run(replayed.ingest(FakeSource(), RunRequest(), replay=recording))
+        assert report.status is Status.SUCCESS
+        assert logical_dump(replayed) == first
+
+
+def _standing(library: Library) -> list[dict[str, object]]:
+    return rows(
+        library,
+        "SELECT * FROM ingestion_tasks WHERE stage = 'errored' AND resolved_at IS NULL",
+    )
