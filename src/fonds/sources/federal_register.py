@@ -146,14 +146,22 @@ class FederalRegister:
         yield _agencies_task()
         since, until = _asked_for(state)
         last_seen = state.last_seen_key or ""
+        listed = 0
         async for first, last, tasks in _windows(ask, since, until):
             for task in tasks:
                 yield task
             keys = frozenset(task.key for task in tasks)
+            listed += len(keys)
             yield Listing(since=first, until=last, task_keys=keys)
             # A backfill of older years must not turn the watermark back.
             last_seen = max(last_seen, last.isoformat())
-            yield Watermark(last_seen_key=last_seen)
+            if listed or until - since < WINDOW:
+                yield Watermark(last_seen_key=last_seen)
+        if not listed and until - since >= WINDOW:
+            raise SuspiciousYieldError(
+                f"no document was published from {since} to {until}, says the list; no such "
+                "stretch without an issue is known"
+            )
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """The record of a document with its text, the agencies, or all of a loose file.
@@ -216,10 +224,8 @@ def list_address(since: date, until: date, page: int) -> str:
 def _asked_for(state: SourceState) -> tuple[date, date]:
     today = state.now.astimezone(NEW_YORK).date()
     until = min(state.until or today, today)
-    if state.since is not None:
-        return max(state.since, FIRST_DAY), until
-    if state.until is not None:
-        return FIRST_DAY, until
+    if state.backfill:
+        return max(state.since or FIRST_DAY, FIRST_DAY), until
     if state.last_seen_key is not None:
         return date.fromisoformat(state.last_seen_key) - OVERLAP, until
     return today - FIRST_RUN, until

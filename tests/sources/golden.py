@@ -1,0 +1,29 @@
+"""Reviewed output: what a parser makes of a captured input, looked at once by a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from fonds.model import FetchTask, ParsedRecord
+
+
+def assert_golden(actual: str, golden: Path) -> None:
+    """Fail unless the reviewed file says the same; a missing one is written, and fails too."""
+    if not golden.exists():
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(actual, encoding="utf-8")
+        pytest.fail(f"{golden} was missing and is written; look at it, then run again")
+    assert actual == golden.read_text(encoding="utf-8")
+
+
+def json_lines(records: Iterable[ParsedRecord | FetchTask]) -> str:
+    """Records as text that a person can review: one JSON object a line."""
+    return "".join(
+        json.dumps(asdict(record), ensure_ascii=False, default=str, sort_keys=True) + "\n"
+        for record in records
+    )
