@@ -12,6 +12,7 @@ one before it: raw bytes in the archive, records in the database, passages besid
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 
 from fonds.errors import SuspiciousYieldError
@@ -53,17 +54,20 @@ async def run_source(source: Source, request: RunRequest, workplace: Workplace) 
             raise
 
 
-async def load(job: Job, fetched: AsyncIterator[Fetched], loader: Loader) -> None:
+async def load(job: Job, fetched: AsyncIterator[list[Fetched]], loader: Loader) -> None:
     """Parse and load in order, while fetching goes on; one thread, one writer."""
-    async for item in fetched:
-        await _load_item(job, item, loader)
+    async for ready in fetched:
+        await _take(job, ready, loader)
     await asyncio.to_thread(loader.flush)
 
 
-async def _load_item(job: Job, item: Fetched, loader: Loader) -> None:
-    for task in await asyncio.to_thread(loader.take, item):
-        await _load_item(job, await _fetch_further(job, task), loader)
-    await asyncio.to_thread(loader.settle, item)
+async def _take(job: Job, ready: list[Fetched], loader: Loader) -> None:
+    """A task whose bytes ask for further tasks is settled after those are."""
+    waiting = deque(ready)
+    while (unsettled := await asyncio.to_thread(loader.take, waiting)) is not None:
+        arrival, further = unsettled
+        await _take(job, [await _fetch_further(job, task) for task in further], loader)
+        await asyncio.to_thread(loader.settle, arrival)
 
 
 async def _fetch_further(job: Job, task: FetchTask) -> Arrival | Failure:
@@ -82,7 +86,7 @@ def _conclude(job: Job, loader: Loader) -> RunReport:
         try:
             check_yield(info.name, counts.parsed + counts.skipped, info.at_least)
         except SuspiciousYieldError as error:
-            loader.take(Failure.of(error, "discover", "yield"))
+            loader.take(deque([Failure.of(error, "discover", "yield")]))
             loader.flush()
     if not counts.error:
         return job.run.finish(Status.SUCCESS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -12,24 +13,47 @@ Result = TypeVar("Result")
 
 async def work_ahead(
     items: AsyncIterator[Item], act: Callable[[Item], Awaitable[Result]], *, window: int
-) -> AsyncIterator[Result]:
-    """Act on items concurrently, at most `window` begun and not yet taken."""
-    queue: asyncio.Queue[asyncio.Future[Result] | None] = asyncio.Queue(window)
+) -> AsyncIterator[list[Result]]:
+    """Act on items concurrently, at most `window` begun and not yet taken.
+
+    Results come in lists of whatever is ready, so that a slow consumer catches up in few steps.
+    """
+    begun: deque[asyncio.Future[Result]] = deque()
+    room = asyncio.Semaphore(window)
+    arrived = asyncio.Event()
 
     async def produce() -> None:
         try:
             async for item in items:
-                await queue.put(asyncio.ensure_future(act(item)))
+                await room.acquire()
+                begun.append(asyncio.ensure_future(act(item)))
+                arrived.set()
         finally:
-            await queue.put(None)
+            arrived.set()
 
     producer = asyncio.create_task(produce())
     try:
-        while (result := await queue.get()) is not None:
-            yield await result
+        while begun or not producer.done():
+            if not begun:
+                arrived.clear()
+                await arrived.wait()
+                continue
+            await asyncio.wait([begun[0]])
+            ready = [begun.popleft().result() for _ in _leading_done(begun)]
+            for _ in ready:
+                room.release()
+            yield ready
         await producer
     finally:
         producer.cancel()
-        while not queue.empty():
-            if (begun := queue.get_nowait()) is not None:
-                begun.cancel()
+        for future in begun:
+            future.cancel()
+
+
+def _leading_done(begun: deque[asyncio.Future[Result]]) -> list[asyncio.Future[Result]]:
+    leading = []
+    for future in begun:
+        if not future.done():
+            break
+        leading.append(future)
+    return leading

@@ -56,6 +56,10 @@ class Finished:
 Entry = Parsed | Finished | Failure | Listing | Watermark
 
 
+def _is_end_of(entry: Entry, refused: set[str]) -> bool:
+    return isinstance(entry, Finished) and entry.arrival.task.key in refused
+
+
 class BatchWriter:
     """Turns batches into rows, and keeps the run's counts true to them."""
 
@@ -72,28 +76,27 @@ class BatchWriter:
         self._tables = job.source.info.tables
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Write the batch whole; if the database refuses it, write each task by itself."""
-        learned = list(self._learned())
+        """Write the batch whole, or all of it but the tasks that the database refuses."""
+        self._write_willing(entries, list(self._learned()), refused=set())
+
+    def _write_willing(
+        self, entries: Sequence[Entry], learned: list[KnownFile], refused: set[str]
+    ) -> None:
+        """Halve a refused batch until the culprit stands alone, and record its failure."""
+        entries = [entry for entry in entries if not _is_end_of(entry, refused)]
         try:
             self._write(entries, learned)
         except SQLAlchemyError as error:
-            if len(entries) == 1 and isinstance(entries[0], Failure):
+            if len(entries) > 1:
+                middle = len(entries) // 2
+                self._write_willing(entries[:middle], learned, refused)
+                self._write_willing(entries[middle:], [], refused)
+            elif isinstance(entries[0], Parsed):
+                task = entries[0].task
+                refused.add(task.key)
+                self._write([Failure.of(error, "load", task)], learned)
+            else:
                 raise
-            self._job.run.log("warn", "a batch was refused; trying task by task", cause=str(error))
-            self._write_apart(entries)
-
-    def _write_apart(self, entries: Sequence[Entry]) -> None:
-        refused: set[str] = set()
-        for entry in entries:
-            if isinstance(entry, Finished) and entry.arrival.task.key in refused:
-                continue
-            try:
-                self._write([entry], [])
-            except SQLAlchemyError as error:
-                if not isinstance(entry, Parsed):
-                    raise
-                refused.add(entry.task.key)
-                self._write([Failure.of(error, "load", entry.task)], [])
 
     def _write(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
         run = self._job.run

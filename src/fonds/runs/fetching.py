@@ -41,8 +41,8 @@ class Arrival:
 Fetched = Arrival | Watermark | Listing | Failure
 
 
-async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[Fetched]:
-    """Fetch what was found, several at a time, handed on in order."""
+async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[list[Fetched]]:
+    """Fetch what was found, several at a time, handed on in order as it is ready."""
     concurrency = job.source.info.fetch_concurrency
     slots = asyncio.Semaphore(concurrency)
 
@@ -52,8 +52,8 @@ async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[Fetched]
         async with slots:
             return await fetch_task(job, item)
 
-    async for result in work_ahead(found, act, window=concurrency * AHEAD_OF_LOADING):
-        yield result
+    async for ready in work_ahead(found, act, window=concurrency * AHEAD_OF_LOADING):
+        yield ready
 
 
 async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:

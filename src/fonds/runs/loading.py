@@ -6,16 +6,17 @@ listings, watermarks. So a watermark is stored only together with, or after, all
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
 from fonds.fetch.archive import KnownFile
-from fonds.model import FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
+from fonds.model import FetchTask, ParsedRecord, Raw, RawPart
 from fonds.runs.batch import BatchWriter, Entry, Finished, Identity, Parsed, identity_of
 from fonds.runs.context import Job
 from fonds.runs.discovery import recipe_of
-from fonds.runs.fetching import Arrival
+from fonds.runs.fetching import Arrival, Fetched
 from fonds.runs.guards import check_loss
 from fonds.runs.tasks import Failure, OpenError
 
@@ -40,19 +41,26 @@ class Loader:
         self._yielded: dict[str, set[Identity]] = {}
         self._flushed_at = job.workplace.seams.clock.monotonic()
 
-    def take(self, item: Arrival | Failure | Listing | Watermark) -> list[FetchTask]:
-        """Parse and queue one item; gives back the further tasks that `parse` asks for."""
-        if not isinstance(item, Arrival):
-            self._entries.append(item)
-            return []
-        if self._seen_before(item):
-            return []
-        return self._parse(item)
+    def take(self, waiting: deque[Fetched]) -> tuple[Arrival, list[FetchTask]] | None:
+        """Parse and queue what is waiting, writing as batches fill.
 
-    def settle(self, item: Arrival | Failure | Listing | Watermark) -> None:
-        """Called when an item and everything it asked for is taken: time to write, perhaps."""
-        if isinstance(item, Arrival) and item.task.key in self._yielded:
-            self._finish(item, frozenset(self._yielded.pop(item.task.key)))
+        Stops at an arrival whose bytes ask for further tasks, and gives both back: what comes
+        after it must not be written before they are settled.
+        """
+        while waiting:
+            item = waiting.popleft()
+            if not isinstance(item, Arrival):
+                self._entries.append(item)
+            elif not self._seen_before(item):
+                if further := self._parse(item):
+                    return item, further
+                self.settle(item)
+        return None
+
+    def settle(self, arrival: Arrival) -> None:
+        """Count a task as finished: all it holds and all it asked for is taken."""
+        if arrival.task.key in self._yielded:
+            self._finish(arrival, frozenset(self._yielded.pop(arrival.task.key)))
         if self._full() or self._overdue():
             self.flush()
 

@@ -37,10 +37,12 @@ class Failure:
     def of(cls, error: BaseException, stage: Stage, task: FetchTask | str) -> Failure:
         """What an exception says about a task; our own errors speak for themselves."""
         speaks = isinstance(error, FondsError)
+        # SQLAlchemy's own text repeats the statement and its parameters.
+        cause = getattr(error, "orig", None) or error
         return cls(
             task_key=task if isinstance(task, str) else task.key,
             stage=stage,
-            error=str(error) if speaks else f"{type(error).__name__}: {error}",
+            error=str(error) if speaks else f"{type(error).__name__}: {cause}",
             error_type=type(error).__name__,
             task=None if isinstance(task, str) else task,
         )

@@ -49,7 +49,7 @@ _POSSIBLE: Final = (
 )
 
 # The library's own thirty seconds would end any transfer of a large file over a slow line.
-_CLIENT: Final = {"timeout": "300s"}
+_DEFAULTS: Final = {"timeout": "300s"}
 # Its own ten tries last minutes when nobody answers; whoever calls us tries again anyway.
 _RETRY: Final = {"max_retries": 5}
 
@@ -178,7 +178,8 @@ class ObjectBlobs:
 
     def replace(self, key: str, data: Data, *, etag: str) -> str:
         """Store an object in place of the version that has this etag."""
-        return self._write("replace", key, data, {"e_tag": etag})
+        check_key(key)
+        return self._write("replace", key, data, self._condition(key, etag))
 
     def put(self, key: str, data: Data) -> str:
         """Store an object, whatever was there."""
@@ -193,6 +194,19 @@ class ObjectBlobs:
                 self._store.delete(key)
         except BlobMissingError:
             return
+
+    def _condition(self, key: str, etag: str) -> PutMode:
+        if not isinstance(self._store, GCSStore):
+            return {"e_tag": etag}
+        # Google compares generations, not etags, and its listings do not tell them.
+        try:
+            with self._explained("look up", key):
+                meta = self._store.head(key)
+        except BlobMissingError:
+            raise BlobChangedError(f"blob {key!r} is gone from {self._where}") from None
+        if _quoted(meta["e_tag"]) != etag:
+            raise BlobChangedError(f"blob {key!r} in {self._where} is another version")
+        return {"version": meta["version"]}
 
     def _write(self, action: str, key: str, data: Data, mode: PutMode) -> str:
         check_key(key)
@@ -279,13 +293,14 @@ def _open_remote(parts: SplitResult) -> Any:
             "credentials belong into the query or the environment"
         )
     options = _options(parts.query)
-    client: dict[str, Any] = dict(_CLIENT)
+    config = _DEFAULTS | options
     if _on_plain_loopback(options):
-        client["allow_http"] = True
+        config["allow_http"] = "true"
     prefix = unquote(parts.path).strip("/") or None
     try:
+        # Not as client_options, which would silently replace those of the query and environment.
         return _OPENERS[parts.scheme](
-            parts.netloc, prefix=prefix, config=options, client_options=client, retry_config=_RETRY
+            parts.netloc, prefix=prefix, config=config, retry_config=_RETRY
         )
     except UnknownConfigurationKeyError:
         problem = "at least one of the options is unknown"

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from fonds import ids
 from fonds.model import Document, NormalizedBody
 from fonds.stores.batches import pieces, select_in
-from fonds.stores.database import insert_ignoring, upsert
+from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, add_passages, replace_passages
 from fonds.stores.tables import (
@@ -55,7 +55,7 @@ def write_documents(
 ) -> Written:
     """Insert what is new, update what differs, touch nothing else; passages only where needed."""
     new, changed = _compare(connection, writings)
-    _insert_rows(connection, new, now)
+    insert_many(connection, documents, [_row(writing, now) for writing in new])
     _update_rows(connection, changed, now)
     _write_versions(connection, new, changed, now)
     _write_aliases(connection, new, changed)
@@ -97,11 +97,6 @@ def _compare(
         )
     ]
     return new, changed
-
-
-def _insert_rows(connection: Connection, new: Sequence[Writing], now: datetime) -> None:
-    if new:
-        connection.execute(documents.insert(), [_row(writing, now) for writing in new])
 
 
 def _update_rows(connection: Connection, changed: Sequence[Writing], now: datetime) -> None:

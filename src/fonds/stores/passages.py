@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, select, update
 from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.batches import pieces, select_in
-from fonds.stores.database import insert_ignoring
+from fonds.stores.database import insert_ignoring, insert_many
 from fonds.stores.fulltext import FullText, IndexEntry
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
 
@@ -110,7 +110,7 @@ def _insert(
     numbered = [
         (title, {"id": number, **row}) for number, (title, row) in zip(numbers, titled, strict=True)
     ]
-    connection.execute(document_chunk_buffer.insert(), [row for _, row in numbered])
+    insert_many(connection, document_chunk_buffer, [row for _, row in numbered])
     fulltext.add(connection, [_entry(row["id"], title, row) for title, row in numbered])
 
 

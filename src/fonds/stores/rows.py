@@ -10,6 +10,7 @@ from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, exist
 
 from fonds.model import ParsedRecord
 from fonds.stores.batches import pieces, select_in
+from fonds.stores.database import insert_many
 from fonds.stores.tables import metadata
 
 
@@ -22,7 +23,7 @@ def insert_records(
         _collect(record, rows)
     for table in tables:
         if table.name in rows:
-            connection.execute(table.insert(), [_full(table, row) for row in rows[table.name]])
+            insert_many(connection, table, [_full(table, row) for row in rows[table.name]])
 
 
 def update_records(
@@ -59,8 +60,7 @@ def merge_rows(
             if (old := held.get(key_of(table, row))) is not None
             and any(old[column] != value for column, value in row.items())
         ]
-        if new:
-            connection.execute(table.insert(), [_full(table, row) for row in new])
+        insert_many(connection, table, [_full(table, row) for row in new])
         _update(connection, table, changed)
         inserted, updated = inserted + len(new), updated + len(changed)
     return inserted, updated

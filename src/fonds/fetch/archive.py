@@ -1,0 +1,141 @@
+"""What the publishers served, kept byte for byte and never overwritten."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fonds.errors import BlobExistsError, BlobMissingError, StoreError
+from fonds.fetch.client import Download, Fetcher, Validators
+from fonds.fetch.rates import Pace
+from fonds.ids import archive_key, changed_key
+from fonds.model import Archived
+from fonds.stores.blobs import Blobs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownFile:
+    """What is remembered of a file, to ask for it again without fetching it twice."""
+
+    source: str
+    url: str
+    """Without secrets, as `public_url` gives it."""
+    archived: Archived
+    etag: str | None
+    last_modified: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Obtained:
+    """A file that is in the archive, with its bytes."""
+
+    archived: Archived
+    data: bytes
+    changed: bool
+    """False when the upstream said 304, or served the bytes that were known."""
+    known: KnownFile | None
+    """What to remember from here on; None when that has not changed."""
+
+
+class Archive:
+    """Obtains files: asks whether they changed, and puts new bytes into the blob store."""
+
+    def __init__(self, blobs: Blobs, fetcher: Fetcher) -> None:
+        self._blobs = blobs
+        self._fetcher = fetcher
+
+    async def obtain(
+        self,
+        *,
+        source: str,
+        url: str,
+        path: str,
+        pace: Pace,
+        known: KnownFile | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Obtained:
+        """The file at an address, archived under `corpus/<source>/<path>`."""
+        validators = Validators()
+        if known is not None:
+            validators = Validators(etag=known.etag, last_modified=known.last_modified)
+        download = await self._fetcher.download(
+            url, source=source, pace=pace, validators=validators, headers=headers
+        )
+        if download is None and known is not None:
+            data = await asyncio.to_thread(self._intact, known.archived)
+            if data is not None:
+                return Obtained(archived=known.archived, data=data, changed=False, known=None)
+            # Our copy is lost or damaged, so "not modified" is no help.
+            download = await self._fetcher.download(url, source=source, pace=pace, headers=headers)
+        assert download is not None, "an unconditional request is never answered by None"
+        try:
+            key = archive_key(source, path)
+            return await asyncio.to_thread(self._keep, source, key, download, known)
+        finally:
+            download.file.unlink(missing_ok=True)
+
+    def _intact(self, archived: Archived) -> bytes | None:
+        try:
+            data = self._blobs.get(archived.key)
+        except BlobMissingError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == archived.sha256 else None
+
+    def _keep(self, source: str, key: str, download: Download, known: KnownFile | None) -> Obtained:
+        data = download.file.read_bytes()
+        same = known is not None and self._is_still_there(known.archived, download)
+        archived = known.archived if known and same else self._archived(key, download)
+        latest = KnownFile(
+            source=source,
+            url=download.url,
+            archived=archived,
+            etag=download.etag,
+            last_modified=download.last_modified,
+        )
+        remember = None if latest == known else latest
+        return Obtained(archived=archived, data=data, changed=not same, known=remember)
+
+    def _is_still_there(self, archived: Archived, download: Download) -> bool:
+        """Whether the known blob stands for this download, being put back if it was lost."""
+        if archived.sha256 != download.sha256:
+            return False
+        info = self._blobs.head(archived.key)
+        return info.size == archived.size if info else self._put(archived.key, download)
+
+    def _archived(self, key: str, download: Download) -> Archived:
+        return Archived(
+            url=download.url,
+            key=self._place(key, download),
+            sha256=download.sha256,
+            size=download.size,
+            retrieved_at=download.retrieved_at,
+            media_type=download.media_type,
+        )
+
+    def _place(self, key: str, download: Download) -> str:
+        renamed = changed_key(key, download.sha256)
+        for candidate in (key, renamed):
+            if self._put(candidate, download):
+                return candidate
+        raise StoreError(
+            f"{renamed} holds other bytes than its name says; move it away and fetch again"
+        )
+
+    def _put(self, key: str, download: Download) -> bool:
+        """Whether the key holds these bytes now; a taken key is left as it is."""
+        try:
+            self._blobs.create(key, download.file)
+        except BlobExistsError:
+            return self._holds(key, download)
+        return True
+
+    def _holds(self, key: str, download: Download) -> bool:
+        info = self._blobs.head(key)
+        if info is None or info.size != download.size:
+            return False
+        sha = hashlib.sha256()
+        for chunk in self._blobs.stream(key):
+            sha.update(chunk)
+        return sha.hexdigest() == download.sha256

@@ -1,0 +1,142 @@
+"""Bytes on their way to disk: decoded, counted and hashed, never more than the cap."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from fonds.errors import IncompleteBodyError, RefusedError, TooLargeError
+from fonds.fetch.secrecy import public_url
+
+_PIECE: Final = 256 * 1024
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_ZLIB: Final = zlib.MAX_WBITS
+_RAW: Final = -zlib.MAX_WBITS
+_WINDOWS: Final = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
+_GZIP_FIRST_BYTE: Final = b"\x1f"
+
+
+class Inflation:
+    """Decompresses in pieces of bounded size, so that a bomb is never held."""
+
+    def __init__(self, encoding: str) -> None:
+        self._window = _WINDOWS[encoding]
+        self._engine = zlib.decompressobj(self._window)
+        self._untouched = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the compressed stream reached its end."""
+        return self._engine.eof
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What the chunk decompresses to; `zlib.error` where it is damaged."""
+        filled = False
+        while (chunk or filled) and not self._is_trailing(chunk):
+            piece = self._step(chunk)
+            yield piece
+            filled = len(piece) == _PIECE
+            chunk = self._engine.unconsumed_tail or self._engine.unused_data
+
+    def _step(self, chunk: bytes) -> bytes:
+        try:
+            piece = self._engine.decompress(chunk, _PIECE)
+        except zlib.error:
+            # "deflate" means zlib by the standard and raw deflate by some servers' habit.
+            if not (self._untouched and self._window == _ZLIB):
+                raise
+            self._window = _RAW
+            self._engine = zlib.decompressobj(_RAW)
+            piece = self._engine.decompress(chunk, _PIECE)
+        self._untouched = False
+        return piece
+
+    def _is_trailing(self, chunk: bytes) -> bool:
+        """A gzip body may go on with another member; anything else after its end is padding."""
+        if not self._engine.eof:
+            return False
+        if self._window == _GZIP and chunk.startswith(_GZIP_FIRST_BYTE):
+            self._engine = zlib.decompressobj(_GZIP)
+            return False
+        return True
+
+
+class Intake:
+    """A temporary file being filled: `add` chunks, then `finish`, or `discard`."""
+
+    def __init__(self, url: str, folder: Path, *, cap: int, encoding: str, announced: str) -> None:
+        self._url = public_url(url)
+        self._cap = cap
+        self._inflation = self._inflation_for(encoding)
+        self._announced = self._length(announced)
+        self._sha = hashlib.sha256()
+        self.received = 0
+        self.size = 0
+        descriptor, name = tempfile.mkstemp(prefix="download-", dir=folder)
+        self.file = Path(name)
+        self._out = os.fdopen(descriptor, "wb", buffering=0)
+
+    def _inflation_for(self, encoding: str) -> Inflation | None:
+        name = encoding.strip().lower()
+        if name in {"", "identity"}:
+            return None
+        if name not in _WINDOWS:
+            raise RefusedError(f"{self._url} is encoded as {name!r}, which was not asked for")
+        return Inflation(name)
+
+    def _length(self, announced: str) -> int | None:
+        length = int(announced) if announced.isascii() and announced.isdigit() else None
+        if length is not None and length > self._cap:
+            raise self._too_large()
+        return length
+
+    def add(self, chunk: bytes) -> None:
+        """Take in what arrived, up to the cap."""
+        self.received += len(chunk)
+        if self.received > self._cap:
+            raise self._too_large()
+        if self._inflation is None:
+            self._write(chunk)
+            return
+        try:
+            for piece in self._inflation.pieces(chunk):
+                self._write(piece)
+        except zlib.error as error:
+            raise IncompleteBodyError(f"{self._url} is damaged compressed data: {error}") from error
+
+    def _write(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self._cap:
+            raise self._too_large()
+        self._sha.update(piece)
+        # An unbuffered file may take less than it is given.
+        view = memoryview(piece)
+        while view:
+            view = view[self._out.write(view) :]
+
+    def finish(self) -> str:
+        """Close the file, make sure nothing is missing, and give the hash of what it holds."""
+        self._out.close()
+        if self._announced is not None and self.received < self._announced:
+            raise IncompleteBodyError(
+                f"{self._url} ended after {self.received} of {self._announced} bytes"
+            )
+        if self._inflation is not None and self.received and not self._inflation.is_whole:
+            raise IncompleteBodyError(f"{self._url} ended inside its compressed data")
+        return self._sha.hexdigest()
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        self._out.close()
+        self.file.unlink(missing_ok=True)
+
+    def _too_large(self) -> TooLargeError:
+        return TooLargeError(
+            f"{self._url} is larger than {self._cap // 2**20} MiB; "
+            "FONDS_MAX_FILE_MIB sets the limit"
+        )

@@ -1,0 +1,69 @@
+"""Fixtures for everything that is real: servers and publishers' files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests import servers
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the run a folder where its workers meet."""
+    if not hasattr(config, "workerinput"):
+        servers.open_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what was started, also after an interrupted run."""
+    if not hasattr(config, "workerinput"):
+        servers.close_run()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    """A PostgreSQL server with pgvector, as its superuser."""
+    return servers.postgres()
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """An empty database of the test's own."""
+    with servers.postgres_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture
+def s3_address() -> str:
+    """An empty prefix in a real S3 server."""
+    return servers.s3()
+
+
+@pytest.fixture
+def azure_address() -> str:
+    """An empty prefix in Azurite."""
+    if servers.azurite_command() is None:
+        pytest.skip("needs Azurite: npm install --prefix .tools/azurite azurite")
+    return servers.azure()
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Callable[[str], Path]:
+    """Unpacks an archive of publishers' files, once for a run, and gives its folder."""
+    archives = os.environ.get("FONDS_CORPUS")
+    if not archives:
+        pytest.skip("needs real files: set FONDS_CORPUS to the folder with their archives")
+
+    def unpacked(name: str) -> Path:
+        target = servers.run_folder() / "corpus"
+        done = target / f"{name}.done"
+        with servers.locked("corpus"):
+            if not done.exists():
+                subprocess.run([Path(archives) / "unpack", target, name], check=True)
+                done.touch()
+        return target / name
+
+    return unpacked

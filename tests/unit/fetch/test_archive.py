@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.misbehaving import MisbehavingServer
+
+from fonds.errors import NotFoundError, StoreError
+from fonds.fetch.archive import Archive, KnownFile, Obtained
+from fonds.fetch.client import Fetcher
+from fonds.fetch.rates import Pace
+from fonds.ids import changed_key
+from fonds.seams import Seams
+from fonds.settings import Settings
+from fonds.stores.blobs import Blobs, open_blobs
+
+KEY = "corpus/fr/2026/a.json"
+
+
+class Desk:
+    """An archive over a blob store of its own, asked once at a time."""
+
+    def __init__(self, settings: Settings, folder: Path, upstream: MisbehavingServer) -> None:
+        self.blobs: Blobs = open_blobs("memory://", seams=Seams())
+        self.upstream = upstream
+        self.folder = folder
+        self._settings = settings
+
+    def obtain(
+        self,
+        known: KnownFile | None = None,
+        *,
+        path: str = "/a.json",
+        headers: Mapping[str, str] | None = None,
+    ) -> Obtained:
+        async def run() -> Obtained:
+            async with Fetcher(self._settings, seams=Seams(), folder=self.folder) as fetcher:
+                return await Archive(self.blobs, fetcher).obtain(
+                    source="fr",
+                    url=self.upstream.url(path),
+                    path="2026/a.json",
+                    pace=Pace(per_second=1000),
+                    known=known,
+                    headers=headers,
+                )
+
+        return asyncio.run(run())
+
+    def known(self) -> KnownFile:
+        known = self.obtain().known
+        assert known is not None
+        return known
+
+    @property
+    def statuses(self) -> list[int]:
+        return [seen.status for seen in self.upstream.requests]
+
+    @property
+    def keys(self) -> list[str]:
+        return sorted(info.key for info in self.blobs.list("corpus/"))
+
+
+@pytest.fixture
+def desk(settings: Settings, folder: Path, upstream: MisbehavingServer) -> Desk:
+    upstream.serve("/a.json", b"one", "application/json")
+    return Desk(settings, folder, upstream)
+
+
+def test_a_file_is_archived_as_served_and_remembered(desk: Desk) -> None:
+    obtained = desk.obtain()
+    archived = obtained.archived
+    assert (obtained.data, obtained.changed) == (b"one", True)
+    assert (archived.key, archived.size, archived.media_type) == (KEY, 3, "application/json")
+    assert archived.sha256 == hashlib.sha256(b"one").hexdigest()
+    assert archived.url == desk.upstream.url("/a.json")
+    assert desk.blobs.get(KEY) == b"one"
+    assert obtained.known is not None
+    assert obtained.known.archived == archived
+    assert obtained.known.etag
+
+
+def test_temporary_files_do_not_stay(desk: Desk) -> None:
+    desk.obtain(desk.known())
+    desk.upstream.serve("/a.json", b"two")
+    desk.obtain()
+    assert list(desk.folder.iterdir()) == []
+
+
+def test_an_unchanged_file_is_asked_for_but_not_sent(desk: Desk) -> None:
+    known = desk.known()
+    again = desk.obtain(known)
+    assert desk.statuses == [200, 304]
+    assert (again.archived, again.data) == (known.archived, b"one")
+    assert (again.changed, again.known) == (False, None)
+
+
+@pytest.mark.parametrize("loss", ["missing", "damaged"])
+def test_a_lost_copy_is_fetched_again_although_it_has_not_changed(desk: Desk, loss: str) -> None:
+    known = desk.known()
+    if loss == "missing":
+        desk.blobs.delete(KEY)
+    else:
+        desk.blobs.put(KEY, b"rotten")
+    again = desk.obtain(known)
+    assert desk.statuses == [200, 304, 200]
+    assert again.data == b"one"
+    assert desk.blobs.get(again.archived.key) == b"one"
+    if loss == "missing":
+        assert (again.archived, again.changed, again.known) == (known.archived, False, None)
+
+
+def test_the_same_bytes_sent_again_keep_key_and_date(desk: Desk) -> None:
+    known = replace(desk.known(), etag=None)
+    again = desk.obtain(known)
+    assert desk.statuses == [200, 200]
+    assert (again.changed, again.archived) == (False, known.archived)
+    assert again.known is not None
+    assert again.known.etag
+    assert desk.keys == [KEY]
+
+
+def test_nothing_new_is_remembered_of_a_server_without_validators(desk: Desk) -> None:
+    desk.upstream.serve("/a.json", b"plain", etag=None)
+    known = desk.known()
+    assert (known.etag, known.last_modified) == (None, None)
+    again = desk.obtain(known)
+    assert (again.changed, again.known) == (False, None)
+    assert "if-none-match" not in desk.upstream.requests[-1].headers
+
+
+def test_changed_bytes_get_a_key_of_their_own_and_the_old_ones_stay(desk: Desk) -> None:
+    known = desk.known()
+    desk.upstream.serve("/a.json", b"two")
+    second = desk.obtain(known)
+    renamed = changed_key(KEY, hashlib.sha256(b"two").hexdigest())
+    assert (second.changed, second.archived.key) == (True, renamed)
+    assert desk.blobs.get(KEY) == b"one"
+    assert desk.blobs.get(renamed) == b"two"
+
+
+def test_a_file_that_changes_back_is_found_where_it_was(desk: Desk) -> None:
+    known = desk.known()
+    for body in (b"two", b"one", b"two"):
+        desk.upstream.serve("/a.json", body)
+        obtained = desk.obtain(known)
+        assert obtained.changed
+        assert obtained.known is not None
+        known = obtained.known
+        assert desk.blobs.get(known.archived.key) == body
+    assert len(desk.keys) == 2
+
+
+def test_bytes_archived_before_a_crash_are_reused(desk: Desk) -> None:
+    desk.obtain()
+    again = desk.obtain(None)
+    assert (again.changed, again.archived.key) == (True, KEY)
+    assert desk.keys == [KEY]
+
+
+def test_a_key_that_holds_other_bytes_than_it_says_stops_the_file(desk: Desk) -> None:
+    desk.blobs.put(KEY, b"x")
+    desk.blobs.put(changed_key(KEY, hashlib.sha256(b"one").hexdigest()), b"y")
+    with pytest.raises(StoreError, match="move it away"):
+        desk.obtain()
+    assert list(desk.folder.iterdir()) == []
+
+
+def test_secrets_in_an_address_are_neither_archived_nor_remembered(desk: Desk) -> None:
+    obtained = desk.obtain(path="/a.json?api_key=s3cret&v=1")
+    assert obtained.known is not None
+    assert obtained.known.url == obtained.archived.url == desk.upstream.url("/a.json?v=1")
+    assert "api_key=s3cret" in desk.upstream.requests[0].target
+
+
+def test_a_sources_own_headers_are_sent(desk: Desk) -> None:
+    desk.obtain(headers={"X-Api-Key": "s3cret"})
+    assert desk.upstream.requests[0].headers["x-api-key"] == "s3cret"
+
+
+def test_a_failed_request_archives_nothing(desk: Desk) -> None:
+    with pytest.raises(NotFoundError):
+        desk.obtain(path="/none")
+    assert desk.keys == []

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import pytest
+
+from fonds.errors import TooLargeError
+from fonds.fetch.bodies import Inflation, Intake
+
+EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
+
+
+def test_compressed_bytes_count_even_if_nothing_comes_out_of_them(tmp_path: Path) -> None:
+    intake = Intake("https://a.gov/", tmp_path, cap=1000, encoding="gzip", announced="")
+    intake.add(gzip.compress(b"")[:10])
+    intake.add(EMPTY_BLOCK * 190)
+    with pytest.raises(TooLargeError):
+        intake.add(EMPTY_BLOCK * 10)
+    assert intake.size == 0
+    intake.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+def test_bodies_may_arrive_in_pieces_of_any_size(step: int) -> None:
+    text = b"section " * 300
+    body = gzip.compress(text) + gzip.compress(text) + bytes(20)
+    inflation = Inflation("gzip")
+    pieces = [body[start : start + step] for start in range(0, len(body), step)]
+    found = b"".join(piece for each in pieces for piece in inflation.pieces(each))
+    assert found == text * 2
+    assert inflation.is_whole
+
+
+def test_what_comes_out_is_handed_over_in_small_pieces() -> None:
+    inflation = Inflation("deflate")
+    sizes = [len(piece) for piece in inflation.pieces(zlib.compress(bytes(2**22)))]
+    assert sum(sizes) == 2**22
+    assert max(sizes) <= 2**18

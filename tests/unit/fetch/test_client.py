@@ -1,0 +1,518 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+import stamina.instrumentation
+from tests.misbehaving import FINE, LAST_MODIFIED, MisbehavingServer, Request, Response
+from tests.unit.fetch.conftest import Fetch
+
+from fonds.errors import (
+    BadRedirectError,
+    ConnectionFailedError,
+    FetchError,
+    FetchTimeoutError,
+    IncompleteBodyError,
+    NotFoundError,
+    RateLimitedError,
+    RefusedError,
+    TooLargeError,
+    UpstreamDownError,
+)
+from fonds.fetch.client import Fetcher, Validators
+from fonds.fetch.network import NetworkTransport
+from fonds.fetch.rates import Pace
+from fonds.seams import Seams
+from fonds.settings import Settings
+
+PACE = Pace(per_second=1000, burst=1000)
+
+
+def failing(fetch: Fetch, url: str, **options: object) -> FetchError:
+    with pytest.raises(FetchError) as caught:
+        fetch(url, **options)
+    return caught.value
+
+
+class NoonClock:
+    def now(self) -> datetime:
+        return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def test_a_download_is_a_file_with_its_hash_and_headers(
+    upstream: MisbehavingServer, fetch: Fetch, folder: Path
+) -> None:
+    upstream.serve("/a.json", b'{"a": 1}', "application/json", last_modified=LAST_MODIFIED)
+    download = fetch(upstream.url("/a.json"), seams=Seams(clock=NoonClock()))
+    assert download is not None
+    assert download.file.parent == folder
+    assert download.file.read_bytes() == b'{"a": 1}'
+    assert download.sha256 == hashlib.sha256(b'{"a": 1}').hexdigest()
+    assert (download.size, download.media_type) == (8, "application/json")
+    assert download.etag == Response(b'{"a": 1}').etag
+    assert download.last_modified == LAST_MODIFIED
+    assert download.retrieved_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert download.url == upstream.url("/a.json")
+
+
+def test_requests_introduce_us_and_ask_for_gzip(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    upstream.serve("/", b"")
+    fetch(upstream.url(), settings=replace(settings, user_agent="fonds (Käthe, k@example.org)"))
+    headers = upstream.requests[0].headers
+    assert headers["user-agent"].encode("latin-1").decode() == "fonds (Käthe, k@example.org)"
+    assert headers["accept-encoding"] == "gzip"
+    assert "if-none-match" not in headers
+
+
+def test_unchanged_files_come_back_as_none(upstream: MisbehavingServer, fetch: Fetch) -> None:
+    first = fetch(upstream.url("/etag"))
+    assert first is not None
+    by_etag = Validators(etag=first.etag)
+    by_date = Validators(last_modified=first.last_modified)
+    assert fetch(upstream.url("/etag"), validators=by_etag) is None
+    assert fetch(upstream.url("/etag"), validators=by_date) is None
+    assert [seen.status for seen in upstream.requests] == [200, 304, 304]
+
+
+def test_changed_files_come_back_whole(upstream: MisbehavingServer, fetch: Fetch) -> None:
+    upstream.serve("/a", b"one")
+    first = fetch(upstream.url("/a"))
+    assert first is not None
+    upstream.serve("/a", b"two")
+    second = fetch(upstream.url("/a"), validators=Validators(etag=first.etag))
+    assert second is not None
+    assert second.file.read_bytes() == b"two"
+
+
+def test_not_modified_without_having_asked_is_refused(
+    upstream: MisbehavingServer, fetch: Fetch
+) -> None:
+    error = failing(fetch, upstream.url("/not-modified"), validators=Validators())
+    assert isinstance(error, RefusedError)
+    assert "304" in str(error)
+
+
+def test_validators_that_cannot_be_sent_back_are_not_kept(
+    upstream: MisbehavingServer, fetch: Fetch
+) -> None:
+    upstream.serve("/a", b"x", etag='"ü"')
+    download = fetch(upstream.url("/a"))
+    assert download is not None
+    assert download.etag is None
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "members"])
+def test_compressed_bodies_are_decoded_and_hashed_decoded(
+    upstream: MisbehavingServer, fetch: Fetch, encoding: str
+) -> None:
+    text = b"whereas " * 40_000
+    raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    body = {
+        "gzip": gzip.compress(text) + bytes(512),
+        "deflate": zlib.compress(text),
+        "raw deflate": raw.compress(text) + raw.flush(),
+        "members": gzip.compress(text[:1000]) + gzip.compress(text[1000:]),
+    }[encoding]
+    name = "gzip" if encoding == "members" else encoding.rsplit(maxsplit=1)[-1]
+    upstream.serve("/z", body, content_encoding=name)
+    download = fetch(upstream.url("/z"))
+    assert download is not None
+    assert download.file.read_bytes() == text
+    assert (download.size, download.sha256) == (len(text), hashlib.sha256(text).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/nowhere", NotFoundError),
+        ("/429-storm", RateLimitedError),
+        ("/500-storm", UpstreamDownError),
+        ("/no-content", RefusedError),
+        ("/partial", RefusedError),
+        ("/unasked-encoding", RefusedError),
+        ("/truncated", IncompleteBodyError),
+        ("/truncated-gzip", IncompleteBodyError),
+        ("/malformed-chunk", IncompleteBodyError),
+        ("/resets", ConnectionFailedError),
+        ("/no-http", ConnectionFailedError),
+        ("/endless", TooLargeError),
+        ("/gzip-bomb", TooLargeError),
+        ("/redirect-loop", BadRedirectError),
+        ("/redirect-file", BadRedirectError),
+        ("/redirect-nowhere", BadRedirectError),
+        ("/redirect?to=http://%5B::1", BadRedirectError),
+    ],
+)
+def test_each_misbehaviour_has_its_error_and_leaves_no_file(
+    upstream: MisbehavingServer, fetch: Fetch, folder: Path, path: str, kind: type[FetchError]
+) -> None:
+    error = failing(fetch, upstream.url(path))
+    assert type(error) is kind
+    assert upstream.url(path).partition("?")[0] in str(error)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind"),
+    [
+        (410, {}, NotFoundError),
+        (403, {}, RefusedError),
+        (418, {}, RefusedError),
+        (503, {}, UpstreamDownError),
+        (503, {"retry_after": "0"}, RateLimitedError),
+        (599, {}, UpstreamDownError),
+        (300, {}, RefusedError),
+    ],
+)
+def test_statuses_map_to_errors(
+    upstream: MisbehavingServer,
+    fetch: Fetch,
+    status: int,
+    headers: dict[str, str],
+    kind: type[FetchError],
+) -> None:
+    upstream.serve("/s", b"", status=status, **headers)
+    error = failing(fetch, upstream.url("/s"))
+    assert type(error) is kind
+    assert str(status) in str(error)
+
+
+def test_a_server_that_hangs_is_a_timeout(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    hasty = replace(settings, timeout=0.1, retries=1)
+    error = failing(fetch, upstream.url("/hangs"), settings=hasty)
+    assert isinstance(error, FetchTimeoutError)
+
+
+def test_a_drip_ends_at_the_deadline(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings, folder: Path
+) -> None:
+    once = replace(settings, retries=1)
+    error = failing(fetch, upstream.url("/drip"), settings=once, deadline=0.3)
+    assert isinstance(error, FetchTimeoutError)
+    assert list(folder.iterdir()) == []
+
+
+def test_nobody_listening_is_a_failed_connection(fetch: Fetch) -> None:
+    with MisbehavingServer() as gone:
+        url = gone.url("/")
+    error = failing(fetch, url)
+    assert isinstance(error, ConnectionFailedError)
+
+
+def test_an_announced_length_above_the_cap_is_refused_unread(
+    upstream: MisbehavingServer, fetch: Fetch, folder: Path
+) -> None:
+    upstream.serve("/big", bytes(2**20 + 1))
+    assert isinstance(failing(fetch, upstream.url("/big")), TooLargeError)
+    upstream.serve("/big", bytes(2**20))
+    download = fetch(upstream.url("/big"))
+    assert download is not None
+    assert download.size == 2**20
+    assert list(folder.iterdir()) == [download.file]
+
+
+def test_the_cap_counts_decompressed_bytes(
+    upstream: MisbehavingServer, fetch: Fetch, folder: Path
+) -> None:
+    upstream.serve("/z", gzip.compress(bytes(2**20 + 1)), content_encoding="gzip")
+    assert isinstance(failing(fetch, upstream.url("/z")), TooLargeError)
+    assert list(folder.iterdir()) == []
+
+
+def test_bytes_beyond_the_announced_length_harm_nobody(
+    upstream: MisbehavingServer, settings: Settings, folder: Path
+) -> None:
+    async def run() -> list[bytes]:
+        async with Fetcher(settings, seams=Seams(), folder=folder) as fetcher:
+            found = []
+            for path in ("/wrong-length", "/etag"):
+                download = await fetcher.download(upstream.url(path), source="t", pace=PACE)
+                assert download is not None
+                found.append(download.file.read_bytes())
+            return found
+
+    assert asyncio.run(run()) == [b"more", b"tagged"]
+
+
+@pytest.mark.parametrize(("path", "tries"), [("/429-then-fine", 3), ("/503-then-fine", 2)])
+def test_passing_trouble_is_retried_until_it_passes(
+    upstream: MisbehavingServer, fetch: Fetch, path: str, tries: int
+) -> None:
+    download = fetch(upstream.url(path))
+    assert download is not None
+    assert download.file.read_bytes() == FINE
+    assert len(upstream.requests) == tries
+
+
+@pytest.mark.parametrize(("path", "tries"), [("/429-storm", 3), ("/truncated", 3), ("/none", 1)])
+def test_only_what_may_pass_is_retried_and_not_for_ever(
+    upstream: MisbehavingServer, fetch: Fetch, path: str, tries: int
+) -> None:
+    failing(fetch, upstream.url(path))
+    assert len(upstream.requests) == tries
+
+
+def test_waits_are_those_the_upstream_asks_for(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    waits: list[float] = []
+
+    def watch(details: stamina.instrumentation.RetryDetails) -> None:
+        waits.append(round(details.wait_for, 6))
+
+    def answer(request: Request) -> Response:
+        asked = ["0", "3600", "Sun, 01 Mar 2026 12:00:30 GMT"]
+        if request.count > len(asked):
+            return Response(b"done")
+        return Response(status=429, headers={"Retry-After": asked[request.count - 1]})
+
+    upstream.route("/busy", answer)
+    patient = replace(settings, retries=4, retry_wait=0.002, retry_wait_max=0.02)
+    stamina.instrumentation.set_on_retry_hooks([watch])
+    try:
+        fetch(upstream.url("/busy"), settings=patient, seams=Seams(clock=NoonClock()))
+    finally:
+        stamina.instrumentation.set_on_retry_hooks(None)
+    assert waits == [0.0, 0.02, 0.02]
+
+
+def test_a_host_that_asks_for_a_pause_gets_it_from_everybody(
+    settings: Settings, folder: Path
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        busy = request.url.path == "/busy"
+        return httpx.Response(429, headers={"Retry-After": "30"}) if busy else httpx.Response(200)
+
+    async def run() -> None:
+        opened = Fetcher(
+            replace(settings, retries=1, retry_wait_max=20.0),
+            seams=Seams(clock=NoonClock()),
+            folder=folder,
+            transport=httpx.MockTransport(answer),
+            sleep=sleep,
+        )
+        async with opened as fetcher:
+            with pytest.raises(RateLimitedError):
+                await fetcher.download("https://a.gov/busy", source="one", pace=PACE)
+            await fetcher.download("https://a.gov/", source="two", pace=PACE)
+            await fetcher.download("https://b.gov/", source="one", pace=PACE)
+
+    asyncio.run(run())
+    assert slept == [20.0]
+
+
+def test_redirects_are_followed_and_the_asked_address_is_kept(
+    upstream: MisbehavingServer, fetch: Fetch
+) -> None:
+    upstream.serve("/new/place", b"here")
+    for status in (301, 302, 303, 307, 308):
+        url = upstream.url(f"/redirect?status={status}&to=new/place")
+        download = fetch(url)
+        assert download is not None
+        assert (download.url, download.file.read_bytes()) == (url, b"here")
+
+
+def test_hosts_are_mapped_on_every_hop(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    upstream.serve("/gov/end?x=1", b"mapped")
+    upstream.serve("/org/start", b"", status=302, location="https://two.example.gov/end?x=1")
+    stand_ins = {
+        "one.example.org": upstream.url("/org"),
+        "two.example.gov": upstream.url("/gov"),
+    }
+    mapped = replace(settings, hosts=stand_ins)
+    download = fetch("https://one.example.org/start", settings=mapped)
+    assert download is not None
+    assert download.file.read_bytes() == b"mapped"
+    assert download.url == "https://one.example.org/start"
+    assert {seen.headers["host"] for seen in upstream.requests} == {f"127.0.0.1:{upstream.port}"}
+
+
+def test_keys_are_not_carried_to_another_host(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    upstream.serve("/end", b"")
+    upstream.serve("/away", b"", status=302, location="https://two.example/end")
+    upstream.serve("/stay", b"", status=302, location="https://one.example/end")
+    stand_ins = dict.fromkeys(("one.example", "two.example"), upstream.address)
+    mapped = replace(settings, hosts=stand_ins)
+    keys = {"X-Api-Key": "s3cret", "Authorization": "Bearer s3cret", "Accept": "text/xml"}
+    fetch("https://one.example/away", settings=mapped, headers=keys)
+    fetch("https://one.example/stay", settings=mapped, headers=keys)
+    away, stay = upstream.seen("/end")
+    assert away.headers["accept"] == "text/xml"
+    assert "s3cret" not in str(away.headers)
+    assert stay.headers["x-api-key"] == "s3cret"
+
+
+def test_keys_are_not_carried_from_https_to_http(
+    upstream: MisbehavingServer, fetch: Fetch, settings: Settings
+) -> None:
+    upstream.serve("/end", b"")
+    upstream.serve("/down", b"", status=302, location="http://one.example/end")
+    mapped = replace(settings, hosts={"one.example": upstream.address})
+    fetch("https://one.example/down", settings=mapped, headers={"X-Api-Key": "s3cret"})
+    assert "x-api-key" not in upstream.seen("/end")[0].headers
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://example.org/", "", "http://", "http://[x"]
+)
+def test_only_http_addresses_are_asked(fetch: Fetch, url: str) -> None:
+    assert isinstance(failing(fetch, url), BadRedirectError)
+
+
+@pytest.mark.parametrize(
+    "path", ["/none", "/429-storm", "/truncated", "/endless", "/redirect-loop"]
+)
+def test_errors_hold_no_secrets(upstream: MisbehavingServer, fetch: Fetch, path: str) -> None:
+    url = upstream.url(f"{path}?a=1&api_key=s3cret&token=s3cret").replace("//", "//u:s3cret@")
+    error = failing(fetch, url)
+    assert "a=1" in str(error) or path == "/redirect-loop"
+    assert "s3cret" not in str(error)
+
+
+def test_a_malformed_key_is_not_shown(upstream: MisbehavingServer, fetch: Fetch) -> None:
+    error = failing(fetch, upstream.url("/"), headers={"X-Api-Key": "s3cret\n"})
+    assert "s3cret" not in f"{error!r} {error.__cause__!r}"
+
+
+def test_requests_are_counted_with_hops_and_repetitions(
+    upstream: MisbehavingServer, settings: Settings, folder: Path
+) -> None:
+    async def run() -> tuple[int, int]:
+        async with Fetcher(settings, seams=Seams(), folder=folder) as fetcher:
+            await fetcher.download(upstream.url("/503-then-fine"), source="t", pace=PACE)
+            await fetcher.download(upstream.url("/redirect?to=/etag"), source="t", pace=PACE)
+            known = Validators(etag='"other"')
+            await fetcher.download(upstream.url("/etag"), source="t", pace=PACE, validators=known)
+            return fetcher.tally.total, fetcher.tally.conditional
+
+    assert asyncio.run(run()) == (5, 1)
+
+
+def test_connections_are_reused(
+    upstream: MisbehavingServer, settings: Settings, folder: Path
+) -> None:
+    opened = []
+
+    class Counting(httpx.AsyncBaseTransport):
+        def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+            self._inner = inner
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            answer = await self._inner.handle_async_request(request)
+            stream = answer.extensions["network_stream"]
+            opened.append(stream.get_extra_info("client_addr"))
+            return answer
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def run() -> None:
+        transport = Counting(NetworkTransport(settings))
+        async with Fetcher(settings, seams=Seams(), folder=folder, transport=transport) as fetcher:
+            for path in ("/etag", "/503-then-fine", "/redirect?to=/etag"):
+                await fetcher.download(upstream.url(path), source="t", pace=PACE)
+
+    asyncio.run(run())
+    assert len(opened) == 5
+    assert len(set(opened)) == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (httpx.ConnectError("no"), ConnectionFailedError),
+        (httpx.ReadTimeout("slow"), FetchTimeoutError),
+    ],
+)
+def test_errors_of_other_transports_are_understood(
+    fetch: Fetch, raised: Exception, kind: type[FetchError]
+) -> None:
+    def answer(_request: httpx.Request) -> httpx.Response:
+        raise raised
+
+    transport = httpx.MockTransport(answer)
+    assert type(failing(fetch, "https://example.org/", transport=transport)) is kind
+
+
+class Piecemeal(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
+    """Answers with pieces and pauses."""
+
+    def __init__(self, *pieces: bytes | float, announced: int) -> None:
+        self._pieces = pieces
+        self._announced = announced
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        del request
+        return httpx.Response(200, headers={"Content-Length": str(self._announced)}, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            if isinstance(piece, bytes):
+                yield piece
+            else:
+                await asyncio.sleep(piece)
+
+    async def aclose(self) -> None:
+        return
+
+
+def test_a_file_that_keeps_coming_may_take_longer_than_the_deadline(
+    fetch: Fetch, settings: Settings
+) -> None:
+    large = replace(settings, max_file_mib=2, retries=1)
+    slow = Piecemeal(bytes(2**20), 0.6, b"end", announced=2**20 + 3)
+    download = fetch("https://a.gov/", transport=slow, settings=large, deadline=0.4)
+    assert download is not None
+    assert download.size == 2**20 + 3
+
+
+def test_a_body_shorter_than_announced_is_incomplete_on_any_transport(
+    fetch: Fetch, folder: Path
+) -> None:
+    error = failing(fetch, "https://a.gov/", transport=Piecemeal(b"abc", announced=4))
+    assert type(error) is IncompleteBodyError
+    assert list(folder.iterdir()) == []
+
+
+def test_a_cancelled_download_leaves_no_file(
+    upstream: MisbehavingServer, settings: Settings, folder: Path
+) -> None:
+    def files() -> list[Path]:
+        return list(folder.iterdir())
+
+    async def run() -> None:
+        async with Fetcher(settings, seams=Seams(), folder=folder) as fetcher:
+            ask = fetcher.download(upstream.url("/drip"), source="t", pace=PACE)
+            task = asyncio.create_task(ask)
+            while not files():  # noqa: ASYNC110 — a folder raises no event
+                await asyncio.sleep(0.005)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert task.cancelled()
+
+    asyncio.run(run())
+    assert files() == []
