@@ -70,7 +70,17 @@ TABLES = (
     "fr_documents",
     "fr_document_agencies",
     "fr_document_topics",
+    "ingestion_inputs",
+    "ingestion_tasks",
 )
+RUN_TABLES = ("ingestion_runs",)
+KEYS = {
+    "documents": "id",
+    "fr_documents": "id",
+    "ingestion_embedding_queue": "record_id",
+    "ingestion_inputs": "task_key",
+    "ingestion_tasks": "task_key",
+}
 
 
 class Prepared:
@@ -205,15 +215,17 @@ def _rows_by_batch(path: Path) -> list[list[tuple[str, list[tuple[Any, ...]]]]]:
     """The rows of the filled library, as statements of 500 documents each."""
     connection = sqlite.connect(str(path))
     order = connection.execute("SELECT id, uid, title FROM documents ORDER BY rowid").fetchall()
-    batches = []
+    batches = [
+        [
+            (_insert(connection, table), connection.execute(f"SELECT * FROM {table}").fetchall())
+            for table in RUN_TABLES
+        ]
+    ]
     for first in range(0, len(order), BATCH):
         part = order[first : first + BATCH]
         statements = []
         for table in TABLES:
-            column = {"documents": "id", "document_chunk_buffer": "document_id"}.get(table)
-            column = column or {"fr_documents": "id", "ingestion_embedding_queue": "record_id"}.get(
-                table, "document_id"
-            )
+            column = KEYS.get(table, "document_id")
             keys = [row[1] if table == "document_chunk_buffer" else row[0] for row in part]
             marks = ",".join("?" * len(keys))
             query = f"SELECT * FROM {table} WHERE {column} IN ({marks})"

@@ -7,10 +7,28 @@ import sys
 
 import fonds
 
-PROMISED = """
-Ask ChunkLocator Citation Document FetchTask FondsError Library Listing ParsedRecord Part Raw
-RetrievalResult RunReport RunRequest Settings Source SourceInfo SourceState Watermark open
-""".split()
+PROMISED = [
+    "Ask",
+    "ChunkLocator",
+    "Citation",
+    "Document",
+    "FetchTask",
+    "FondsError",
+    "Library",
+    "Listing",
+    "ParsedRecord",
+    "Part",
+    "Raw",
+    "RetrievalResult",
+    "RunReport",
+    "RunRequest",
+    "Settings",
+    "Source",
+    "SourceInfo",
+    "SourceState",
+    "Watermark",
+    "open",
+]
 
 
 def test_promised_names_are_exactly_these() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date
 from typing import Final
 
 from sqlalchemy import func, select
 
 from fonds.cli.ingest import exit_code, print_reports
-from fonds.cli.output import err, out, print_table
+from fonds.cli.output import out, print_table
 from fonds.cli.progress import progress_display
 from fonds.cli.read import print_results
 from fonds.cli.session import Session
@@ -33,13 +34,13 @@ def demonstrate(session: Session) -> int:
                 out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
                 print_results(library.search(question, limit=2))
             home = library.settings.home
-    err.print("ask it something yourself:")
+    out.print("ask it something yourself:")
     out.print(f'.venv/bin/fonds --home {home} search "wildfire smoke"', markup=False)
     return exit_code(reports)
 
 
 async def _ingest(library: Library) -> list[RunReport]:
-    request = RunRequest(mode="backfill")
+    request = RunRequest(mode="backfill", since=date(2026, 1, 1))
     with progress_display(quiet=False) as progress:
         names = in_dependency_order(all_sources())
         return [await library.ingest(name, request, progress=progress) for name in names]

@@ -114,7 +114,8 @@ def print_results(results: list[RetrievalResult]) -> None:
         citation = result.citation
         out.print(f"[bold]{number}. {safe(citation.title)}[/bold]")
         if citation.locator:
-            path = " › ".join(citation.locator.heading_path)
+            headings = citation.locator.heading_path
+            path = " › ".join(headings[1:] if headings[:1] == [citation.title] else headings)
             page = f"p. {citation.locator.page}" if citation.locator.page else ""
             if place := ", ".join(part for part in (path, page) if part):
                 out.print(f"   {safe(place)}", style="dim")

@@ -7,7 +7,7 @@ import typer
 from fonds.cli.demonstration import demonstrate
 from fonds.cli.examination import examine
 from fonds.cli.options import EXIT_FAILED, AsJson
-from fonds.cli.output import err, out, print_json, print_table, safe
+from fonds.cli.output import out, print_json, print_table, safe
 from fonds.library import Library
 from fonds.stores.schema import current_version, upgrade
 
@@ -70,5 +70,5 @@ def demo(context: typer.Context) -> None:
     \b
     Example: fonds --home demo-library demo
     """
-    err.print("no key, no network: a small bundled upstream stands in for the publishers")
+    out.print("no key, no network: a small bundled upstream stands in for the publishers\n")
     raise typer.Exit(demonstrate(context.obj))

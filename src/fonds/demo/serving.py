@@ -10,17 +10,19 @@ import asyncio
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime, formatdate, parsedate_to_datetime
 from functools import cached_property
 from http import HTTPStatus
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fonds.errors import UsageError
+
+_Result = TypeVar("_Result")
 
 _LOG: Final = logging.getLogger(__name__)
 _LONGEST_HEAD: Final = 64 * 1024
@@ -105,9 +107,7 @@ class LoopbackServer:
     def __init__(self, handler: Handler, *, port: int = 0) -> None:
         self._handler = handler
         self._asked_port = port
-        self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.Transport] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="demo-upstream")
         self._server: asyncio.Server | None = None
 
     @property
@@ -118,18 +118,17 @@ class LoopbackServer:
         return port
 
     def __enter__(self) -> Self:
-        listening = self._loop.create_server(
-            lambda: _Connection(self._handler, self._connections), "127.0.0.1", self._asked_port
-        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="demo-upstream")
+        self._thread.start()
         try:
-            self._server = self._loop.run_until_complete(listening)
+            self._server = self._run(self._listen())
         except OSError as error:
-            self._loop.close()
+            self._stop()
             raise UsageError(
                 f"port {self._asked_port} cannot be served on 127.0.0.1: {error.strerror}; "
                 "choose another one, or 0 for any that is free"
             ) from error
-        self._thread.start()
         return self
 
     def __exit__(
@@ -138,10 +137,21 @@ class LoopbackServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._run(self._close())
+        self._stop()
+
+    def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _listen(self) -> asyncio.Server:
+        return await self._loop.create_server(
+            lambda: _Connection(self._handler, self._connections), "127.0.0.1", self._asked_port
+        )
 
     async def _close(self) -> None:
         if self._server is not None:

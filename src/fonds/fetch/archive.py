@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fonds.errors import BlobExistsError, BlobMissingError, StoreError
+from fonds.errors import BlobExistsError, StoreError
 from fonds.fetch.client import Download, Fetcher, Validators
 from fonds.fetch.rates import Pace
 from fonds.ids import archive_key, changed_key
@@ -29,10 +29,9 @@ class KnownFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Obtained:
-    """A file that is in the archive, with its bytes."""
+    """A file that is in the archive."""
 
     archived: Archived
-    data: bytes
     changed: bool
     """False when the upstream said 304, or served the bytes that were known."""
     known: KnownFile | None
@@ -64,10 +63,9 @@ class Archive:
             url, source=source, pace=pace, validators=validators, headers=headers
         )
         if download is None and known is not None:
-            data = await asyncio.to_thread(self._intact, known.archived)
-            if data is not None:
-                return Obtained(archived=known.archived, data=data, changed=False, known=None)
-            # Our copy is lost or damaged, so "not modified" is no help.
+            if await asyncio.to_thread(self._is_held, known.archived):
+                return Obtained(archived=known.archived, changed=False, known=None)
+            # Our copy is lost or cut short, so "not modified" is no help.
             download = await self._fetcher.download(url, source=source, pace=pace, headers=headers)
         assert download is not None, "an unconditional request is never answered by None"
         try:
@@ -76,15 +74,20 @@ class Archive:
         finally:
             download.file.unlink(missing_ok=True)
 
-    def _intact(self, archived: Archived) -> bytes | None:
-        try:
-            data = self._blobs.get(archived.key)
-        except BlobMissingError:
-            return None
-        return data if hashlib.sha256(data).hexdigest() == archived.sha256 else None
+    def read(self, archived: Archived) -> bytes:
+        """The bytes of a file, proven to be those that were archived."""
+        data = self._blobs.get(archived.key)
+        if hashlib.sha256(data).hexdigest() != archived.sha256:
+            raise StoreError(
+                f"{archived.key} is damaged: delete it from the blob store and run again"
+            )
+        return data
+
+    def _is_held(self, archived: Archived) -> bool:
+        info = self._blobs.head(archived.key)
+        return info is not None and info.size == archived.size
 
     def _keep(self, source: str, key: str, download: Download, known: KnownFile | None) -> Obtained:
-        data = download.file.read_bytes()
         same = known is not None and self._is_still_there(known.archived, download)
         archived = known.archived if known and same else self._archived(key, download)
         latest = KnownFile(
@@ -95,7 +98,7 @@ class Archive:
             last_modified=download.last_modified,
         )
         remember = None if latest == known else latest
-        return Obtained(archived=archived, data=data, changed=not same, known=remember)
+        return Obtained(archived=archived, changed=not same, known=remember)
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
         """Whether the known blob stands for this download, being put back if it was lost."""

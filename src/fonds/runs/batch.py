@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ from fonds.runs.discovery import recipe_of
 from fonds.runs.fetching import Arrival
 from fonds.runs.guards import check_loss
 from fonds.runs.inputs import KnownInput, remember_files, remember_inputs
-from fonds.runs.state import advance_watermark
+from fonds.runs.state import Counts, advance_watermark
 from fonds.runs.tasks import Failure, OpenError, record_failures, record_loaded, resolve
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.documents import mark_gone, write_documents
@@ -74,6 +74,7 @@ class BatchWriter:
         self._learned = learned
         self._source = job.source.info.name
         self._tables = job.source.info.tables
+        self._done = Counts()
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Write the batch whole, or all of it but the tasks that the database refuses."""
@@ -100,24 +101,21 @@ class BatchWriter:
 
     def _write(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
         run = self._job.run
-        before = replace(run.counts)
         now = self._job.workplace.seams.clock.now()
-        try:
-            with self._job.workplace.database.write() as connection:
-                self._job.claim.confirm(connection)
-                self._load(connection, entries, now)
-                self._finish(connection, [e for e in entries if isinstance(e, Finished)], now)
-                failures = [e for e in entries if isinstance(e, Failure)]
-                failures += self._withdraw(connection, entries, now)
-                self._fail(connection, failures, now)
-                remember_files(connection, learned)
-                for entry in entries:
-                    if isinstance(entry, Watermark):
-                        advance_watermark(connection, self._source, entry, run.request)
-                run.save(connection)
-        except BaseException:
-            run.counts = before
-            raise
+        self._done = Counts()
+        with self._job.workplace.database.write() as connection:
+            self._job.claim.confirm(connection)
+            self._load(connection, entries, now)
+            self._finish(connection, [e for e in entries if isinstance(e, Finished)], now)
+            failures = [e for e in entries if isinstance(e, Failure)]
+            failures += self._withdraw(connection, entries, now)
+            self._fail(connection, failures, now)
+            remember_files(connection, learned)
+            for entry in entries:
+                if isinstance(entry, Watermark):
+                    advance_watermark(connection, self._source, entry, run.request)
+            run.save(connection, self._done)
+        run.add(self._done)
 
     def _load(self, connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
         documented: dict[str, tuple[ParsedRecord, str]] = {}
@@ -136,10 +134,12 @@ class BatchWriter:
         self, connection: Connection, records: Sequence[ParsedRecord], task_key: str
     ) -> None:
         inserted, updated = merge_rows(connection, records, task_key)
-        counts = self._job.run.counts
-        counts.inserted += inserted
-        counts.updated += updated
-        counts.skipped += len(records) - inserted - updated
+        self._tally(len(records), inserted, updated)
+
+    def _tally(self, records: int, inserted: int, updated: int) -> None:
+        self._done.inserted += inserted
+        self._done.updated += updated
+        self._done.skipped += records - inserted - updated
 
     def _load_documents(
         self,
@@ -165,10 +165,7 @@ class BatchWriter:
         changed = [record for key, record in records.items() if key in written.updated]
         insert_records(connection, new, self._tables)
         update_records(connection, changed, self._tables)
-        counts = self._job.run.counts
-        counts.inserted += len(new)
-        counts.updated += len(changed)
-        counts.skipped += len(records) - len(new) - len(changed)
+        self._tally(len(records), len(new), len(changed))
 
     def _finish(self, connection: Connection, finished: Sequence[Finished], now: datetime) -> None:
         remember_files(connection, [file for one in finished for file in one.arrival.learned])
@@ -204,7 +201,7 @@ class BatchWriter:
         yielded = {key for one in reloaded for _, (key, *_) in one.yielded}
         missing = [row.id for row in held if row.id not in yielded]
         if missing:
-            self._job.run.counts.gone += mark_gone(connection, missing, now)
+            self._done.gone += mark_gone(connection, missing, now)
             self._doubt_other_files(connection, [one.arrival.task.key for one in reloaded])
         for one in reloaded:
             drop_unyielded(connection, self._tables, one.arrival.task.key, one.yielded)
@@ -258,7 +255,7 @@ class BatchWriter:
             return [Failure.of(error, "discover", name)]
         if name in self._standing:
             resolve(connection, self._source, [name], now)
-        self._job.run.counts.gone += mark_gone(connection, [row.id for row in missing], now)
+        self._done.gone += mark_gone(connection, [row.id for row in missing], now)
         self._forget(connection, [row.task_key for row in missing])
         return []
 
@@ -271,7 +268,7 @@ class BatchWriter:
 
     def _fail(self, connection: Connection, failures: Sequence[Failure], now: datetime) -> None:
         run = self._job.run
-        run.counts.error += len(failures)
+        self._done.error += len(failures)
         for failure in failures:
             run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
             context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}

@@ -9,6 +9,7 @@ from typing import Final
 
 from fonds.fetch.archive import KnownFile
 from fonds.fetch.rates import Pace
+from fonds.fetch.secrecy import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
 from fonds.runs.context import Job, Workplace
 from fonds.runs.derive import chunker_label
@@ -34,7 +35,7 @@ class Asker:
     async def __call__(self, url: str, *, path: str) -> Answer:
         """Ask for one listing."""
         with self._workplace.database.read() as connection:
-            known = recall_files(connection, self._info.name, [url]).get(url)
+            known = recall_files(connection, self._info.name, [url]).get(public_url(url))
         obtained = await self._workplace.archive.obtain(
             source=self._info.name,
             url=url,
@@ -45,7 +46,7 @@ class Asker:
         if obtained.known is not None:
             self._learned.append(obtained.known)
         return Answer(
-            data=await asyncio.to_thread(self._workplace.blobs.get, obtained.archived.key),
+            data=await asyncio.to_thread(self._workplace.archive.read, obtained.archived),
             archived=obtained.archived,
             changed=obtained.changed,
         )
@@ -75,7 +76,7 @@ async def discover(
     try:
         async for item in job.source.discover(state, asker):
             if isinstance(item, FetchTask):
-                job.run.counts.discovered += 1
+                job.run.count(discovered=1)
                 waiting.pop(item.key, None)
                 batch.append(item)
             if batch and (len(batch) >= RECALLED_AT_ONCE or not isinstance(item, FetchTask)):
@@ -106,7 +107,7 @@ def _changed(job: Job, tasks: list[FetchTask]) -> list[Wanted]:
     wanted = []
     for candidate in recalled:
         if candidate.known is not None and _unchanged(job, candidate):
-            job.run.counts.skipped += candidate.known.records
+            job.run.count(skipped=candidate.known.records)
         else:
             wanted.append(candidate)
     return wanted

@@ -10,6 +10,7 @@ from typing import Final
 from fonds import ids
 from fonds.errors import NotFoundError
 from fonds.fetch.archive import KnownFile
+from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
 from fonds.runs.context import Job
@@ -68,7 +69,7 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
                     url=part.url,
                     path=part.path,
                     pace=pace_of(job.source.info),
-                    known=wanted.files.get(part.url),
+                    known=wanted.files.get(public_url(part.url)),
                     headers=part.headers,
                 )
             except NotFoundError:
@@ -79,5 +80,5 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
             learned += [obtained.known] if obtained.known else []
     except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
         return Failure.of(error, "fetch", wanted.task)
-    job.run.counts.fetched += 1
+    job.run.count(fetched=1)
     return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)

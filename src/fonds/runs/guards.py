@@ -22,7 +22,7 @@ def check_loss(what: str, before: int, missing: int) -> None:
 
 
 def check_yield(source: str, records: int, at_least: int) -> None:
-    """Refuse a full listing with fewer records than the source can possibly have."""
+    """Refuse a run that saw fewer records than the source can possibly have."""
     if records < at_least:
         raise SuspiciousYieldError(
             f"{source} gave {records} records where at least {at_least} are expected; "

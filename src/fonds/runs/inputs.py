@@ -9,7 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from fonds.fetch.archive import KnownFile
-from fonds.model import Archived, FetchTask
+from fonds.fetch.secrecy import public_url
+from fonds.model import Archived, FetchTask, Part
 from fonds.stores.batches import select_in
 from fonds.stores.database import upsert
 from fonds.stores.tables import fetched_files, ingestion_inputs
@@ -33,7 +34,7 @@ class Wanted:
     task: FetchTask
     known: KnownInput | None
     files: dict[str, KnownFile]
-    """By address."""
+    """By address, without secrets."""
 
 
 def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> list[Wanted]:
@@ -55,14 +56,14 @@ def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> l
         Wanted(
             task=task,
             known=known.get(task.key),
-            files={part.url: files[part.url] for part in task.parts if part.url in files},
+            files={url: files[url] for url in map(_url, task.parts) if url in files},
         )
         for task in tasks
     ]
 
 
 def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> dict[str, KnownFile]:
-    """Files fetched before, by address."""
+    """Files fetched before, by address without secrets."""
     table = fetched_files.c
     query = select(fetched_files).where(table.source == source)
     return {
@@ -80,8 +81,12 @@ def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> di
             etag=row.etag,
             last_modified=row.last_modified,
         )
-        for row in select_in(connection, query, table.url, urls)
+        for row in select_in(connection, query, table.url, [public_url(url) for url in urls])
     }
+
+
+def _url(part: Part) -> str:
+    return public_url(part.url)
 
 
 def remember_files(connection: Connection, files: Iterable[KnownFile]) -> None:

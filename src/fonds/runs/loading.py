@@ -20,6 +20,8 @@ from fonds.runs.fetching import Arrival, Fetched
 from fonds.runs.guards import check_loss
 from fonds.runs.tasks import Failure, OpenError
 
+ENTRIES_PER_RECORD: Final = 4
+"""A batch may also fill with failures and tasks that are found unchanged."""
 FLUSH_AFTER: Final = 5.0
 """Seconds after which a batch is written although it is not full: upstreams can be slow."""
 
@@ -55,14 +57,14 @@ class Loader:
                 if further := self._parse(item):
                     return item, further
                 self.settle(item)
+            if self._full() or self._overdue():
+                self.flush()
         return None
 
     def settle(self, arrival: Arrival) -> None:
         """Count a task as finished: all it holds and all it asked for is taken."""
         if arrival.task.key in self._yielded:
             self._finish(arrival, frozenset(self._yielded.pop(arrival.task.key)))
-        if self._full() or self._overdue():
-            self.flush()
 
     def flush(self) -> None:
         """Write what is queued."""
@@ -86,7 +88,7 @@ class Loader:
                 queued = self._queue(queued, item)
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
             del self._yielded[arrival.task.key]
-            self._entries.remove(queued)
+            self._entries.pop()  # what is queued of it; nothing came after
             self._entries.append(Failure.of(error, "parse", arrival.task))
             return []
         return further
@@ -98,22 +100,22 @@ class Loader:
             return False
         if known.input_sha256 != arrival.input_sha256:
             return False
-        self._job.run.counts.skipped += known.records
+        self._job.run.count(skipped=known.records)
         if arrival.task.fingerprint is not None or arrival.learned:
             self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
         return True
 
     def _read(self, arrival: Arrival) -> Raw:
-        blobs = self._job.workplace.blobs
+        archive = self._job.workplace.archive
         parts = tuple(
-            RawPart(name=part.name, archived=archived, data=blobs.get(archived.key))
+            RawPart(name=part.name, archived=archived, data=archive.read(archived))
             for part, archived in arrival.parts
         )
         return Raw(task=arrival.task, parts=parts)
 
     def _queue(self, queued: Parsed, record: ParsedRecord) -> Parsed:
         queued.records.append(record)
-        self._job.run.counts.parsed += 1
+        self._job.run.count(parsed=1)
         self._records += 1
         if record.document is not None and record.document.body is not None:
             self._size += len(record.document.body.normalized.markdown)
@@ -136,7 +138,11 @@ class Loader:
 
     def _full(self) -> bool:
         settings = self._job.workplace.settings
-        return self._records >= settings.batch_records or self._size >= settings.batch_mib << 20
+        return (
+            self._records >= settings.batch_records
+            or self._size >= settings.batch_mib << 20
+            or len(self._entries) >= settings.batch_records * ENTRIES_PER_RECORD
+        )
 
     def _overdue(self) -> bool:
         waited = self._job.workplace.seams.clock.monotonic() - self._flushed_at

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date, datetime
 from enum import StrEnum
+from threading import Lock
 from typing import Any, Final, Literal
 from uuid import UUID, uuid4
 
@@ -63,7 +64,7 @@ class RunRequest:
 
 @dataclass(kw_only=True, slots=True)
 class Counts:
-    """What a run did so far."""
+    """What a run, or a part of it, did."""
 
     discovered: int = 0
     fetched: int = 0
@@ -73,6 +74,11 @@ class Counts:
     skipped: int = 0
     error: int = 0
     gone: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        names = [entry.name for entry in fields(self)]
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def columns(self) -> dict[str, int]:
         """As `ingestion_runs` names them."""
@@ -102,6 +108,8 @@ class Run:
         self.request = request
         self.counts = Counts()
         self.first_error: str | None = None
+        # Discovery, parsing and writing count from three threads.
+        self._counting = Lock()
         self._database = database
         self._clock = clock
         self._logs: list[dict[str, Any]] = []
@@ -124,18 +132,30 @@ class Run:
             )
             return read_state(connection, self.source, self.request, now)
 
+    def count(self, **more: int) -> None:
+        """Add to the counts, by name."""
+        with self._counting:
+            for name, number in more.items():
+                setattr(self.counts, name, getattr(self.counts, name) + number)
+
+    def add(self, more: Counts) -> None:
+        """Add to the counts."""
+        with self._counting:
+            self.counts = self.counts.plus(more)
+
     def log(self, level: str, message: str, **context: Any) -> None:
         """Keep a line for the run's log; it is written with the next transaction."""
         row = {"level": level, "message": message, "context": context or None}
         self._logs.append({"run_id": self.id, "logged_at": self._clock.now(), **row})
 
-    def save(self, connection: Connection) -> None:
+    def save(self, connection: Connection, more: Counts | None = None) -> None:
         """Write counts and log lines in the transaction that justifies them."""
         mine = ingestion_runs.c.id == self.id
-        connection.execute(update(ingestion_runs).where(mine).values(self.counts.columns()))
-        if self._logs:
-            connection.execute(ingestion_logs.insert(), self._logs)
-            self._logs = []
+        counts = self.counts.plus(more or Counts())
+        connection.execute(update(ingestion_runs).where(mine).values(counts.columns()))
+        logs, self._logs = self._logs, []
+        if logs:
+            connection.execute(ingestion_logs.insert(), logs)
 
     def finish(self, status: Status, error_summary: str | None = None) -> RunReport:
         """End the run; a finished run never changes again."""

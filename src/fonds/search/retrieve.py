@@ -19,7 +19,7 @@ from fonds.stores.database import Database
 from fonds.stores.tables import document_chunk_buffer, documents
 
 MOST_RESULTS: Final = 1000
-CANDIDATES_PER_RESULT: Final = 5
+CANDIDATES_PER_RESULT: Final = 50
 """Passages ranked for each document wanted, as one document may have many."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +43,7 @@ class Timestamp(TypeDecorator[datetime]):
         return datetime.fromisoformat(value)
 
 
+@lru_cache(maxsize=64)  # the rows of a batch share their moments
 def format_timestamp(moment: datetime) -> str:
     """`2026-03-04T15:00:00.000Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

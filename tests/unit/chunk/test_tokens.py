@@ -4,7 +4,17 @@ import os
 import subprocess
 import sys
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.chunk import tokens
 from fonds.chunk.tokens import count, count_within
+
+FRAGMENTS = (
+    *("a", "The", "10", "123456", "'s", "I'll", "A1", "é", "http://x.y/z"),
+    *(" ", " ", " ", "\n", "\n\n", "\t", "\v", "\r\n", "\x1c", "\u00a0"),
+    *(".", "(a)", "§", "--", "##", "|", "\\", "*"),
+)
 
 
 def test_counts_are_those_of_cl100k_base() -> None:
@@ -42,3 +52,8 @@ def test_importing_the_chunker_does_not_load_the_vocabulary() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
+def test_counting_by_words_is_exact(text: str) -> None:
+    assert count(text) == tokens._tokenizer().count(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import socket
 import threading
@@ -189,6 +190,15 @@ def test_a_stopped_server_leaves_no_thread_and_no_listener() -> None:
         assert threading.active_count() == before
         with pytest.raises(httpx.ConnectError):
             client.get(f"{address}/dated")
+
+
+def test_it_can_be_started_from_within_a_running_loop() -> None:
+    async def ask() -> int:
+        with DemoUpstream({"a.example": _site}) as upstream:
+            async with httpx.AsyncClient(trust_env=False) as client:
+                return (await client.get(f"{upstream.hosts['a.example']}/dated")).status_code
+
+    assert asyncio.run(ask()) == 200
 
 
 def test_a_port_that_is_taken_is_a_usage_error() -> None:
