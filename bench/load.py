@@ -42,24 +42,26 @@ from fonds.sources.federal_register import source as federal_register
 from fonds.stores.fulltext import with_bigrams
 
 BATCH = 500
-STEMS = (
-    "account act address administer agree air allow amend answer appeal apply appoint approve area "
-    "assess assist author bank base benefit bill board border budget build care case charge claim "
-    "clean collect comment commission common compute concern condition conduct consider contain "
-    "contract control cost count court cover credit custom decide defer define depart design "
-    "determine develop direct disclose district drain drink duty earn effect elect employ enforce "
-    "enter equip establish estimate exempt expect export express farm federal file final find fish "
-    "form fund gain govern grant ground guard harbor hazard health hear help hold hour house import "
-    "include income increase inform inspect insur interest issue join judge know labor land law lead "
-    "learn letter level limit list load market matter measure meet member mine monitor need notice "
-    "number object obtain offer office order own part pay permit person place plan plant point power "
-    "present process produce program project propose protect provide public publish purchase quarter "
-    "question rate reason receive record reduce refer region register regulate relate report request "
-    "require research reserve respond restrict result return review right road rule safe salary "
-    "sample school season section select serve set ship sign site small source staff standard state "
-    "station stock store study submit supply support survey system tax test threshold time title "
-    "trade train transfer treat union unit use value vessel view visit wage waste water weigh work"
-).split()
+STEMS = """
+    account act address administer agree air allow amend answer appeal apply appoint approve
+    area assess assist author bank base benefit bill board border budget build care case
+    charge claim clean collect comment commission common compute concern condition conduct
+    consider contain contract control cost count court cover credit custom decide defer
+    define depart design determine develop direct disclose district drain drink duty earn
+    effect elect employ enforce enter equip establish estimate exempt expect export express
+    farm federal file final find fish form fund gain govern grant ground guard harbor hazard
+    health hear help hold hour house import include income increase inform inspect insur
+    interest issue join judge know labor land law lead learn letter level limit list load
+    market matter measure meet member mine monitor need notice number object obtain offer
+    office order own part pay permit person place plan plant point power present process
+    produce program project propose protect provide public publish purchase quarter question
+    rate reason receive record reduce refer region register regulate relate report request
+    require research reserve respond restrict result return review right road rule safe
+    salary sample school season section select serve set ship sign site small source staff
+    standard state station stock store study submit supply support survey system tax test
+    threshold time title trade train transfer treat union unit use value vessel view visit
+    wage waste water weigh work
+"""
 AT_LEAST = 0.5
 TABLES = (
     "documents",
@@ -99,17 +101,19 @@ class Prepared:
         )
 
     async def discover(self, _state: SourceState, _ask: Ask) -> AsyncIterator[Discovery]:
+        """One task per record, nothing to fetch."""
         for key in self._records:
             yield FetchTask(source=self.info.name, key=key, parts=(), fingerprint=key)
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """The record of that key."""
         yield self._records[raw.task.key]
 
 
 def prepare(count: int) -> list[ParsedRecord]:
     """Records of the size of ordinary Federal Register documents."""
     chance = random.Random(7)
-    words = [f"{stem}{ending}" for stem in STEMS for ending in ("", "s", "ing", "ed", "er")]
+    words = [f"{stem}{ending}" for stem in STEMS.split() for ending in ("", "s", "ing", "ed", "er")]
     return [_record(number, chance, words) for number in range(count)]
 
 
@@ -245,7 +249,8 @@ def _insert(connection: Any, table: str) -> str:
 def _words(connection: Any, part: list[Any]) -> tuple[str, list[tuple[Any, ...]]]:
     titles = {row[1]: row[2] for row in part}
     marks = ",".join("?" * len(titles))
-    query = f"SELECT id, document_id, meta, text FROM document_chunk_buffer WHERE document_id IN ({marks})"
+    columns = "id, document_id, meta, text"
+    query = f"SELECT {columns} FROM document_chunk_buffer WHERE document_id IN ({marks})"
     rows = [
         (
             row,
@@ -259,6 +264,7 @@ def _words(connection: Any, part: list[Any]) -> tuple[str, list[tuple[Any, ...]]
 
 
 def main() -> None:
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--documents", type=int, default=4000)
     parser.add_argument("--json", action="store_true")

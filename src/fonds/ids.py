@@ -18,6 +18,8 @@ NAMESPACE: Final = UUID("6c8a1e6e-1f0b-4aa8-9f0a-1a7c2e6f2b42")
 _DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013"), "-")
 _SAFE_PUNCTUATION: Final = frozenset("-._:")
 _WHITESPACE: Final = re.compile(r"\s+")
+_LONGEST_NAME: Final = 200
+"""Bytes; file systems allow 255, and a changed file gets a suffix."""
 
 # Since 2010 a Federal Register number starts with its four-digit year, and a correction with
 # its own prefix before it; older ones (`00-111`) were handed out again within days.
@@ -29,7 +31,7 @@ _UNIQUE_FR_NUMBER: Final = re.compile(r"(?:[A-Z]\d+-)?\d{4}-\d+")
 
 def segment(level: str, number: str = "") -> str:
     """The path segment of one level: `section` and `47–1801.04` give `section-47-1801.04`."""
-    name = _clean(level.lower()).replace(".", "%2E")
+    name = _name(level.lower())
     cleaned = _clean(number)
     return f"{name}-{cleaned}" if cleaned else name
 
@@ -46,7 +48,7 @@ def number_siblings(segments: Iterable[str]) -> list[str]:
 
 def tree_root(source: str, version: str) -> str:
     """The id every node of one edition of a code begins with."""
-    return f"{_clean(source)}/{_clean(version)}/root"
+    return f"{_name(source)}/{_name(version)}/root"
 
 
 def tree_child(parent: str, child_segment: str) -> str:
@@ -58,6 +60,14 @@ def tree_parent(node_id: str) -> str | None:
     """The id of the node above, or None for a root."""
     parent, _, last = node_id.rpartition("/")
     return None if last == "root" and parent.count("/") == 1 else parent
+
+
+def _name(text: str) -> str:
+    """A segment that stands for itself: never empty, never `.` or `..`."""
+    cleaned = _clean(text)
+    if not cleaned:
+        raise ValueError(f"{text!r} gives no name")
+    return cleaned.replace(".", "%2E") if not cleaned.strip(".") else cleaned
 
 
 def _clean(text: str) -> str:
@@ -141,11 +151,19 @@ def json_sha256(value: Any) -> str:
 def archive_key(source: str, path: str) -> str:
     """The blob key of a raw file: `corpus/federal_register/metadata/2026/05/2026-08558.json`.
 
-    Every segment is made safe, so no name in a feed escapes its source's folder.
+    Every segment is made safe and no longer than file systems allow, so no name in a feed
+    escapes its source's folder or breaks it.
     """
     segments = [_clean(part) for part in path.split("/")]
-    safe = [part for part in segments if part not in {"", ".", ".."}]
-    return "/".join(["corpus", _clean(source), *safe])
+    safe = [_shortened(part) for part in segments if part.strip(".")]
+    return "/".join(["corpus", _name(source), *(safe or ["index"])])
+
+
+def _shortened(name: str) -> str:
+    if len(name.encode("utf-8", "surrogatepass")) <= _LONGEST_NAME:
+        return name
+    kept = name.encode("utf-8", "surrogatepass")[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
+    return f"{kept}~{text_sha256(name)[:16]}"
 
 
 def changed_key(key: str, sha256: str) -> str:
@@ -155,4 +173,4 @@ def changed_key(key: str, sha256: str) -> str:
 
 def shard_id(key: str) -> str:
     """The shard of a key in a hash-sharded index: the first two hex digits of its SHA-256."""
-    return hashlib.sha256(key.encode()).hexdigest()[:2]
+    return text_sha256(key)[:2]

@@ -7,11 +7,14 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from fonds.errors import IncompleteBodyError, RefusedError, TooLargeError
 from fonds.fetch.secrecy import public_url
+from fonds.seams import Clock
 
 _PIECE: Final = 256 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -19,6 +22,8 @@ _ZLIB: Final = zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
 _WINDOWS: Final = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 _GZIP_FIRST_BYTE: Final = b"\x1f"
+_PREFIX: Final = "download-"
+_LIFETIME: Final = timedelta(days=1)
 
 
 class Inflation:
@@ -66,6 +71,14 @@ class Inflation:
         return True
 
 
+def sweep(folder: Path, clock: Clock) -> None:
+    """Remove temporary files that killed processes left behind; living ones have younger files."""
+    for file in folder.glob(f"{_PREFIX}*"):
+        with suppress(FileNotFoundError):
+            if datetime.fromtimestamp(file.stat().st_mtime, UTC) < clock.now() - _LIFETIME:
+                file.unlink()
+
+
 class Intake:
     """A temporary file being filled: `add` chunks, then `finish`, or `discard`."""
 
@@ -77,7 +90,7 @@ class Intake:
         self._sha = hashlib.sha256()
         self.received = 0
         self.size = 0
-        descriptor, name = tempfile.mkstemp(prefix="download-", dir=folder)
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=folder)
         self.file = Path(name)
         self._out = os.fdopen(descriptor, "wb", buffering=0)
 

@@ -23,7 +23,7 @@ from fonds.errors import (
     RateLimitedError,
 )
 from fonds.fetch import answers
-from fonds.fetch.bodies import Intake
+from fonds.fetch.bodies import Intake, sweep
 from fonds.fetch.network import NetworkTransport
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.retries import Backoff
@@ -124,6 +124,7 @@ class Fetcher:
 
     async def __aenter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
+        sweep(self._folder, self._seams.clock)
         await self._transport.__aenter__()
         return self
 

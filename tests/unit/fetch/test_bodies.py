@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 
 import pytest
 
 from fonds.errors import TooLargeError
-from fonds.fetch.bodies import Inflation, Intake
+from fonds.fetch.bodies import Inflation, Intake, sweep
+from fonds.seams import SystemClock
 
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
 
@@ -39,3 +41,14 @@ def test_what_comes_out_is_handed_over_in_small_pieces() -> None:
     sizes = [len(piece) for piece in inflation.pieces(zlib.compress(bytes(2**22)))]
     assert sum(sizes) == 2**22
     assert max(sizes) <= 2**18
+
+
+def test_files_of_killed_processes_are_swept_after_a_day_and_younger_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    old, young = tmp_path / "download-old", tmp_path / "download-young"
+    for file in (old, young):
+        file.touch()
+    os.utime(old, (0, 0))
+    sweep(tmp_path, SystemClock())
+    assert [file.name for file in tmp_path.iterdir()] == [young.name]

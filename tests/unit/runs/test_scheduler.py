@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from fonds.errors import SourceBusyError
+from fonds.runs import scheduler
+from fonds.runs.scheduler import MISFIRE_GRACE_SECONDS, serve_schedule
+from fonds.testing import FakeSource
+
+
+def named(name: str, schedule: str | None) -> FakeSource:
+    source = FakeSource()
+    source.info = replace(source.info, name=name, schedule=schedule)
+    return source
+
+
+@pytest.fixture
+def schedulers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The schedulers that are started, so that a test can look inside and turn the clock."""
+    started: list[Any] = []
+
+    class Observed(AsyncIOScheduler):  # type: ignore[misc]
+        def start(self, paused: bool = False) -> None:  # noqa: FBT001, FBT002 — its signature
+            started.append(self)
+            super().start(paused)
+
+    monkeypatch.setattr(scheduler, "AsyncIOScheduler", Observed)
+    return started
+
+
+Run = Callable[[str], Awaitable[object]]
+
+
+def serve(sources: list[FakeSource], run: Run, during: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        stop = asyncio.Event()
+        serving = asyncio.create_task(serve_schedule(sources, run, stop))
+        await asyncio.sleep(0)
+        await during()
+        stop.set()
+        await serving
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+async def never(_source: str) -> None:
+    raise AssertionError("nothing is due")
+
+
+def test_each_scheduled_source_has_one_job_that_never_overlaps(schedulers: list[Any]) -> None:
+    sources = [named("daily", "30 5 * * *"), named("asked", None), named("often", "* * * * *")]
+
+    async def look() -> None:
+        jobs = {job.id: job for job in schedulers[0].get_jobs()}
+        assert set(jobs) == {"daily", "often"}
+        for job in jobs.values():
+            assert (job.max_instances, job.misfire_grace_time) == (1, MISFIRE_GRACE_SECONDS)
+            assert job.coalesce
+            assert str(job.trigger.timezone) == "America/New_York"
+
+    serve(sources, never, look)
+    assert not schedulers[0].running
+
+
+def test_due_source_is_run_and_one_that_fails_is_run_again(schedulers: list[Any]) -> None:
+    runs: list[str] = []
+    ran = asyncio.Event()
+
+    async def run(source: str) -> None:
+        runs.append(source)
+        ran.set()
+        raise SourceBusyError("fake is being run by another process")
+
+    async def make_due_twice() -> None:
+        for _ in range(2):
+            ran.clear()
+            schedulers[0].modify_job("fake", next_run_time=datetime.now(UTC))
+            await ran.wait()
+            await asyncio.sleep(0)
+
+    serve([named("fake", "* * * * *")], run, make_due_twice)
+    assert runs == ["fake", "fake"]
+
+
+def test_stopping_cancels_a_run_that_is_going_on(schedulers: list[Any]) -> None:
+    begun = asyncio.Event()
+    ends: list[str] = []
+
+    async def run(_source: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+
+    async def make_due() -> None:
+        schedulers[0].modify_job("fake", next_run_time=datetime.now(UTC))
+        await begun.wait()
+
+    serve([named("fake", "* * * * *")], run, make_due)
+    assert ends == ["cancelled"]
