@@ -203,7 +203,7 @@ def bare(filled: Path, home: Path) -> float:
     connection = sqlite.connect(str(home / "fonds.db"), isolation_level=None)
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.execute("PRAGMA cache_size = -32768")
+    connection.execute("PRAGMA cache_size = -16384")
     begun = time.perf_counter()
     for batch in rows:
         connection.execute("BEGIN IMMEDIATE")

@@ -14,18 +14,19 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 
 from fonds.errors import SuspiciousYieldError
 from fonds.model import FetchTask
 from fonds.runs.context import Job, Workplace
-from fonds.runs.discovery import Asker, discover
+from fonds.runs.discovery import Asker, discover, discovery_key
 from fonds.runs.fetching import Arrival, Fetched, fetch, fetch_task
 from fonds.runs.guards import check_yield
 from fonds.runs.inputs import recall
 from fonds.runs.loading import Loader
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import claim_source, kept
 from fonds.runs.state import Run, RunReport, RunRequest, Status
-from fonds.runs.tasks import Failure, open_errors
+from fonds.runs.tasks import Failure, open_errors, resolve
 from fonds.sources.base import Source
 from fonds.stores.rows import link_references
 
@@ -33,19 +34,23 @@ from fonds.stores.rows import link_references
 async def run_source(source: Source, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     database, clock, info = workplace.database, workplace.seams.clock, source.info
-    with claim_source(database, workplace.settings.home, info.name, clock) as claim:
+    with (
+        claim_source(database, workplace.settings.home, info.name, clock) as claim,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix=info.name) as thread,
+    ):
         run = Run(source=info.name, request=request, database=database, clock=clock)
-        job = Job(source=source, run=run, claim=claim, workplace=workplace)
+        job = Job(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
         state = run.start()
         with database.read() as connection:
             standing = open_errors(connection, info.name)
         asker = Asker(info, workplace)
         loader = Loader(job, standing, asker.take_learned)
         try:
-            found = discover(job, state, asker, standing)  # what there is, less what is known
-            fetched = fetch(job, found)  # its bytes, archived
-            await load(job, fetched, loader)  # its records, in batches
-            return await asyncio.to_thread(_conclude, job, loader)
+            async with kept(claim):
+                found = discover(job, state, asker, standing)  # what there is, less what is known
+                fetched = fetch(job, found)  # its bytes, archived
+                await load(job, fetched, loader)  # its records, in batches
+                return await job.in_thread(_conclude, job, loader)
         except asyncio.CancelledError:
             run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
             raise
@@ -58,16 +63,16 @@ async def load(job: Job, fetched: AsyncIterator[list[Fetched]], loader: Loader) 
     """Parse and load in order, while fetching goes on; one thread, one writer."""
     async for ready in fetched:
         await _take(job, ready, loader)
-    await asyncio.to_thread(loader.flush)
+    await job.in_thread(loader.flush)
 
 
 async def _take(job: Job, ready: list[Fetched], loader: Loader) -> None:
     """A task whose bytes ask for further tasks is settled after those are."""
     waiting = deque(ready)
-    while (unsettled := await asyncio.to_thread(loader.take, waiting)) is not None:
+    while (unsettled := await job.in_thread(loader.take, waiting)) is not None:
         arrival, further = unsettled
         await _take(job, [await _fetch_further(job, task) for task in further], loader)
-        await asyncio.to_thread(loader.settle, arrival)
+        await job.in_thread(loader.settle, arrival)
 
 
 async def _fetch_further(job: Job, task: FetchTask) -> Arrival | Failure:
@@ -82,6 +87,9 @@ def _conclude(job: Job, loader: Loader) -> RunReport:
     with job.workplace.database.write() as connection:
         job.claim.confirm(connection)
         link_references(connection)
+        made_good = [discovery_key(job.run.request), *([] if counts.error else ["yield"])]
+        now = job.workplace.seams.clock.now()
+        resolve(connection, info.name, made_good, now, but=job.run.id)
     if not counts.error:
         try:
             # A stand-in for the upstream may hold as little as it likes, but not nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import date
 from typing import Final
 
@@ -35,7 +36,7 @@ def demonstrate(session: Session) -> int:
                 print_results(library.search(question, limit=2))
             home = library.settings.home
     out.print("ask it something yourself:")
-    out.print(f'.venv/bin/fonds --home {home} search "wildfire smoke"', markup=False)
+    out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)
     return exit_code(reports)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -72,7 +72,8 @@ def run(
     Example: fonds run federal_register
     """
     request = RunRequest(mode="incremental", recheck=recheck, accept_loss=accept_loss)
-    _run_all(context.obj, [source], request, as_json=as_json, record=record, replay=replay)
+    reports = _run_all(context.obj, [source], request, quiet=as_json, record=record, replay=replay)
+    _report(reports, reports[0] if as_json else None)
 
 
 def backfill(
@@ -108,7 +109,8 @@ def backfill(
         recheck=recheck,
         accept_loss=accept_loss,
     )
-    _run_all(context.obj, [source], request, as_json=as_json, record=record, replay=replay)
+    reports = _run_all(context.obj, [source], request, quiet=as_json, record=record, replay=replay)
+    _report(reports, reports[0] if as_json else None)
 
 
 def bootstrap(
@@ -125,7 +127,9 @@ def bootstrap(
               fonds bootstrap committees
     """
     request = RunRequest(mode="backfill", since=day(since))
-    _run_all(context.obj, in_dependency_order(only or all_sources()), request, as_json=as_json)
+    names = in_dependency_order(only or all_sources())
+    reports = _run_all(context.obj, names, request, quiet=as_json)
+    _report(reports, reports if as_json else None)
 
 
 def _run_all(
@@ -133,26 +137,29 @@ def _run_all(
     names: list[str],
     request: RunRequest,
     *,
-    as_json: bool,
+    quiet: bool,
     record: Path | None = None,
     replay: Path | None = None,
-) -> None:
+) -> list[RunReport]:
     if record is not None and replay is not None:
         raise UsageError("--record and --replay exclude each other")
     for name in names:
         get_source(name)
 
     async def work(library: Library) -> list[RunReport]:
-        with progress_display(quiet=as_json) as progress:
+        with progress_display(quiet=quiet) as progress:
             return [
                 await library.ingest(name, request, progress=progress, record=record, replay=replay)
                 for name in names
             ]
 
     with session.library() as library:
-        reports = run_until_stopped(work(library))
-    if as_json:
-        print_json(reports if len(reports) > 1 else reports[0])
+        return run_until_stopped(work(library))
+
+
+def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:
+    if machine_readable is not None:
+        print_json(machine_readable)
     else:
         print_reports(reports)
     raise typer.Exit(exit_code(reports))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.cli import ingest, oversight, read, system
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
@@ -43,6 +45,10 @@ for module in (ingest, oversight, read, system):
 
 def main() -> None:
     """Run a command; exit 0 done, 1 failed, 2 usage, 3 incomplete."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character is shown its number.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(args=_home_first(sys.argv[1:]))
     except FondsError as error:
@@ -54,6 +60,20 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
+    except UnicodeEncodeError:
+        err.print("error: an argument is not valid UTF-8", style="red")
+        sys.exit(EXIT_USAGE)
+    except (OSError, SQLAlchemyError) as error:
+        err.print(f"error: {_cause(error)}; `fonds doctor` says more", style="red", markup=False)
+        sys.exit(EXIT_FAILED)
+
+
+def _cause(error: OSError | SQLAlchemyError) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    # SQLAlchemy's own text goes on with the statement and its parameters.
+    cause = getattr(error, "orig", None) or error
+    return str(cause).partition("\n")[0]
 
 
 def _home_first(args: list[str]) -> list[str]:

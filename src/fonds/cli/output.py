@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from fonds.stores.columns import format_timestamp
 
-out = Console(highlight=False, soft_wrap=True)
+# A pipe has no margin at which lines would have to be folded.
+_UNFOLDED: Final = 10_000
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNFOLDED)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -40,16 +46,38 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> None:
-    """A plain table; numbers are set flush right."""
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    title: str = "",
+    prose: Sequence[str] = (),
+) -> None:
+    """A plain table; columns of `prose` may wrap, and what is still too wide becomes a list."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [list(row) for row in rows]
     for index, heading in enumerate(headings):
         numeric = bool(cells) and all(isinstance(row[index], int | float) for row in cells)
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            heading, justify="right" if numeric else "left", no_wrap=heading not in prose
+        )
     for row in cells:
         table.add_row(*[_cell(value) for value in row])
-    out.print(table)
+    unfolded = out.options.update(max_width=_UNFOLDED)
+    if Measurement.get(out, unfolded, table).minimum <= out.width:
+        out.print(table)
+    else:
+        _print_list(headings, cells, title)
+
+
+def _print_list(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> None:
+    if title:
+        out.print(title, style="italic")
+    widest = max(map(len, headings))
+    for row in rows:
+        for heading, value in zip(headings, row, strict=True):
+            out.print(f"[bold]{heading:{widest}}[/bold]  {_cell(value)}")
+        out.print()
 
 
 def _cell(value: Any) -> str:
@@ -62,7 +90,15 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+# Escape sequences, and marks that reverse the order in which a line is read.
+_HARMFUL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def harmless(text: str) -> str:
+    """Text from a document or an upstream, unable to move the terminal's cursor."""
+    return _HARMFUL.sub("\ufffd", text)
+
+
 def safe(text: str) -> str:
-    """Text from a document or an upstream, unable to style or move the terminal's cursor."""
-    shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-    return shown.replace("[", r"\[")
+    """The same, unable to style what is printed with `out` and `err`."""
+    return escape(harmless(text))

@@ -77,6 +77,8 @@ def logs(
     if as_json:
         print_json(lines)
         return
+    if not lines:
+        err.print("nothing was logged")
     for line in lines:
         where = " ".join(f"{key}={value}" for key, value in (line["context"] or {}).items())
         moment = line["logged_at"].strftime("%Y-%m-%d %H:%M:%S")
@@ -95,6 +97,9 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
     if as_json:
         print_json(found)
         return
+    if not found:
+        err.print("no failure stands")
+        return
     columns = ["task_key", "error_stage", "attempts", "error"]
     print_table(
         ["task", "stage", "tries", "cause"],
@@ -102,6 +107,7 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
             [safe(value) if isinstance(value, str) else value for value in map(row.get, columns)]
             for row in found
         ],
+        prose=["cause"],
     )
 
 
@@ -152,11 +158,11 @@ def scheduler(context: typer.Context) -> None:
         async with library.workplace() as workplace:
             await asyncio.to_thread(bury_dead_runs, workplace)
             await asyncio.to_thread(drop_old_history, workplace)
+        err.print("scheduler started; stop it with Ctrl-C")
         due = list(all_sources().values())
         await serve_schedule(due, lambda name: _scheduled(library, name), asyncio.Event())
 
     with context.obj.library() as library:
-        err.print("scheduler started; stop it with Ctrl-C")
         run_until_stopped(serve(library))
 
 

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy import select
 
 from fonds.cli.options import EXIT_FAILED, AsJson, Since, SourceName, Until, day
-from fonds.cli.output import err, out, plain, print_json, safe
+from fonds.cli.output import err, harmless, out, plain, print_json, safe
 from fonds.errors import ParseError, UsageError
+from fonds.library import Library
 from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart, RetrievalResult
 from fonds.sources.base import Source
 from fonds.sources.registry import get_source
+from fonds.stores.tables import documents
 
 
 def register(app: typer.Typer) -> None:
@@ -76,7 +79,8 @@ def show(
         return
     if not markdown:
         _print_head(document)
-    sys.stdout.write((document["body_text"] or document["summary"] or "") + "\n")
+    text = document["body_text"] or document["summary"] or ""
+    sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
 
 
 def search(
@@ -100,12 +104,12 @@ def search(
         found = library.search(
             query, sources=names, since=day(since), until=day(until), limit=limit
         )
+        if not found:
+            err.print(f"nothing found{_why_nothing(library)}", markup=False)
     if as_json:
         print_json(found)
         return
     print_results(found)
-    if not found:
-        err.print("nothing found")
 
 
 def print_results(results: list[RetrievalResult]) -> None:
@@ -122,6 +126,13 @@ def print_results(results: list[RetrievalResult]) -> None:
         out.print(f"   {safe(result.snippet)}")
         out.print(f"   [green]{safe(citation.citation_string)}[/green]  {result.id}")
         out.print(f"   {safe(citation.url)}\n", style="dim")
+
+
+def _why_nothing(library: Library) -> str:
+    with library.database.read() as connection:
+        is_filled = connection.scalar(select(documents.c.id).limit(1)) is not None
+    home = library.settings.home
+    return "" if is_filled else f": the library in {home} is empty; `fonds bootstrap` fills it"
 
 
 def _records(source: Source, paths: list[Path]) -> Iterator[ParsedRecord]:

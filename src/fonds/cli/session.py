@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from fonds.library import Library, open_library
 from fonds.settings import Settings, read_settings
@@ -48,6 +49,15 @@ def set_up_logging(settings: Settings) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(settings.log_level, 30)),
         logger_factory=structlog.PrintLoggerFactory(_stderr()),
+    )
+    set_on_retry_hooks([_log_retry])
+
+
+def _log_retry(details: RetryDetails) -> None:
+    """A repetition is news only to somebody who asked for it; a failure is recorded anyway."""
+    wait = round(details.wait_for, 3)
+    structlog.get_logger("fonds.fetch").info(
+        "asking again", cause=str(details.caused_by), wait=wait
     )
 
 

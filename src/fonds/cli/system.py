@@ -59,6 +59,7 @@ def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
         print_table(
             ["check", "", "found", "what to do"],
             [(f.check, "ok" if f.ok else "BAD", safe(f.found), safe(f.advice)) for f in findings],
+            prose=["found", "what to do"],
         )
     if not all(finding.ok for finding in findings):
         raise typer.Exit(EXIT_FAILED)

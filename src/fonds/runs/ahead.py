@@ -45,9 +45,11 @@ async def work_ahead(
             yield ready
         await producer
     finally:
+        # Nothing is left running behind the back of whoever stops here.
         producer.cancel()
         for future in begun:
             future.cancel()
+        await asyncio.gather(producer, *begun, return_exceptions=True)
 
 
 def _leading_done(begun: deque[asyncio.Future[Result]]) -> list[asyncio.Future[Result]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from fonds.chunk.splitter import Chunker
 from fonds.fetch.archive import Archive
@@ -14,6 +18,9 @@ from fonds.settings import Settings
 from fonds.sources.base import Source
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Progress = Callable[[str, Counts], None]
 """Told (source, counts) as a run goes on."""
@@ -40,3 +47,11 @@ class Job:
     run: Run
     claim: FileClaim | LeaseClaim
     workplace: Workplace
+    thread: Executor
+    """The one thread that parses and loads. One, because the memory that the C libraries under us
+    use for that is kept by each thread anew."""
+
+    async def in_thread(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Parse or load without holding up what is being fetched."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.thread, partial(act, *args, **kwargs))

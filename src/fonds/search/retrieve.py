@@ -67,7 +67,7 @@ def _eligible(filters: Filters) -> Select[Any]:
         query = query.where(table.source.in_(filters.sources))
     if filters.since:
         query = query.where(table.published_at >= filters.since.isoformat())
-    if filters.until:
+    if filters.until and filters.until < date.max:
         after = filters.until + timedelta(days=1)
         query = query.where(table.published_at < after.isoformat())
     return query if filters.include_gone else query.where(table.gone_at.is_(None))

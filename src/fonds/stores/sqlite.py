@@ -24,7 +24,7 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA cache_size = -32768",
+    "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
 )
 

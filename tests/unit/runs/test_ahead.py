@@ -14,12 +14,15 @@ async def numbers(count: int) -> AsyncIterator[int]:
         yield number
 
 
-async def flat(results: AsyncIterator[list[int]]) -> list[int]:
-    return [result async for ready in results for result in ready]
+async def flat(results: AsyncIterator[list[int]], into: list[int] | None = None) -> list[int]:
+    taken = [] if into is None else into
+    async for ready in results:
+        taken += ready
+    return taken
 
 
 def others() -> set[asyncio.Task[object]]:
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 def test_results_come_in_the_order_of_the_items_whatever_finishes_first() -> None:
@@ -112,8 +115,7 @@ def test_exception_of_an_item_reaches_the_consumer_after_what_came_before_it() -
 
         taken: list[int] = []
         with pytest.raises(ValueError, match="item 2"):
-            async for ready in work_ahead(numbers(5), act, window=1):
-                taken += ready
+            await flat(work_ahead(numbers(5), act, window=1), taken)
         assert taken == [0, 1]
         assert not others()
 
@@ -132,8 +134,7 @@ def test_exception_of_the_producer_reaches_the_consumer_after_all_it_gave() -> N
 
         taken: list[int] = []
         with pytest.raises(ValueError, match="no more"):
-            async for ready in work_ahead(breaking(), act, window=4):
-                taken += ready
+            await flat(work_ahead(breaking(), act, window=4), taken)
         assert taken == [0, 1]
         assert not others()
 

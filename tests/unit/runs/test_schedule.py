@@ -57,10 +57,6 @@ def test_time_that_the_clock_skips_is_due_once_all_the_same() -> None:
     assert days == ["2026-03-07", "2026-03-08", "2026-03-09"]
 
 
-def test_time_that_the_clock_repeats_is_due_once() -> None:
-    assert len({due.date() for due in times("30 1 * * *", utc(2026, 10, 31), 3)}) == 3
-
-
 @pytest.mark.parametrize(
     ("days", "names"),
     [

@@ -1,0 +1,221 @@
+"""What search promises, on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import update
+from tests import servers
+from tests.misbehaving import MisbehavingServer
+from tests.notes import NoteOffice, ingest, note_library
+
+from fonds.errors import UnknownDocumentError, UsageError
+from fonds.library import Library
+from fonds.model import RetrievalResult
+from fonds.search.retrieve import Filters, search
+from fonds.stores.tables import documents
+from fonds.testing import note
+
+OWNER = uuid4()
+LONG = "\n\n".join(f"## Part {part}\n\nThe lamprey returns in part {part}." for part in range(1, 9))
+NOTES = {
+    1: note(1, "# Matter\n\nThe regulation of trout fisheries.", published="2026-01-05"),
+    2: note(2, "# Matter\n\nTrout are regulated in the river.", published="2026-02-05"),
+    3: note(3, "# Matter\n\nFisheries of herring, not of other fish.", title="Herring rules"),
+    4: note(4, "# 報告\n\n令和6年の政治資金収支報告書を公表します。", title="収支報告書"),
+    5: note(5, f"# Eels\n\n{LONG}", title="Lampreys and eels"),
+    6: note(6, "# Matter\n\nA sturgeon that was withdrawn."),
+    7: note(7, "# Matter\n\nA sturgeon that belongs to somebody."),
+    8: note(8, "# Matter\n\nOnly one passage speaks of a lamprey.", title="Other fish"),
+}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Library]:
+    home: Path = tmp_path_factory.mktemp("library")
+    with ExitStack() as stack:
+        address = ""
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres_url")
+            address = stack.enter_context(servers.postgres_database(server))
+        office = NoteOffice(stack.enter_context(MisbehavingServer()), 0)
+        office.notes |= NOTES
+        office.publish()
+        opened = stack.enter_context(note_library(home, office.server, database=address))
+        ingest(opened)
+        office.withdraw(6)
+        ingest(opened)
+        with opened.database.write() as connection:
+            owned = update(documents).where(documents.c.id == "fake:7").values(owner=OWNER)
+            connection.execute(owned)
+        yield opened
+
+
+def found(library: Library, query: str, **filters: object) -> list[str]:
+    return [hit.id for hit in library.search(query, **filters)]  # type: ignore[arg-type]
+
+
+def test_result_carries_passage_citation_and_place(library: Library) -> None:
+    (hit,) = library.search("herring")
+    assert isinstance(hit, RetrievalResult)
+    assert "herring" in hit.snippet
+    assert hit.citation.title == "Herring rules"
+    assert hit.citation.organization == "The Note Office"
+    assert hit.citation.url == "https://notes.example/3"
+    assert hit.citation.published_at == date(2026, 3, 4)
+    assert hit.citation.citation_string == "Note No. 3 (2026)."
+    assert hit.citation.locator is not None
+    assert hit.citation.locator.heading_path == ["Matter"]
+
+
+def test_words_are_found_in_any_inflection(library: Library) -> None:
+    assert set(found(library, "regulations")) == {"fake:1", "fake:2"}
+    assert set(found(library, "fishery")) == {"fake:1", "fake:3"}
+
+
+def test_case_does_not_matter(library: Library) -> None:
+    assert found(library, "HERRING") == found(library, "herring") == ["fake:3"]
+
+
+def test_any_word_is_enough_and_more_words_rank_higher(library: Library) -> None:
+    ids = found(library, "herring fisheries sturgeon")
+    assert ids[0] == "fake:3"
+    assert set(ids) == {"fake:1", "fake:3"}
+
+
+def test_phrase_is_found_in_its_order_only(library: Library) -> None:
+    assert found(library, '"trout fisheries"') == ["fake:1"]
+    assert found(library, '"fisheries trout"') == []
+
+
+def test_japanese_is_found_by_any_of_its_pairs(library: Library) -> None:
+    assert found(library, "政治資金") == ["fake:4"]
+    assert found(library, "政治資金収支報告書") == ["fake:4"]
+    assert found(library, "資金政治") == []
+
+
+def test_title_weighs_more_than_text(library: Library) -> None:
+    assert found(library, "lampreys") == ["fake:5", "fake:8"]
+
+
+def test_document_with_many_passages_is_one_result(library: Library) -> None:
+    assert found(library, "lamprey returns").count("fake:5") == 1
+
+
+def test_limit_counts_documents(library: Library) -> None:
+    assert len(library.search("trout")) == 2
+    assert len(library.search("trout", limit=1)) == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1001])
+def test_limit_out_of_reason_is_refused(library: Library, limit: int) -> None:
+    with pytest.raises(UsageError, match="between 1 and 1000"):
+        library.search("trout", limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ({"since": "2026-02-05"}, ["fake:2"]),
+        ({"until": "2026-02-04"}, ["fake:1"]),
+        ({"since": "2026-01-05", "until": "2026-01-05"}, ["fake:1"]),
+        ({"since": "2026-02-06", "until": "2026-03-01"}, []),
+        ({"since": "2026-03-01", "until": "2026-01-01"}, []),
+        ({"until": "9999-12-31"}, ["fake:1", "fake:2"]),
+        ({"since": "0001-01-01"}, ["fake:1", "fake:2"]),
+        ({"sources": ["fake"]}, ["fake:1", "fake:2"]),
+        ({"sources": ["federal_register"]}, []),
+        ({"sources": ["federal_register", "fake"]}, ["fake:1", "fake:2"]),
+    ],
+)
+def test_filters_narrow_by_source_and_by_day(
+    library: Library, filters: dict[str, object], ids: list[str]
+) -> None:
+    assert sorted(found(library, "trout", **filters)) == ids
+
+
+def test_withdrawn_document_is_shown_only_when_asked_for(library: Library) -> None:
+    assert found(library, "sturgeon withdrawn") == []
+    hits = search(library.database, "sturgeon", Filters(include_gone=True))
+    assert [hit.id for hit in hits] == ["fake:6"]
+
+
+def test_upload_is_seen_by_its_owner_and_by_nobody_else(library: Library) -> None:
+    assert found(library, "sturgeon somebody") == []
+    with pytest.raises(UnknownDocumentError):
+        library.document("fake:7")
+    with pytest.raises(UnknownDocumentError):
+        library.document("Note 7")
+    mine = search(library.database, "sturgeon", Filters(owner=OWNER))
+    assert [hit.id for hit in mine] == ["fake:7"]
+    assert search(library.database, "sturgeon", Filters(owner=uuid4())) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "   ",
+        "?!…",
+        '"',
+        '""',
+        '"""',
+        "\0",
+        "💰",
+        "_",
+        "*",
+        "()",
+        "'",
+        "%",
+        "\\",
+        "--",
+        "\ud800",
+    ],
+)
+def test_query_without_a_word_finds_nothing(library: Library, query: str) -> None:
+    assert library.search(query) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "trout AND OR NOT NEAR( *",
+        'trout "unclosed',
+        "trout\0",
+        "title:trout",
+        "^trout",
+        "trout*",
+        "-trout",
+        "trout; DROP TABLE documents; --",
+        "' OR 1=1 trout",
+        "trout & | ! <-> :* ()",
+        "trout \\ % _ ? :name $1 {}",
+        "trout \ud800",
+        "trout 💰",
+        "trout " + "word " * 10_000,
+        "trout " + "x" * 100_000,
+        "trout " + "政治" * 20_000,
+        'trout "' + "word " * 10_000 + '"',
+        "trout http://example.gov/a?b=c a.b@example.gov 1.2.3 -5e10 /etc/passwd",
+        "trout &amp; <b>tag</b> ]]>",
+    ],
+)
+def test_syntax_and_noise_beside_a_word_do_no_harm(library: Library, query: str) -> None:
+    assert set(found(library, query)) >= {"fake:1", "fake:2"}
+
+
+@pytest.mark.parametrize("query", ["the of and", "NOT", "AND OR", '"the of"', "x" * 5000, "a"])
+def test_words_that_say_nothing_give_an_answer_of_some_kind(library: Library, query: str) -> None:
+    assert all(isinstance(hit, RetrievalResult) for hit in library.search(query))
+
+
+def test_same_question_has_the_same_answer(library: Library) -> None:
+    question = "fish trout herring lamprey river"
+    assert library.search(question) == library.search(question)

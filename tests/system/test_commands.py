@@ -1,0 +1,173 @@
+"""The command line as a process: exit codes, signals, pipes and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.misbehaving import MisbehavingServer, Request, Response
+from tests.notes import redirect_to
+
+from fonds.demo import serving
+from fonds.demo.bundle import DATA, BundledRegister
+from fonds.demo.register import RegisterApi
+from fonds.demo.upstream import DemoUpstream
+from fonds.library import open_library
+
+FONDS = Path(sys.executable).parent / "fonds"
+REGISTER = "www.federalregister.gov"
+TEXT = "/documents/full_text/xml/2026/01/13/2026-00122.xml"
+TWO_DAYS = ["federal_register", "--since", "2026-01-12", "--until", "2026-01-13"]
+
+
+def environment(home: Path, hosts: str, **more: str) -> dict[str, str]:
+    inherited = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
+    ours = {"FONDS_HOME": str(home), "FONDS_HOSTS": hosts, "FONDS_ALLOW_PRIVATE": "1"}
+    return {**inherited, **ours, "FONDS_RETRY_WAIT": "0.001", **more}
+
+
+def start(variables: dict[str, str], *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen([FONDS, *arguments], env=variables, text=True, **streams)
+
+
+def run(variables: dict[str, str], *arguments: str) -> tuple[int, str, str]:
+    with start(variables, *arguments) as process:
+        out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a library that was filled by a process."""
+    with DemoUpstream() as upstream:
+        variables = environment(tmp_path_factory.mktemp("filled"), upstream.hosts_variable)
+        code, out, err = run(variables, "bootstrap", "--since", "2026-01-01", "--json")
+        assert (code, err) == (0, "")
+        assert [report["status"] for report in json.loads(out)] == ["success"] * 3
+        yield variables
+
+
+def test_processes_end_with_the_code_that_is_documented(filled: dict[str, str]) -> None:
+    code, out, _ = run(filled, "audit", "legislators", "--json")
+    assert (code, json.loads(out)["missing"]) == (0, 0)
+    code, out, err = run(filled, "run", "nosuch")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: there is no source 'nosuch'")
+    unreachable = {**filled, "FONDS_DATABASE": "postgresql://nobody@127.0.0.1:1/fonds"}
+    assert run(unreachable, "doctor")[0] == 1
+
+
+def test_reader_that_goes_away_is_no_error(filled: dict[str, str]) -> None:
+    for arguments in (["show", "fr:2026-00101"], ["search", "lead", "--json"], ["status"]):
+        with start(filled, *arguments) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            assert process.stderr.read() == ""
+        assert process.returncode == 1
+
+
+def test_terminal_that_knows_only_ascii_is_shown_numbers(filled: dict[str, str]) -> None:
+    code, out, _ = run({**filled, "PYTHONIOENCODING": "ascii"}, "show", "fr:2026-00101")
+    assert code == 0
+    assert "(sha256 " in out
+    assert "\\u2026)" in out
+
+
+def test_narrow_terminal_gets_a_list_instead_of_a_broken_table(filled: dict[str, str]) -> None:
+    ours, theirs = pty.openpty()
+    with start({**filled, "COLUMNS": "60", "NO_COLOR": "1"}, "status", stdout=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        # Linux reports the end of a terminal as an error.
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:
+            pass
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"federal_register" in shown
+    assert all(len(line) <= 60 for line in shown.decode().splitlines())
+
+
+def test_demo_needs_no_setting(tmp_path: Path) -> None:
+    inherited = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
+    code, out, err = run(inherited, "demo", "--home", str(tmp_path / "demo"))
+    assert (code, err) == (0, "")
+    assert out.endswith(f'{FONDS} --home {tmp_path}/demo search "wildfire smoke"\n')
+
+
+# Stopping ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow() -> Iterator[MisbehavingServer]:
+    """A Federal Register one of whose texts never comes."""
+    api = RegisterApi(BundledRegister(DATA / REGISTER))
+
+    def answer(request: Request) -> Response:
+        served = api(serving.Request(request.method, request.target, request.headers))
+        return Response(served.body, served.status.value, served.media_type)
+
+    with MisbehavingServer() as server:
+        server.route("/*", answer)
+        server.route(TEXT, redirect_to(server.url("/hangs")))
+        yield server
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never happened")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_run_is_cancelled_and_the_next_one_completes_it(
+    slow: MisbehavingServer, tmp_path: Path, number: signal.Signals
+) -> None:
+    variables = environment(tmp_path, f"{REGISTER}={slow.address}")
+    with start(variables, "backfill", *TWO_DAYS) as process:
+        wait_until(lambda: slow.seen("/hangs"))
+        code, _, err = run(variables, "run", "federal_register")
+        assert (code, err) == (1, "error: federal_register is being run by another process\n")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == "stopped; the next run continues from here\n"
+    assert _runs(tmp_path) == ["cancelled"]
+    slow.remove(TEXT)
+    code, out, _ = run(variables, "backfill", *TWO_DAYS, "--json")
+    assert (code, json.loads(out)["status"]) == (0, "success")
+    assert _runs(tmp_path) == ["cancelled", "success"]
+    with open_library(tmp_path) as library:
+        assert library.document("fr:2026-00122")["body_text"]
+
+
+def test_scheduler_serves_until_it_is_told_to_stop(filled: dict[str, str]) -> None:
+    with start(filled, "scheduler") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "scheduler started; stop it with Ctrl-C\n"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def _runs(home: Path) -> list[str]:
+    with open_library(home) as library, library.database.read() as connection:
+        query = "SELECT status FROM ingestion_runs ORDER BY started_at"
+        return [row[0] for row in connection.exec_driver_sql(query)]

@@ -1,0 +1,190 @@
+"""The pages tell the truth: what they say is typed is typed, and prints what they show.
+
+`docs/index.md` states the convention. The publishers are stood in for by the bundled upstream, and
+each page begins in an empty folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fonds.demo.bundle import StaticFiles, bundled_sites
+from fonds.demo.serving import Handler
+from fonds.demo.upstream import DemoUpstream
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+COMMANDS: Final = Path(sys.executable).parent
+
+_BLOCK: Final = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXPORT: Final = re.compile(r"export (\w+)=(\S+)")
+_RUNNABLE: Final = re.compile(r"(?:FONDS_\w+=\S+ )*(?:fonds|python) ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    language: str
+    file: str
+    text: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    found = _BLOCK.findall(page.read_text("utf-8"))
+    return [Block(language=language, file=file, text=text) for language, file, text in found]
+
+
+def _tested_pages() -> list[str]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [
+        str(page.relative_to(ROOT))
+        for page in pages
+        if any(block.language in {"console", "python"} for block in blocks_of(page))
+    ]
+
+
+class Reader:
+    """Somebody who follows a page to the letter."""
+
+    def __init__(self, folder: Path, upstream: DemoUpstream) -> None:
+        self.folder = folder
+        self.variables = {
+            **{name: value for name, value in os.environ.items() if not _is_ours(name)},
+            "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(folder),
+            "COLUMNS": "160",
+            "FONDS_HOSTS": upstream.hosts_variable,
+            "FONDS_ALLOW_PRIVATE": "1",
+        }
+
+    def follow(self, blocks: Sequence[Block]) -> None:
+        """Write the files, type the commands, run the programs."""
+        for block, after in pairwise([*blocks, Block(language="", file="", text="")]):
+            if block.file:
+                self.write(block)
+            elif block.language == "console":
+                self.type(block.text)
+            elif block.language == "python":
+                printed = self.run([sys.executable, "-c", block.text])
+                if after.language == "output":
+                    assert_shown(after.text, printed)
+
+    def write(self, block: Block) -> None:
+        path = self.folder / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, "utf-8")
+        if block.file == "pyproject.toml":
+            self._install(tomllib.loads(block.text)["project"])
+
+    def type(self, text: str) -> None:
+        for command, shown in _exchanges(text):
+            if export := _EXPORT.fullmatch(command):
+                self.variables[export[1]] = export[2]
+                continue
+            typed = _what_make_runs(command)
+            assert _RUNNABLE.match(typed), f"cannot be tested in a console block: {typed}"
+            assert_shown(shown, self.run(["bash", "-c", typed]))
+
+    def run(self, arguments: Sequence[str]) -> str:
+        done = subprocess.run(
+            arguments,
+            cwd=self.folder,
+            env=self.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=False,
+        )
+        printed = done.stdout.decode()
+        assert done.returncode == 0, f"{arguments[-1]}\n{printed}"
+        return printed
+
+    def _install(self, project: dict[str, dict[str, dict[str, str]]]) -> None:
+        """What pip would leave beside the module for others to find it by."""
+        info = self.folder / f"{project['name']}-{project['version']}.dist-info"
+        info.mkdir()
+        lines = [f"Name: {project['name']}", f"Version: {project['version']}"]
+        (info / "METADATA").write_text("Metadata-Version: 2.1\n" + "\n".join(lines) + "\n")
+        points = "".join(
+            f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+            for group, entries in project["entry-points"].items()
+        )
+        (info / "entry_points.txt").write_text(points)
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(("FONDS_", "PYTEST_"))
+
+
+def _exchanges(text: str) -> Iterator[tuple[str, str]]:
+    """Each command of a console block with what is shown below it."""
+    for exchange in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = exchange.partition("\n")
+        yield command, shown
+
+
+def _what_make_runs(command: str) -> str:
+    if command != "make demo":
+        return command
+    recipe = re.search(
+        r"^demo:.*\n\t\$\(BIN\)/(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert recipe is not None
+    return recipe[1]
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """Fail unless all that was printed is shown, but for what `…` stands for and blank lines."""
+    wanted = [line.rstrip() for line in shown.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
+    pattern = "".join(
+        r"(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n"
+        for line in wanted
+    )
+    output = "".join(f"{line}\n" for line in lines)
+    # Nothing shown promises nothing: the command only has to succeed.
+    assert not wanted or re.fullmatch(pattern, output), f"{shown}\n-- but printed was --\n{output}"
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    # The source that a page builds is served the files which that page shows.
+    sites: dict[str, Handler] = {"harbour.example": StaticFiles(tmp_path)}
+    with DemoUpstream(bundled_sites() | sites) as upstream:
+        yield Reader(tmp_path, upstream)
+
+
+@pytest.mark.parametrize("page", _tested_pages())
+def test_page_can_be_followed_to_the_letter(page: str, reader: Reader) -> None:
+    blocks = blocks_of(ROOT / page)
+    if page != "docs/tutorial.md" and any("demo-library" in block.text for block in blocks):
+        reader.type("$ make demo\n")
+    reader.follow(blocks)
+
+
+def test_readme_and_tutorial_are_among_the_pages_that_are_followed() -> None:
+    assert {"README.md", "docs/tutorial.md", "docs/how-to/add-a-source.md"} <= set(_tested_pages())
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("one\n", "one\ntwo\n"),
+        ("two\n", "one\ntwo\n"),
+        ("one …\n", "ones\n"),
+        ("one\nthree\n", "one\ntwo\nthree\n"),
+    ],
+)
+def test_output_that_differs_from_what_is_shown_is_noticed(shown: str, printed: str) -> None:
+    with pytest.raises(AssertionError):
+        assert_shown(shown, printed)

@@ -1,0 +1,137 @@
+"""What holds for every command."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import typer.main
+from tests.unit.cli.conftest import Fonds
+
+from fonds.cli.main import app
+
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", [*(name for name in COMMANDS if name != "db"), "db upgrade"])
+def test_every_command_shows_an_example_of_itself(fonds: Fonds, command: str) -> None:
+    outcome = fonds(*command.split(), "--help")
+    assert outcome.code == 0
+    assert f"Example: fonds {command}" in outcome.out or any(
+        f"{start}{command}" in outcome.out
+        for start in ("Examples: fonds ", "Example: fonds --home library ", "demo-library ")
+    )
+
+
+def test_home_may_stand_before_and_after_the_command(fonds: Fonds, tmp_path: Path) -> None:
+    for number, arguments in enumerate(
+        (
+            ["--home", "{}", "init"],
+            ["init", "--home", "{}"],
+            ["--home={}", "init"],
+            ["init", "--home={}"],
+        )
+    ):
+        home = tmp_path / str(number)
+        outcome = fonds(*[argument.format(home) for argument in arguments])
+        assert (outcome.code, outcome.out) == (0, f"the library is in {home}\n")
+        assert (home / "fonds.db").is_file()
+
+
+def test_words_after_two_dashes_are_no_options(fonds: Fonds) -> None:
+    outcome = fonds("search", "--", "--home")
+    assert outcome.code == 0
+    assert "--home" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nosuch"], ["--bogus", "status"], ["status", "--home"], ["db", "nosuch"]]
+)
+def test_unknown_command_or_option_is_a_usage_error(fonds: Fonds, arguments: list[str]) -> None:
+    outcome = fonds(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err
+
+
+def test_malformed_setting_is_a_usage_error_that_names_it(
+    fonds: Fonds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_TIMEOUT", "soon")
+    outcome = fonds("status")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: FONDS_TIMEOUT: 'soon' cannot be read")
+
+
+@pytest.mark.parametrize("command", ["status", "init", "search x", "doctor"])
+def test_home_that_cannot_be_created_is_an_error_without_a_traceback(
+    fonds: Fonds, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    outcome = fonds(*command.split(), "--home", str(tmp_path / "file" / "library"))
+    assert outcome.code == 1
+    assert "Not a directory" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["status", "run legislators", "search x", "db upgrade"])
+def test_file_that_is_no_database_is_an_error_without_a_traceback(
+    fonds: Fonds, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "fonds.db").write_text("words, and more words " * 100)
+    outcome = fonds(*command.split(), "--home", str(tmp_path))
+    assert outcome.code == 1
+    assert outcome.err == "error: file is not a database; `fonds doctor` says more\n"
+
+
+def test_server_that_does_not_answer_is_an_error_without_a_traceback(
+    fonds: Fonds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_DATABASE", "postgresql://somebody:secret@127.0.0.1:1/fonds")
+    outcome = fonds("status")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: connection failed")
+    assert "secret" not in outcome.err
+
+
+# The library itself -----------------------------------------------------------------------
+
+
+def test_doctor_finds_a_good_library_well(fonds: Fonds) -> None:
+    outcome = fonds("doctor")
+    assert outcome.code == 0
+    assert "BAD" not in outcome.out
+    findings = fonds("doctor", "--json").json
+    assert [set(finding) for finding in findings] == [{"check", "ok", "found", "advice"}] * 8
+
+
+def test_doctor_advises_what_to_do_about_an_empty_home(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("doctor", "--home", str(tmp_path / "empty"))
+    assert outcome.code == 1
+    assert "no tables yet" in outcome.out
+    assert "run `fonds init`" in outcome.out
+
+
+def test_doctor_finds_a_file_that_is_no_database(fonds: Fonds, tmp_path: Path) -> None:
+    (tmp_path / "fonds.db").write_text("words, and more words " * 100)
+    outcome = fonds("doctor", "--home", str(tmp_path))
+    assert outcome.code == 1
+    assert "file is not a database" in outcome.out
+
+
+def test_database_is_upgraded_from_nothing_and_from_the_current_version(
+    fonds: Fonds, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        outcome = fonds("db", "upgrade", "--home", str(tmp_path))
+        assert outcome.code == 0
+        assert outcome.out.startswith("the database is at version ")
+
+
+def test_demo_ingests_searches_and_says_how_to_go_on(fonds: Fonds, tmp_path: Path) -> None:
+    home = tmp_path / "demo"
+    outcome = fonds("demo", "--home", str(home))
+    assert outcome.code == 0
+    assert outcome.out.count(": success in ") == 3
+    assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
+    assert outcome.out.endswith(f'fonds --home {home} search "wildfire smoke"\n')
+    shutil.rmtree(home)

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from tests.unit.cli.conftest import Fonds, Publishers
+
+from fonds.demo.serving import Response
+from fonds.library import open_library
+
+REGISTER = "www.federalregister.gov"
+TEXT = "/documents/full_text/xml/2026/01/12/2026-00101.xml"
+BROKEN = Response(body=b"<RULE><P>[red]</RULE>", media_type="text/xml")
+FIRST_DAY = ["--since", "2026-01-12", "--until", "2026-01-12"]
+
+
+@pytest.fixture
+def troubled(fonds: Fonds, publishers: Publishers, tmp_path: Path) -> str:
+    """A library in which one task has failed."""
+    publishers.spoil(REGISTER, TEXT, BROKEN)
+    home = str(tmp_path / "troubled")
+    assert fonds("backfill", "federal_register", *FIRST_DAY, "--home", home).code == 3
+    return home
+
+
+def test_status_shows_every_source_on_a_line(fonds: Fonds) -> None:
+    outcome = fonds("status")
+    assert outcome.code == 0
+    headings, *lines = outcome.out.splitlines()
+    assert headings.split()[:3] == ["source", "documents", "gone"]
+    assert [line.split()[:4] for line in lines] == [
+        ["committees", "14", "0", "success"],
+        ["federal_register", "23", "0", "success"],
+        ["legislators", "14", "0", "success"],
+    ]
+
+
+def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:
+    rows = fonds("status", "--json").json
+    assert all(
+        set(row)
+        == {
+            "source",
+            "documents",
+            "gone",
+            "last_status",
+            "last_run_at",
+            "last_success_at",
+            "last_change_at",
+            "last_seen_key",
+            "open_errors",
+            "next_run_at",
+        }
+        for row in rows
+    )
+    assert all(datetime.fromisoformat(row["next_run_at"]).tzinfo for row in rows)
+
+
+def test_status_of_one_source_adds_its_runs(fonds: Fonds, troubled: str) -> None:
+    outcome = fonds("status", "--source", "federal_register", "--home", troubled)
+    assert outcome.code == 0
+    assert "latest runs" in outcome.out
+    assert "backfill  partial" in outcome.out
+    detail = fonds("status", "--source", "federal_register", "--json", "--home", troubled).json
+    assert set(detail) == {"overview", "runs", "errors"}
+    assert detail["overview"]["open_errors"] == 1
+    assert detail["runs"][0]["status"] == "partial"
+    assert detail["errors"][0]["task_key"] == "fr:2026-00101"
+
+
+def test_status_of_an_empty_library_is_all_dashes(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("status", "--home", str(tmp_path))
+    assert outcome.code == 0
+    assert "federal_register          0     0  –" in outcome.out
+
+
+def test_errors_name_task_stage_and_cause(fonds: Fonds, troubled: str) -> None:
+    outcome = fonds("errors", "federal_register", "--home", troubled)
+    assert outcome.code == 0
+    _, line = outcome.out.splitlines()
+    assert line.split()[:3] == ["fr:2026-00101", "parse", "1"]
+    assert "not well-formed XML" in line
+    (row,) = fonds("errors", "federal_register", "--json", "--home", troubled).json
+    assert set(row) == {
+        "task_key",
+        "error_stage",
+        "error_type",
+        "error",
+        "attempts",
+        "finished_at",
+    }
+
+
+def test_no_errors_are_said_to_be_none(fonds: Fonds) -> None:
+    outcome = fonds("errors", "legislators")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "no failure stands\n")
+    assert fonds("errors", "legislators", "--json").json == []
+
+
+def test_logs_are_found_by_the_start_of_a_run_and_by_source(fonds: Fonds, troubled: str) -> None:
+    runs = fonds("status", "--source", "federal_register", "--json", "--home", troubled)
+    run_id = runs.json["runs"][0]["id"]
+    by_run = fonds("logs", run_id[:8], "--home", troubled)
+    assert "not well-formed XML" in by_run.out
+    assert "task=fr:2026-00101 stage=parse" in by_run.out
+    by_source = fonds("logs", "--source", "federal_register", "--home", troubled)
+    assert by_source.out == by_run.out
+    lines = fonds("logs", run_id, "--json", "--tail", "1", "--home", troubled).json
+    assert [set(line) for line in lines] == [{"run_id", "logged_at", "level", "message", "context"}]
+
+
+def test_logs_of_a_run_without_trouble_are_said_to_be_empty(fonds: Fonds) -> None:
+    outcome = fonds("logs", "--source", "legislators")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "nothing was logged\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["logs"],
+        ["logs", "ab", "--source", "legislators"],
+        ["logs", "no-such-run"],
+        ["logs", "--source", "nosuch"],
+        ["logs", ""],
+        ["errors", "nosuch"],
+        ["status", "--source", "nosuch"],
+        ["audit", "nosuch"],
+        ["audit", "legislators", "--since", "x"],
+        ["dismiss", "legislators", "nothing"],
+        ["dismiss", "nosuch", "x"],
+        ["dismiss", "legislators"],
+    ],
+)
+def test_senseless_question_is_a_usage_error(fonds: Fonds, arguments: list[str]) -> None:
+    outcome = fonds(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err
+
+
+def test_dismissed_task_stands_no_longer(fonds: Fonds, troubled: str) -> None:
+    outcome = fonds("dismiss", "federal_register", "fr:2026-00101", "--home", troubled)
+    assert (outcome.code, outcome.err) == (0, "dismissed 1\n")
+    assert fonds("errors", "federal_register", "--json", "--home", troubled).json == []
+
+
+def test_schedule_says_when_sources_are_due(fonds: Fonds) -> None:
+    outcome = fonds("schedule")
+    assert outcome.code == 0
+    assert "federal_register  10 10 * * 1-5  20" in outcome.out
+    rows = fonds("schedule", "--json").json
+    assert [set(row) for row in rows] == [{"source", "schedule", "next"}] * 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["federal_register", "--since", "2026-01-01", "--until", "2026-02-28"],
+        ["legislators"],
+        ["committees"],
+    ],
+)
+def test_audit_of_a_complete_library_ends_with_0(fonds: Fonds, arguments: list[str]) -> None:
+    outcome = fonds("audit", *arguments)
+    assert outcome.code == 0
+    assert " 0 missing, 0 errors stand" in outcome.out
+
+
+def test_audit_names_what_is_missing_and_ends_with_3(fonds: Fonds, troubled: str) -> None:
+    outcome = fonds("audit", "federal_register", *FIRST_DAY, "--home", troubled)
+    assert outcome.code == 3
+    assert "1 missing, 1 errors stand" in outcome.out
+    assert "  2026-01-12: 1 of 5: fr:2026-00101\n" in outcome.out
+    found = fonds("audit", "federal_register", *FIRST_DAY, "--json", "--home", troubled)
+    assert found.code == 3
+    assert set(found.json) == {"expected", "missing", "audit"}
+    assert (found.json["expected"], found.json["missing"]) == (5, 1)
+    assert set(found.json["audit"]) == {"source", "scopes", "open_errors", "unlinked"}
+
+
+def test_audit_counts_a_withdrawn_document_as_missing(fonds: Fonds, home: Path) -> None:
+    with open_library(home) as library, library.database.write() as connection:
+        withdrawn = "UPDATE documents SET gone_at = updated_at WHERE id = 'legislator:H901001'"
+        connection.execute(text(withdrawn))
+    outcome = fonds("audit", "legislators", "--home", str(home))
+    assert outcome.code == 3
+    assert "legislators-current: 1 of 8: legislator:H901001" in outcome.out
+
+
+def test_audit_of_an_upstream_that_is_down_fails(fonds: Fonds, publishers: Publishers) -> None:
+    path = "/api/v1/issues/2026-01-12.json"
+    publishers.spoil(REGISTER, path, Response(body=b"<html>Sorry</html>"))
+    outcome = fonds("audit", "federal_register", *FIRST_DAY)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("error: ")

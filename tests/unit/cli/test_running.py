@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Fonds, Publishers
+
+from fonds.demo.serving import Response
+from fonds.library import open_library
+
+REGISTER = "www.federalregister.gov"
+PEOPLE = "unitedstates.github.io"
+TEXT = "/documents/full_text/xml/2026/01/12/2026-00101.xml"
+CURRENT = "/congress-legislators/legislators-current.yaml"
+TWO_DAYS = ["--since", "2026-01-12", "--until", "2026-01-13"]
+APOLOGY = Response(body=b"<html><p>Back soon</p></html>", media_type="text/html")
+DOWN = Response(status=HTTPStatus.SERVICE_UNAVAILABLE)
+
+REPORT = {"run_id", "source", "status", "counts", "seconds", "error_summary"}
+COUNTS = {"discovered", "fetched", "parsed", "inserted", "updated", "skipped", "error", "gone"}
+
+
+def test_run_that_finds_everything_ends_with_0(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("run", "legislators", "--home", str(tmp_path))
+    assert outcome.code == 0
+    assert outcome.out.startswith("legislators: success in ")
+    assert outcome.out.endswith(" s: 5 found, 5 fetched, 22 new\n")
+    assert outcome.err == ""
+
+
+def test_backfill_fills_a_range_of_days_and_no_more(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--json", "--home", str(tmp_path))
+    assert outcome.code == 0
+    report = outcome.json
+    assert set(report) == REPORT
+    assert set(report["counts"]) == COUNTS
+    assert (report["source"], report["status"]) == ("federal_register", "success")
+    with open_library(tmp_path) as library:
+        assert library.document("fr:2026-00124")
+        assert library.search("lead service lines", since="2026-01-14") == []
+
+
+def test_second_backfill_finds_everything_unchanged(fonds: Fonds, home: Path) -> None:
+    counts = fonds("backfill", "federal_register", *TWO_DAYS, "--json", f"--home={home}").json[
+        "counts"
+    ]
+    assert counts["skipped"] > 0
+    assert (counts["inserted"], counts["updated"]) == (0, 0)
+
+
+def test_partial_run_ends_with_3_and_says_where_to_look(
+    fonds: Fonds, publishers: Publishers, tmp_path: Path
+) -> None:
+    publishers.spoil(REGISTER, TEXT, APOLOGY)
+    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(tmp_path))
+    assert outcome.code == 3
+    first, second = outcome.out.splitlines()
+    assert first.startswith("federal_register: partial in ")
+    assert first.endswith("1 errors")
+    assert second.startswith("  fr:2026-00101: an HTML page instead of XML")
+    assert second.endswith("(see: fonds errors federal_register)")
+    publishers.mend()
+    assert fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(tmp_path)).code == 0
+
+
+def test_failed_run_ends_with_1_and_next_to_a_good_one_with_3(
+    fonds: Fonds, publishers: Publishers, tmp_path: Path
+) -> None:
+    for name in ("committees-current", "committees-historical", "committee-membership-current"):
+        publishers.spoil(PEOPLE, f"/congress-legislators/{name}.yaml", DOWN)
+    outcome = fonds("run", "committees", "--json", "--home", str(tmp_path))
+    assert (outcome.code, outcome.json["status"]) == (1, "failed")
+    assert "503" in outcome.json["error_summary"]
+    assert fonds("bootstrap", "committees", "--home", str(tmp_path)).code == 3
+
+
+def test_retries_are_not_news(fonds: Fonds, publishers: Publishers, tmp_path: Path) -> None:
+    publishers.spoil(PEOPLE, CURRENT, DOWN)
+    outcome = fonds("run", "legislators", "--home", str(tmp_path))
+    assert (outcome.code, outcome.err) == (3, "")
+
+
+def test_bootstrap_runs_sources_after_those_they_depend_on(fonds: Fonds, tmp_path: Path) -> None:
+    reports = fonds("bootstrap", "committees", "--json", "--home", str(tmp_path)).json
+    assert [report["source"] for report in reports] == ["legislators", "committees"]
+    assert all(set(report) == REPORT for report in reports)
+
+
+def test_bootstrap_of_one_source_is_a_list_too(fonds: Fonds, tmp_path: Path) -> None:
+    reports = fonds("bootstrap", "legislators", "--json", "--home", str(tmp_path)).json
+    assert [report["source"] for report in reports] == ["legislators"]
+
+
+def test_recorded_run_is_replayed_without_its_upstream(
+    fonds: Fonds, publishers: Publishers, tmp_path: Path
+) -> None:
+    recording = str(tmp_path / "run.warc.gz")
+    first = fonds("run", "legislators", "--record", recording, "--home", str(tmp_path / "a"))
+    assert first.code == 0
+    publishers.spoil(PEOPLE, CURRENT, DOWN)
+    again = fonds("run", "legislators", "--replay", recording, "--home", str(tmp_path / "b"))
+    assert again.code == 0
+    assert "22 new" in again.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nosuch"], "there is no source 'nosuch'; there are: committees, federal_register"),
+        (["bootstrap", "nosuch"], "there is no source 'nosuch'"),
+        (["backfill", "federal_register", "--since", "2026-13-01"], "'2026-13-01' is not a day"),
+        (["backfill", "federal_register", "--until", "soon"], "'soon' is not a day"),
+        (
+            ["backfill", "legislators", "--congresses", "118"],
+            "legislators does not understand --congresses",
+        ),
+        (["backfill", "legislators", "--congresses", "x"], "'x' is not a list of numbers"),
+        (["run", "legislators", "--record", "a", "--replay", "b"], "exclude each other"),
+        (["run", "legislators", "--replay", "missing.warc"], "missing.warc"),
+        (["run", "legislators", "--bogus"], "No such option: --bogus"),
+        (["run"], "Missing argument 'SOURCE'"),
+    ],
+)
+def test_senseless_request_is_a_usage_error(
+    fonds: Fonds, arguments: list[str], message: str
+) -> None:
+    outcome = fonds(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err

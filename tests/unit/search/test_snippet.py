@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fonds.search.snippet import LENGTH, snippet_of
+
+FILLER = "Nothing of interest stands here, and more of it follows. " * 20
+
+
+def test_short_passage_is_shown_whole_on_one_line() -> None:
+    assert snippet_of("# Lead\n\n  in  drinking\twater ", ["lead"]) == "# Lead in drinking water"
+
+
+def test_snippet_lies_around_the_words_that_were_asked_for() -> None:
+    text = f"{FILLER}The salary threshold for overtime rises. {FILLER}"
+    snippet = snippet_of(text, ["overtime", "salary"])
+    assert "salary threshold for overtime" in snippet
+    assert snippet.startswith("… ")
+    assert snippet.endswith(" …")
+
+
+def test_densest_stretch_is_preferred_to_the_first_word() -> None:
+    text = f"One salary. {FILLER}Salary, overtime and threshold together. {FILLER}"
+    assert "together" in snippet_of(text, ["salary", "overtime", "threshold"])
+
+
+def test_inflected_word_is_found_by_its_stem() -> None:
+    assert "regulated" in snippet_of(f"{FILLER}It is regulated. {FILLER}", ["regulation"])
+
+
+def test_passage_without_the_words_is_shown_from_its_beginning() -> None:
+    snippet = snippet_of(FILLER, ["absent"])
+    assert snippet.startswith("Nothing of interest")
+    assert snippet.endswith(" …")
+    assert snippet_of(FILLER, []) == snippet
+
+
+def test_words_are_not_cut_in_half() -> None:
+    snippet = snippet_of(f"{FILLER}salary {FILLER}", ["salary"])
+    assert set(snippet.strip("… ").split()) <= set(f"{FILLER} salary".split())
+
+
+def test_term_that_looks_like_a_pattern_is_taken_literally() -> None:
+    text = f"{FILLER}see (a+)+ there {FILLER}"
+    assert "(a+)+" in snippet_of(text, ["(a+)+"])
+
+
+def test_text_without_spaces_is_cut_all_the_same() -> None:
+    snippet = snippet_of("報告" * 2000, ["報告"])
+    assert 2 < len(snippet) <= LENGTH + 4
+
+
+@settings(max_examples=80)
+@given(
+    st.text(alphabet="ab \n報", max_size=900),
+    st.lists(st.text(alphabet="ab報", min_size=1), max_size=3),
+)
+def test_snippet_is_a_stretch_of_the_passage_and_never_too_long(
+    text: str, terms: list[str]
+) -> None:
+    snippet = snippet_of(text, terms)
+    assert len(snippet) <= LENGTH + 4
+    assert snippet.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
+    assert bool(snippet) == bool(text.split())

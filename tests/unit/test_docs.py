@@ -1,0 +1,182 @@
+"""What the pages name is there, what is there is named, and links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+import typer.main
+
+from fonds import errors
+from fonds.cli.main import app
+from fonds.seams import Seams
+from fonds.settings import Settings, read_settings
+from fonds.sources.registry import builtin_sources
+from fonds.stores.blobs import open_blobs
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DOCS: Final = ROOT / "docs"
+WRITTEN: Final = [
+    ROOT / "README.md",
+    *sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "reference"),
+]
+PAGES: Final = [*WRITTEN, *sorted((DOCS / "reference").glob("*.md"))]
+
+_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TYPED: Final = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SPAN: Final = re.compile(r"`([^`\n]+)`")
+_COMMAND: Final = re.compile(r"(?:^|[ /])fonds(?: --home \S+)? ((?:[a-z]\w* ?)+)(.*)")
+_LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_MACHINE: Final = re.compile(r"(?<![\w.])/(?:work|tmp|root|home|Users|mnt|opt)/|\.pyenv")
+
+
+def _text(page: Path) -> str:
+    return page.read_text("utf-8")
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@cache
+def _make_reference() -> ModuleType:
+    loader = SourceFileLoader("make_reference", str(ROOT / "scripts" / "make-reference"))
+    # Compiled code beside a script would be litter.
+    module = module_from_spec(spec_from_loader(loader.name, loader) or pytest.fail("no script"))
+    exec(loader.get_code(loader.name) or "", module.__dict__)
+    return module
+
+
+@cache
+def _commands() -> dict[str, Any]:
+    """Every command by its name, `db upgrade` included."""
+    found: dict[str, Any] = {}
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    while waiting:
+        name, command = waiting.pop()
+        below = getattr(command, "commands", {})
+        waiting += [(f"{name} {part}".strip(), each) for part, each in below.items()]
+        found |= {} if below else {name: command}
+    return found
+
+
+def _uses(page: Path) -> list[tuple[str, str]]:
+    """Each command that a page spells out in code, with the rest of its line."""
+    text = _text(page)
+    typed = [line for block in _TYPED.findall(text) for line in block.splitlines()]
+    code = [*typed, *_SPAN.findall(_FENCE.sub("", text))]
+    found = [match.groups() for line in code if (match := _COMMAND.search(line))]
+    return [(words.strip(), rest) for words, rest in found]
+
+
+def test_reference_says_what_the_code_says() -> None:
+    assert _make_reference().stale() == [], "run .venv/bin/python scripts/make-reference"
+
+
+def test_changed_missing_and_surplus_pages_are_stale(tmp_path: Path) -> None:
+    for page in (DOCS / "reference").glob("*.md"):
+        (tmp_path / page.name).write_text(_text(page), "utf-8")
+    (tmp_path / "settings.md").write_text("# Settings\n", "utf-8")
+    (tmp_path / "errors.md").unlink()
+    (tmp_path / "old.md").write_text("# Old\n", "utf-8")
+    assert {"settings.md", "errors.md", "old.md"} <= set(_make_reference().stale(tmp_path))
+
+
+@pytest.mark.parametrize("command", sorted(_commands()))
+def test_command_is_in_the_readme(command: str) -> None:
+    assert f"`fonds {command}`" in _text(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("source", sorted(builtin_sources()))
+def test_source_is_in_the_readme_and_in_the_reference(source: str) -> None:
+    assert f"| `{source}` |" in _text(ROOT / "README.md")
+    assert f"\n## {source}\n" in _text(DOCS / "reference" / "sources.md")
+
+
+@pytest.mark.parametrize("setting", [each.name for each in fields(Settings)])
+def test_setting_is_documented_by_both_its_names(setting: str) -> None:
+    assert f"| `{setting}` | `FONDS_{setting.upper()}` |" in _text(DOCS / "reference/settings.md")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=_name)
+def test_every_command_and_option_a_page_spells_out_exists(page: Path) -> None:
+    for words, rest in _uses(page):
+        name = next((n for n in _commands() if f"{words} ".startswith(f"{n} ")), None)
+        assert name is not None, f"there is no command: fonds {words}"
+        known = {option for each in _commands()[name].params for option in each.opts}
+        used = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)) - {"--home"}
+        assert used <= known, f"fonds {words} {rest}"
+
+
+def test_commands_are_found_in_pages() -> None:
+    tutorial, adding = _uses(DOCS / "tutorial.md"), _uses(DOCS / "how-to" / "add-a-source.md")
+    assert ("search", '"salary level for exempt employees" --limit 1') in tutorial
+    assert ("bootstrap", "--since 2026-11-01") in tutorial
+    assert ("run harbour_notices", "") in adding
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_variable_a_page_names_is_a_setting(page: Path) -> None:
+    known = {f"FONDS_{each.name.upper()}" for each in fields(Settings)}
+    assert set(re.findall(r"\bFONDS_[A-Z_]+\b", _text(page))) <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in _LINK.findall(_FENCE.sub("", _text(page))):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = _HEADING.findall(_FENCE.sub("", _text(page)))
+    return {re.sub(r"[^\w\- ]", "", text).strip().lower().replace(" ", "-") for text in headings}
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    linked = {(DOCS / link).resolve() for link in _LINK.findall(_text(DOCS / "index.md"))}
+    assert {page for page in DOCS.rglob("*.md") if page.name != "index.md"} <= linked
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_page_holds_no_path_of_a_machine(page: Path) -> None:
+    assert _MACHINE.findall(_text(page)) == []
+
+
+def test_error_tree_is_drawn_as_it_is() -> None:
+    drawn = re.findall(r"^([│ ├└─]*)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
+    depths = [(len(indent) // 4, name) for indent, name in drawn]
+    kinds = list(_make_reference().error_types())
+    assert depths == [(kind.__mro__.index(errors.FondsError), kind.__name__) for kind in kinds]
+
+
+def test_settings_file_on_the_postgresql_page_is_accepted(tmp_path: Path) -> None:
+    page = _text(DOCS / "how-to" / "use-postgresql-and-s3.md")
+    example = re.search(r"^```toml fonds\.toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    (tmp_path / "fonds.toml").write_text(example[1], "utf-8")
+    settings = read_settings({"home": tmp_path}, environ={})
+    assert settings.database_url.startswith("postgresql://")
+    open_blobs(settings.blobs_url, seams=Seams())
+
+
+def test_addresses_on_the_postgresql_page_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+    page = _text(DOCS / "how-to" / "use-postgresql-and-s3.md")
+    addresses = re.findall(r"^\| `((?:memory|s3|az|gs)://[^`]*)`", page, re.MULTILINE)
+    assert len(addresses) == 5
+    for address in addresses:
+        open_blobs(address, seams=Seams())
