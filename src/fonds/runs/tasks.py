@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, select, update
 
 from fonds.errors import FondsError
+from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.batches import pieces
 from fonds.stores.columns import format_timestamp
@@ -125,13 +126,18 @@ def resolve(
 
 
 def task_to_json(task: FetchTask) -> dict[str, Any]:
-    """A task as it is kept until its retry; headers may hold keys and are left out."""
+    """A task as it is kept until its retry, without the keys that headers and addresses hold."""
     origin = task.origin and {
         **asdict(task.origin),
         "retrieved_at": format_timestamp(task.origin.retrieved_at),
     }
     parts = [
-        {"name": part.name, "url": part.url, "path": part.path, "optional": part.optional}
+        {
+            "name": part.name,
+            "url": public_url(part.url),
+            "path": part.path,
+            "optional": part.optional,
+        }
         for part in task.parts
     ]
     return {

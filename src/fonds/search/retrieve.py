@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,6 +17,7 @@ from fonds.search.query import query_terms
 from fonds.search.snippet import snippet_of
 from fonds.stores.batches import select_in
 from fonds.stores.database import Database
+from fonds.stores.fulltext import Match
 from fonds.stores.tables import document_chunk_buffer, documents
 
 MOST_RESULTS: Final = 1000
@@ -49,11 +51,15 @@ def search(
             connection, terms, _eligible(filters), limit * CANDIDATES_PER_RESULT
         )
         rows = _passages(connection, [match.row for match in matches])
-    best: dict[str, Any] = {}
+    by_document: dict[str, list[Match]] = defaultdict(list)
     for match in matches:
-        row = rows[match.row]
-        best.setdefault(row.document_id, row)
-    return [_result(row, terms) for row in list(best.values())[:limit]]
+        by_document[rows[match.row].document_id].append(match)
+    best = [max(found, key=_by_itself) for found in list(by_document.values())[:limit]]
+    return [_result(rows[match.row], terms) for match in best]
+
+
+def _by_itself(match: Match) -> tuple[float, int]:
+    return match.passage_score, -match.row
 
 
 def _eligible(filters: Filters) -> Select[Any]:

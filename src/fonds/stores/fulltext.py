@@ -34,10 +34,13 @@ class IndexEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """A passage that holds words of the query, the better the higher the score."""
+    """A passage that holds words of the query; higher scores are better."""
 
     row: int
     score: float
+    """How well the document fits by this passage, its title included."""
+    passage_score: float
+    """How well the passage fits by itself: a title is the same for all of them."""
 
 
 class FullText(Protocol):

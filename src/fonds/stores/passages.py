@@ -115,8 +115,9 @@ def _insert(
 
 
 def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
-    headings = "\n".join(row["meta"]["locator"]["heading_path"])
-    return IndexEntry(row=number, title=title, headings=headings, text=row["text"])
+    # The topmost heading often is the title, which is indexed for itself.
+    headings = [heading for heading in row["meta"]["locator"]["heading_path"] if heading != title]
+    return IndexEntry(row=number, title=title, headings="\n".join(headings), text=row["text"])
 
 
 def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> None:

@@ -18,6 +18,7 @@ _ADD = text(
 
 # ts_rank weighs D, C, B, A; the same proportions as the BM25 weights on SQLite.
 _RANK = "ts_rank('{0.25, 0.4, 0.5, 1.0}', chunk_index.words, query, 1) AS score"
+_PASSAGE_RANK = "ts_rank('{0.25, 0.4, 0.5, 0.0}', chunk_index.words, query, 1) AS passage_score"
 
 
 class PostgresFullText:
@@ -63,7 +64,7 @@ class PostgresFullText:
         query = " || ".join(f"phraseto_tsquery('english', :{name})" for name in names)
         passages = eligible.subquery()
         statement = (
-            select(passages.c.id, text(_RANK))
+            select(passages.c.id, text(_RANK), text(_PASSAGE_RANK))
             .select_from(text(f"(SELECT {query} AS query) AS asked, chunk_index"))
             .join(passages, text("chunk_index.id = anon_1.id"))
             .where(text("chunk_index.words @@ query"))
@@ -71,4 +72,4 @@ class PostgresFullText:
             .limit(limit)
         )
         rows = connection.execute(statement, dict(zip(names, phrases, strict=True)))
-        return [Match(row=row[0], score=row[1]) for row in rows]
+        return [Match(row=row[0], score=row[1], passage_score=row[2]) for row in rows]

@@ -92,6 +92,7 @@ class SqliteFullText:
             select(
                 passages.c.id,
                 text("-bm25(chunk_index, :title, :headings, :text) AS score"),
+                text("-bm25(chunk_index, 0.0, :headings, :text) AS passage_score"),
             )
             .select_from(text("chunk_index"))
             .join(passages, text("chunk_index.rowid = id"))
@@ -101,7 +102,7 @@ class SqliteFullText:
         )
         weights = {"title": TITLE_WEIGHT, "headings": HEADINGS_WEIGHT, "text": TEXT_WEIGHT}
         rows = connection.execute(statement, {"query": query, **weights})
-        return [Match(row=row[0], score=row[1]) for row in rows]
+        return [Match(row=row[0], score=row[1], passage_score=row[2]) for row in rows]
 
 
 def _quotable(term: str) -> str:
