@@ -46,7 +46,7 @@ def ingest(documents: int, words: int) -> dict[str, float]:
         begun = time.perf_counter()
         child = [sys.executable, "-c", CHILD, home, json.dumps(upstream.hosts)]
         done = subprocess.run(child, check=True, capture_output=True, text=True)
-        result: dict[str, float] = json.loads(done.stdout)
+        result = json.loads(done.stdout)
         assert result["status"] == "success", done.stdout
         assert result["inserted"] >= documents, done.stdout
         return {"peak_mib": result["peak_mib"], "seconds": time.perf_counter() - begun}

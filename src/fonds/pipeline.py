@@ -52,6 +52,7 @@ async def run_source(source: Source, request: RunRequest, workplace: Workplace) 
                 await load(job, fetched, loader)  # its records, in batches
                 return await job.in_thread(_conclude, job, loader)
         except asyncio.CancelledError:
+            thread.shutdown(cancel_futures=True)  # the batch being written is still part of the run
             run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
             raise
         except BaseException as error:

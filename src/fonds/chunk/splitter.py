@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from fonds.chunk.headings import Sections, read_outline
 from fonds.chunk.packing import SMALLEST_CAP, Packer
@@ -65,13 +65,3 @@ def whole_document_chunk(title: str, summary: str | None = None) -> Chunk:
     """The one passage of a document without a body: its title and its summary."""
     text = "\n\n".join(part.strip() for part in (title, summary or "") if part.strip())
     return Chunk(ordinal=0, text=text, start=0, end=len(text), tokens=count(text))
-
-
-def chunk_meta(chunk: Chunk) -> dict[str, Any]:
-    """What the buffer table keeps of a passage beside its text; an unknown place is left out."""
-    locator: dict[str, Any] = {"heading_path": list(chunk.heading_path)}
-    if chunk.section is not None:
-        locator["section"] = chunk.section
-    if chunk.page is not None:
-        locator["page"] = chunk.page
-    return {"start": chunk.start, "end": chunk.end, "tokens": chunk.tokens, "locator": locator}

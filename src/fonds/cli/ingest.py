@@ -11,7 +11,7 @@ from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, Sourc
 from fonds.cli.output import out, print_json, print_table, safe
 from fonds.cli.progress import progress_display, summary
 from fonds.cli.session import Session, run_until_stopped
-from fonds.errors import UsageError
+from fonds.errors import FondsError, UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest, Status
 from fonds.sources.registry import all_sources, get_source, in_dependency_order
@@ -95,7 +95,7 @@ def backfill(
 
     \b
     Examples: fonds backfill federal_register --since 2026-01-01 --until 2026-01-31
-              fonds backfill bills --congresses 118,119
+              fonds backfill legislators
     """
     options = {"congresses": _numbers(congresses)} if congresses else {}
     unknown = sorted(set(options) - set(get_source(source).info.options))
@@ -147,11 +147,19 @@ def _run_all(
         get_source(name)
 
     async def work(library: Library) -> list[RunReport]:
+        reports = []
         with progress_display(quiet=quiet) as progress:
-            return [
-                await library.ingest(name, request, progress=progress, record=record, replay=replay)
-                for name in names
-            ]
+            for name in names:
+                try:
+                    report = await library.ingest(
+                        name, request, progress=progress, record=record, replay=replay
+                    )
+                except FondsError as error:
+                    if len(names) == 1:
+                        raise
+                    report = RunReport.refused(name, str(error))
+                reports.append(report)
+        return reports
 
     with session.library() as library:
         return run_until_stopped(work(library))

@@ -17,7 +17,7 @@ from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, standing_errors
 from fonds.runs.schedule import next_run
 from fonds.runs.scheduler import serve_schedule
-from fonds.runs.state import RunReport, RunRequest
+from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
 from fonds.sources.registry import all_sources, get_source
 
@@ -155,12 +155,13 @@ def scheduler(context: typer.Context) -> None:
     """
 
     async def serve(library: Library) -> None:
-        async with library.workplace() as workplace:
-            await asyncio.to_thread(bury_dead_runs, workplace)
-            await asyncio.to_thread(drop_old_history, workplace)
         err.print("scheduler started; stop it with Ctrl-C")
-        due = list(all_sources().values())
-        await serve_schedule(due, lambda name: _scheduled(library, name), asyncio.Event())
+        await serve_schedule(
+            all_sources().values(),
+            lambda name: library.ingest(name, RunRequest(mode="incremental")),
+            lambda: _tidy(library),
+            asyncio.Event(),
+        )
 
     with context.obj.library() as library:
         run_until_stopped(serve(library))
@@ -194,8 +195,10 @@ def audit(
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
-async def _scheduled(library: Library, name: str) -> RunReport:
-    return await library.ingest(name, RunRequest(mode="incremental"))
+async def _tidy(library: Library) -> None:
+    async with library.workplace() as workplace:
+        await asyncio.to_thread(bury_dead_runs, workplace)
+        await asyncio.to_thread(drop_old_history, workplace)
 
 
 def _status_of(library: Library, source: str, row: Any, *, as_json: bool) -> None:

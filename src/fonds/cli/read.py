@@ -70,7 +70,7 @@ def show(
 
     \b
     Examples: fonds show fr:2026-00101
-              fonds show "91 FR 2101" --markdown
+              fonds show "91 FR 1201" --markdown
     """
     with context.obj.library() as library:
         document = library.document(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
-from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from fonds.library import Library, open_library
 from fonds.settings import Settings, read_settings
@@ -40,6 +40,10 @@ class Session:
 
 def set_up_logging(settings: Settings) -> None:
     """Log to stderr: text for people, JSON lines for machines."""
+    level = _LEVELS.get(settings.log_level, logging.WARNING)
+    ours = logging.getLogger("fonds")
+    ours.handlers = [logging.StreamHandler(_stderr())]
+    ours.setLevel(level)
     machine = settings.log_format == "json"
     structlog.configure(
         processors=[
@@ -47,17 +51,8 @@ def set_up_logging(settings: Settings) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer() if machine else structlog.dev.ConsoleRenderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(settings.log_level, 30)),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(_stderr()),
-    )
-    set_on_retry_hooks([_log_retry])
-
-
-def _log_retry(details: RetryDetails) -> None:
-    """A repetition is news only to somebody who asked for it; a failure is recorded anyway."""
-    wait = round(details.wait_for, 3)
-    structlog.get_logger("fonds.fetch").info(
-        "asking again", cause=str(details.caused_by), wait=wait
     )
 
 

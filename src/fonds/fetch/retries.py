@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import random
+
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from fonds.errors import RetryableFetchError
 from fonds.settings import Settings
+
+_log = logging.getLogger("fonds.fetch")
+
+
+def _log_retry(details: RetryDetails) -> None:
+    """A repetition is news only to somebody who asked for it; a failure is recorded anyway."""
+    _log.info("asking again in %.3f s: %s", details.wait_for, details.caused_by)
+
+
+# Left alone, stamina writes its own lines to the standard output of whoever uses the library.
+set_on_retry_hooks([_log_retry])
 
 
 class Backoff:

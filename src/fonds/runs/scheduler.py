@@ -8,21 +8,31 @@ from typing import Final
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.cron import CronTrigger
 
 from fonds.errors import FondsError
 from fonds.runs.schedule import TIME_ZONE, trigger_of
 from fonds.sources.base import Source
 
 MISFIRE_GRACE_SECONDS: Final = 300
+TIDY_HOUR: Final = 3
 
 _log = structlog.get_logger("fonds.scheduler")
 
 
 async def serve_schedule(
-    sources: Iterable[Source], run: Callable[[str], Awaitable[object]], stop: asyncio.Event
+    sources: Iterable[Source],
+    run: Callable[[str], Awaitable[object]],
+    tidy: Callable[[], Awaitable[object]],
+    stop: asyncio.Event,
 ) -> None:
-    """Start due sources until `stop` is set; one run of a source at a time."""
+    """Tidy up, now and every day, and start due sources until `stop` is set.
+
+    A source runs once at a time.
+    """
+    await tidy()
     scheduler = AsyncIOScheduler(timezone=TIME_ZONE)
+    scheduler.add_job(tidy, CronTrigger(hour=TIDY_HOUR, timezone=TIME_ZONE), id="janitor")
     for source in sources:
         trigger = trigger_of(source.info)
         if trigger is not None:

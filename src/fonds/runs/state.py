@@ -89,12 +89,26 @@ class Counts:
 class RunReport:
     """What came of a run."""
 
-    run_id: UUID
+    run_id: UUID | None
+    """None if it could not even begin."""
     source: str
     status: Status
     counts: Counts
     seconds: float
     error_summary: str | None = None
+
+    @classmethod
+    def refused(cls, source: str, reason: str) -> RunReport:
+        """A run that never began."""
+        counts = Counts(error=1)
+        return cls(
+            run_id=None,
+            source=source,
+            status=Status.FAILED,
+            counts=counts,
+            seconds=0.0,
+            error_summary=reason,
+        )
 
 
 class Run:

@@ -8,7 +8,6 @@ from fonds.chunk.splitter import (
     CHUNKER_NAME,
     CHUNKER_VERSION,
     Chunker,
-    chunk_meta,
     whole_document_chunk,
 )
 from fonds.chunk.tokens import count
@@ -252,31 +251,3 @@ def test_document_without_body_is_found_by_title_and_summary() -> None:
     assert chunk == Chunk(ordinal=0, text=text, start=0, end=len(text), tokens=count(text))
     assert whole_document_chunk("A title").text == "A title"
     assert whole_document_chunk("A title", " ").text == "A title"
-
-
-def test_meta_holds_the_place() -> None:
-    chunk = Chunk(
-        ordinal=3,
-        text="abc",
-        start=5,
-        end=8,
-        tokens=1,
-        heading_path=("A", "B"),
-        section="I.B",
-        page="102",
-    )
-    assert chunk_meta(chunk) == {
-        "start": 5,
-        "end": 8,
-        "tokens": 1,
-        "locator": {"heading_path": ["A", "B"], "section": "I.B", "page": "102"},
-    }
-
-
-def test_meta_leaves_out_what_is_unknown() -> None:
-    assert chunk_meta(whole_document_chunk("abc")) == {
-        "start": 0,
-        "end": 3,
-        "tokens": 1,
-        "locator": {"heading_path": []},
-    }

@@ -38,10 +38,14 @@ def schedulers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 Run = Callable[[str], Awaitable[object]]
 
 
+async def _tidy() -> None:
+    return
+
+
 def serve(sources: list[FakeSource], run: Run, during: Callable[[], Awaitable[None]]) -> None:
     async def main() -> None:
         stop = asyncio.Event()
-        serving = asyncio.create_task(serve_schedule(sources, run, stop))
+        serving = asyncio.create_task(serve_schedule(sources, run, _tidy, stop))
         await asyncio.sleep(0)
         await during()
         stop.set()
@@ -59,6 +63,7 @@ def test_each_scheduled_source_has_one_job_that_never_overlaps(schedulers: list[
 
     async def look() -> None:
         jobs = {job.id: job for job in schedulers[0].get_jobs()}
+        assert jobs.pop("janitor")
         assert set(jobs) == {"daily", "often"}
         for job in jobs.values():
             assert (job.max_instances, job.misfire_grace_time) == (1, MISFIRE_GRACE_SECONDS)
