@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import pytest
 import structlog
-from stamina.instrumentation import set_on_retry_hooks
 
 from fonds.cli.main import main
 from fonds.demo.bundle import bundled_sites
@@ -125,4 +124,3 @@ def fonds(
 
     yield run
     structlog.reset_defaults()
-    set_on_retry_hooks(None)

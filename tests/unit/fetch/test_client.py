@@ -283,11 +283,12 @@ def test_waits_are_those_the_upstream_asks_for(
 
     upstream.route("/busy", answer)
     patient = replace(settings, retries=4, retry_wait=0.002, retry_wait_max=0.02)
+    before = stamina.instrumentation.get_on_retry_hooks()
     stamina.instrumentation.set_on_retry_hooks([watch])
     try:
         fetch(upstream.url("/busy"), settings=patient, seams=Seams(clock=NoonClock()))
     finally:
-        stamina.instrumentation.set_on_retry_hooks(None)
+        stamina.instrumentation.set_on_retry_hooks(before)
     assert waits == [0.0, 0.02, 0.02]
 
 
