@@ -249,6 +249,14 @@ def test_record_the_database_refuses_fails_alone(library: Library, office: NoteO
     assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
 
 
+def test_text_that_cannot_be_stored_fails_alone(library: Library, office: NoteOffice) -> None:
+    office.change(6, title="half a pair: \ud800")
+    report = ingest(library)
+    assert (report.status, report.counts.inserted) == (Status.PARTIAL, 11)
+    (failure,) = _standing(library)
+    assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
+
+
 def test_source_is_not_run_twice_at_once(library: Library) -> None:
     with (
         claim_source(library.database, library.settings.home, "fake", library.seams.clock),

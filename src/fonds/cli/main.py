@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.cli import ingest, oversight, read, system
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
-from fonds.cli.output import err
+from fonds.cli.output import err, out
 from fonds.cli.session import Session
 from fonds.errors import FondsError, UsageError
 
@@ -28,6 +29,12 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"fonds {metadata.version('fonds')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     context: typer.Context,
@@ -35,6 +42,9 @@ def _options(
         Path | None,
         typer.Option(help="Folder where everything lives (or FONDS_HOME; default ./library)."),
     ] = None,
+    version: Annotated[  # noqa: ARG001 — its callback has done all there is to do
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
+    ] = False,
 ) -> None:
     context.obj = Session(home)
 

@@ -87,7 +87,9 @@ class BatchWriter:
         entries = [entry for entry in entries if not _is_end_of(entry, refused)]
         try:
             self._write(entries, learned)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, ValueError, TypeError) as error:
+            # The latter two are the drivers' for values they cannot encode, such as half of a
+            # surrogate pair.
             if len(entries) > 1:
                 middle = len(entries) // 2
                 self._write_willing(entries[:middle], learned, refused)

@@ -72,9 +72,10 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
                     known=wanted.files.get(public_url(part.url)),
                     headers=part.headers,
                 )
-            except NotFoundError:
+            except NotFoundError as error:
                 if not part.optional:
                     raise
+                job.run.log("warn", f"went on without {part.name}: {error}", task=wanted.task.key)
                 continue
             parts.append((part, obtained.archived))
             learned += [obtained.known] if obtained.known else []

@@ -305,7 +305,8 @@ async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
 
 
 def _agencies_task() -> FetchTask:
-    part = Part(name="agencies", url=f"{API}/agencies", path="agencies.json")
+    # Documents name their agencies themselves; without this list they are only not linked.
+    part = Part(name="agencies", url=f"{API}/agencies", path="agencies.json", optional=True)
     return FetchTask(source=NAME, key="agencies", parts=(part,))
 
 
