@@ -147,6 +147,19 @@ def test_next_run_makes_a_failure_good(library: Library, office: NoteOffice) -> 
     assert not _standing(library)
 
 
+@pytest.mark.parametrize("fingerprints", [True, False])
+def test_failure_after_a_success_is_made_good_by_finding_the_item_unchanged(
+    library: Library, office: NoteOffice, *, fingerprints: bool
+) -> None:
+    source = FakeSource(fingerprints=fingerprints)
+    ingest(library, source)
+    office.server.route("/notes/5.json", lambda _request: Response(b"", status=503))
+    assert ingest(library, source, recheck=True).status is Status.PARTIAL
+    office.publish()
+    assert ingest(library, source).status is Status.SUCCESS
+    assert not _standing(library)
+
+
 def test_failure_is_retried_although_the_listing_names_it_no_more(
     library: Library, office: NoteOffice
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -80,7 +80,7 @@ async def discover(
                 waiting.pop(item.key, None)
                 batch.append(item)
             if batch and (len(batch) >= RECALLED_AT_ONCE or not isinstance(item, FetchTask)):
-                for wanted in _changed(job, batch):
+                for wanted in _changed(job, batch, standing):
                     yield wanted
                 batch = []
             if not isinstance(item, FetchTask):
@@ -88,7 +88,7 @@ async def discover(
     except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
         failure = Failure.of(error, "discover", discovery_key(job.run.request))
     again = [e.task for e in waiting.values() if e.task and e.attempts < MAX_ATTEMPTS]
-    for wanted in _changed(job, [*batch, *again]):
+    for wanted in _changed(job, [*batch, *again], standing):
         yield wanted
     if failure is not None:
         yield failure
@@ -101,12 +101,14 @@ def discovery_key(request: RunRequest) -> str:
     return f"discover {request.since or ''}..{request.until or ''}"
 
 
-def _changed(job: Job, tasks: list[FetchTask]) -> list[Wanted]:
+def _changed(job: Job, tasks: list[FetchTask], standing: Mapping[str, OpenError]) -> list[Wanted]:
+    """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
     with job.workplace.database.read() as connection:
         recalled = recall(connection, job.source.info.name, tasks)
     wanted = []
     for candidate in recalled:
-        if candidate.known is not None and _unchanged(job, candidate):
+        failed = candidate.task.key in standing
+        if candidate.known is not None and not failed and _unchanged(job, candidate):
             job.run.count(skipped=candidate.known.records)
         else:
             wanted.append(candidate)

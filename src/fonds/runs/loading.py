@@ -7,7 +7,7 @@ listings, watermarks. So a watermark is stored only together with, or after, all
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
@@ -36,6 +36,7 @@ class Loader:
         learned: Callable[[], Iterable[KnownFile]],
     ) -> None:
         self._job = job
+        self._standing = standing
         self._writer = BatchWriter(job, standing, learned)
         self._entries: list[Entry] = []
         self._records = 0
@@ -79,19 +80,24 @@ class Loader:
         queued = Parsed(task=arrival.task)
         yielded = self._yielded[arrival.task.key] = set[Identity]()
         self._entries.append(queued)
-        try:
-            for item in self._job.source.parse(self._read(arrival)):
-                if isinstance(item, FetchTask):
-                    further.append(item)
-                    continue
-                _claim_key(item, arrival.task, yielded)
+        for item in self._items(arrival):
+            if isinstance(item, FetchTask):
+                further.append(item)
+            elif isinstance(item, ParsedRecord) and identity_of(item) not in yielded:
+                yielded.add(identity_of(item))
                 queued = self._queue(queued, item)
-        except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
-            del self._yielded[arrival.task.key]
-            self._entries.pop()  # what is queued of it; nothing came after
-            self._entries.append(Failure.of(error, "parse", arrival.task))
-            return []
+            else:
+                del self._yielded[arrival.task.key]
+                self._entries.pop()  # what is queued of it; nothing came after
+                self._entries.append(item if isinstance(item, Failure) else _doubled(item, arrival))
+                return []
         return further
+
+    def _items(self, arrival: Arrival) -> Iterator[ParsedRecord | FetchTask | Failure]:
+        try:
+            yield from self._job.source.parse(self._read(arrival))
+        except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
+            yield Failure.of(error, "parse", arrival.task)
 
     def _seen_before(self, arrival: Arrival) -> bool:
         """Whether these exact bytes were loaded by this exact recipe."""
@@ -101,7 +107,8 @@ class Loader:
         if known.input_sha256 != arrival.input_sha256:
             return False
         self._job.run.count(skipped=known.records)
-        if arrival.task.fingerprint is not None or arrival.learned:
+        failed_before = arrival.task.key in self._standing
+        if arrival.task.fingerprint is not None or arrival.learned or failed_before:
             self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
         return True
 
@@ -149,8 +156,7 @@ class Loader:
         return bool(self._entries) and waited > FLUSH_AFTER
 
 
-def _claim_key(record: ParsedRecord, task: FetchTask, yielded: set[Identity]) -> None:
-    identity = identity_of(record)
-    if identity in yielded:
-        raise DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
-    yielded.add(identity)
+def _doubled(record: ParsedRecord, arrival: Arrival) -> Failure:
+    task = arrival.task
+    error = DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
+    return Failure.of(error, "parse", task)
