@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 from sqlalchemy.exc import DatabaseError
 from tests.dump import logical_dump
 from tests.misbehaving import MisbehavingServer, Response
@@ -18,9 +19,10 @@ from fonds.library import Library
 from fonds.runs.audit import audit_source
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.locks import claim_source
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import MOVES, Run, RunRequest, Status
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
+from fonds.stores.tables import ingestion_runs
 from fonds.testing import FakeSource, ManualClock, note
 
 
@@ -302,13 +304,22 @@ def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
     assert "without finishing" in run["error_summary"]
 
 
-def test_finished_run_never_changes_its_status(library: Library) -> None:
-    ingest(library)
-    with (
-        pytest.raises(DatabaseError, match="finished run"),
-        library.database.write() as connection,
-    ):
-        connection.execute(text("UPDATE ingestion_runs SET status = 'failed'"))
+def test_database_allows_exactly_the_moves_of_the_table(library: Library) -> None:
+    for status, target in permutations(Status, 2):
+        run = Run(
+            source="fake",
+            request=RunRequest(),
+            database=library.database,
+            clock=library.seams.clock,
+        )
+        run.start()
+        if status is not Status.RUNNING:
+            run.finish(status)
+        if target in MOVES[status]:
+            run.finish(target)
+        else:
+            with pytest.raises(DatabaseError, match="finished run"):
+                _set_status(library, run, target)
 
 
 def test_document_without_citation_is_refused_by_the_database(library: Library) -> None:
@@ -372,6 +383,13 @@ def test_recorded_run_replays_without_a_server_to_the_same_library(
         report = asyncio.run(replayed.ingest(FakeSource(), RunRequest(), replay=recording))
         assert report.status is Status.SUCCESS
         assert logical_dump(replayed) == first
+
+
+def _set_status(library: Library, run: Run, status: Status) -> None:
+    ended = None if status is Status.RUNNING else library.seams.clock.now()
+    mine = update(ingestion_runs).where(ingestion_runs.c.id == run.id)
+    with library.database.write() as connection:
+        connection.execute(mine.values(status=status, finished_at=ended))
 
 
 def _standing(library: Library) -> list[dict[str, object]]:

@@ -97,8 +97,7 @@ def record_failures(
             "error_type": failure.error_type,
             "error_stage": failure.stage,
             "task": failure.task and task_to_json(failure.task),
-            "attempts": 1
-            + (earlier[failure.task_key].attempts if failure.task_key in earlier else 0),
+            "attempts": 1 + _attempts(earlier.get(failure.task_key)),
         }
         for failure in failures
     ]

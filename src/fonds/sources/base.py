@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sqlalchemy import Table
 
@@ -99,6 +99,3 @@ class Auditable(Protocol):
     ) -> AsyncIterator[Expected]:
         """Name what should be there."""
         ...
-
-
-JsonObject = dict[str, Any]
