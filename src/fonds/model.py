@@ -180,9 +180,10 @@ class Body:
 
     archived: Archived
     format: BodyFormat
-    normalizer: str
+    normalizer: str | None = None
     """Name and version, e.g. `fr_xml_v1@1.0.0`."""
-    normalized: NormalizedBody
+    normalized: NormalizedBody | None = None
+    """None: too expensive to be done while loading; it is queued."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

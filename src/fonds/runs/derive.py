@@ -6,7 +6,7 @@ from typing import Any
 
 from fonds import ids
 from fonds.chunk.splitter import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
-from fonds.model import Document, ParsedRecord
+from fonds.model import Document, NormalizedBody, ParsedRecord
 from fonds.stores.documents import Writing
 from fonds.stores.passages import Passages
 
@@ -16,27 +16,47 @@ def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing
     document = record.document
     assert document is not None
     body = document.body
-    text_sha256 = ids.text_sha256(body.normalized.markdown) if body else None
-    content = [_record_content(record), _document_content(document), text_sha256]
+    text = body.normalized if body else None
+    text_sha256 = ids.text_sha256(text.markdown) if text else None
+    # A body that is still to be normalized is known by its bytes.
+    body_sha256 = text_sha256 or (body.archived.sha256 if body else None)
+    content = [_record_content(record), _document_content(document), body_sha256]
     return Writing(
         document=document,
         content_sha256=ids.json_sha256(content),
         body_text_sha256=text_sha256,
-        recipe=f"{body.normalizer if body else '-'} {chunker_label(chunker)}",
+        recipe=recipe_of(body.normalizer if body else None, chunker),
         task_key=task_key,
     )
 
 
 def passages_of(document: Document, chunker: Chunker) -> Passages:
-    """The document's passages; title and summary where it has no body."""
-    chunks = chunker.chunk(document.body.normalized) if document.body else []
+    """The document's passages; title and summary where it has no text."""
+    text = document.body.normalized if document.body else None
+    return passages_of_text(document.id, document.title, document.summary, text, chunker)
+
+
+def passages_of_text(
+    document_id: str,
+    title: str,
+    summary: str | None,
+    text: NormalizedBody | None,
+    chunker: Chunker,
+) -> Passages:
+    """The passages of a text that belongs to a document."""
+    chunks = chunker.chunk(text) if text else []
     return Passages(
-        document_uid=ids.document_uid(document.id),
-        title=document.title,
-        chunks=chunks or [whole_document_chunk(document.title, document.summary)],
+        document_uid=ids.document_uid(document_id),
+        title=title,
+        chunks=chunks or [whole_document_chunk(title, summary)],
         chunker_name=CHUNKER_NAME,
         chunker_version=CHUNKER_VERSION,
     )
+
+
+def recipe_of(normalizer: str | None, chunker: Chunker) -> str:
+    """What derived a document's text and passages."""
+    return f"{normalizer or '-'} {chunker_label(chunker)}"
 
 
 def chunker_label(chunker: Chunker) -> str:

@@ -124,8 +124,9 @@ class Loader:
         queued.records.append(record)
         self._job.run.count(parsed=1)
         self._records += 1
-        if record.document is not None and record.document.body is not None:
-            self._size += len(record.document.body.normalized.markdown)
+        body = record.document.body if record.document else None
+        if body is not None and body.normalized is not None:
+            self._size += len(body.normalized.markdown)
         if len(queued.records) < self._job.workplace.settings.batch_records:
             return queued
         self.flush()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, delete, select, update
 
 from fonds import ids
-from fonds.model import Document, NormalizedBody
+from fonds.model import Document, Heading, NormalizedBody, PageMark
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
@@ -21,6 +21,7 @@ from fonds.stores.tables import (
     document_versions,
     documents,
     ingestion_embedding_queue,
+    ingestion_normalization_queue,
 )
 
 
@@ -35,6 +36,11 @@ class Writing:
     recipe: str
     """What derived text and passages."""
     task_key: str
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether its body waits to be normalized."""
+        return self.document.body is not None and self.document.body.normalized is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +61,7 @@ def write_documents(
 ) -> Written:
     """Insert what is new, update what differs, touch nothing else; passages only where needed."""
     new, changed = _compare(connection, writings)
+    changed = _with_stored_texts(connection, changed)
     insert_many(connection, documents, [_row(writing, now) for writing in new])
     _update_rows(connection, changed, now)
     _write_versions(connection, new, changed, now)
@@ -62,7 +69,8 @@ def write_documents(
     add_passages(connection, fulltext, [derive(writing.document) for writing in new], now)
     replaced = [derive(writing.document) for writing in changed]
     replace_passages(connection, fulltext, replaced, now)
-    _enqueue(connection, [*new, *changed], now)
+    _ask_for_texts(connection, [*new, *changed], now)
+    _ask_for_vectors(connection, [*new, *changed], now)
     return Written(
         inserted=frozenset(writing.document.id for writing in new),
         updated=frozenset(writing.document.id for writing in changed),
@@ -89,14 +97,55 @@ def _compare(
     changed = [
         writing
         for writing in writings
-        if (row := held.get(writing.document.id)) is not None
-        and (
-            (row.content_sha256, row.recipe, row.task_key)
-            != (writing.content_sha256, writing.recipe, writing.task_key)
-            or row.gone_at is not None
-        )
+        if (row := held.get(writing.document.id)) is not None and _differs(row, writing)
     ]
     return new, changed
+
+
+def _differs(row: Row[Any], writing: Writing) -> bool:
+    if row.gone_at is not None or row.task_key != writing.task_key:
+        return True
+    if row.content_sha256 != writing.content_sha256:
+        return True
+    # Of a text that is made later, only the one who makes it knows the recipe.
+    return not writing.is_queued and row.recipe != writing.recipe
+
+
+def _with_stored_texts(connection: Connection, changed: Sequence[Writing]) -> list[Writing]:
+    """A queued body whose bytes have not changed keeps the text that was made of it."""
+    table = documents.c
+    columns = (table.body_raw_sha256, table.body_text, table.body_map)
+    query = select(table.id, table.body_normalizer_version, *columns)
+    queued = [writing.document.id for writing in changed if writing.is_queued]
+    held = {row.id: row for row in select_in(connection, query, table.id, queued)}
+    return [_with_stored_text(writing, held.get(writing.document.id)) for writing in changed]
+
+
+def _with_stored_text(writing: Writing, row: Row[Any] | None) -> Writing:
+    body = writing.document.body
+    if row is None or row.body_text is None or body is None:
+        return writing
+    if body.archived.sha256 != row.body_raw_sha256:
+        return writing
+    text = stored_text(row.body_text, row.body_map)
+    kept = replace(body, normalized=text, normalizer=row.body_normalizer_version)
+    return replace(
+        writing,
+        document=replace(writing.document, body=kept),
+        body_text_sha256=ids.text_sha256(text.markdown),
+    )
+
+
+def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
+    """A text as it was stored, with the labels and pages that its passages need."""
+    return NormalizedBody(
+        markdown=markdown,
+        headings=tuple(
+            Heading(level=1, text="", offset=offset, section=label)
+            for offset, label in body_map["sections"]
+        ),
+        pages=tuple(PageMark(offset=offset, page=page) for offset, page in body_map["pages"]),
+    )
 
 
 def _update_rows(connection: Connection, changed: Sequence[Writing], now: datetime) -> None:
@@ -142,11 +191,30 @@ def _body_columns(writing: Writing, now: datetime) -> dict[str, Any]:
         "body_raw_path": body and body.archived.key,
         "body_raw_format": body and body.format,
         "body_raw_sha256": body and body.archived.sha256,
-        "body_text": body and body.normalized.markdown,
-        "body_text_sha256": writing.body_text_sha256,
-        "body_normalized_at": body and now,
-        "body_normalizer_version": body and body.normalizer,
-        "body_map": body and body_map(body.normalized),
+        **(_text_columns(body.normalized, body.normalizer, now) if body else _NO_TEXT),
+    }
+
+
+_NO_TEXT: Final = dict.fromkeys(
+    (
+        "body_text",
+        "body_text_sha256",
+        "body_normalized_at",
+        "body_normalizer_version",
+        "body_map",
+    )
+)
+
+
+def _text_columns(
+    text: NormalizedBody | None, normalizer: str | None, now: datetime
+) -> dict[str, Any]:
+    return {
+        "body_text": text and text.markdown,
+        "body_text_sha256": text and ids.text_sha256(text.markdown),
+        "body_normalized_at": text and now,
+        "body_normalizer_version": text and normalizer,
+        "body_map": text and body_map(text),
     }
 
 
@@ -205,20 +273,63 @@ def _write_aliases(
     insert_ignoring(connection, document_aliases, rows)
 
 
-def _enqueue(connection: Connection, writings: Sequence[Writing], now: datetime) -> None:
-    """Ask for vectors; a row still waiting is told of its new input and starts afresh."""
+def _ask_for_texts(connection: Connection, writings: Sequence[Writing], now: datetime) -> None:
     rows = [
         {
-            "table_name": "documents",
             "record_id": writing.document.id,
-            "input_sha": writing.content_sha256,
-            "enqueued_at": now,
-            "attempts": 0,
-            "last_error": None,
-            "lease_owner": None,
-            "lease_until": None,
+            "raw_path": body.archived.key,
+            "raw_format": body.format,
+            "input_sha": body.archived.sha256,
         }
         for writing in writings
+        if writing.is_queued and (body := writing.document.body) is not None
     ]
+    enqueue(connection, ingestion_normalization_queue, rows, now)
+
+
+def _ask_for_vectors(connection: Connection, writings: Sequence[Writing], now: datetime) -> None:
+    rows = [
+        {"record_id": writing.document.id, "input_sha": writing.content_sha256}
+        for writing in writings
+    ]
+    enqueue(connection, ingestion_embedding_queue, rows, now)
+
+
+def enqueue(
+    connection: Connection, queue: Table, rows: Sequence[Mapping[str, Any]], now: datetime
+) -> None:
+    """Queue documents; a row still waiting is told of its new input and starts afresh."""
+    afresh = {
+        "table_name": "documents",
+        "enqueued_at": now,
+        "attempts": 0,
+        "last_error": None,
+        "lease_owner": None,
+        "lease_until": None,
+    }
     keys = ["table_name", "record_id"]
-    upsert(connection, ingestion_embedding_queue, rows, keys=keys)
+    upsert(connection, queue, [{**afresh, **row} for row in rows], keys=keys)
+
+
+def update_text(
+    connection: Connection,
+    fulltext: FullText,
+    document_id: str,
+    text: NormalizedBody,
+    *,
+    passages: Passages,
+    normalizer: str,
+    recipe: str,
+    now: datetime,
+) -> bool:
+    """Give a document another text and its passages; says whether the words differ."""
+    table = documents
+    before = connection.scalar(select(table.c.body_text_sha256).where(table.c.id == document_id))
+    columns = {**_text_columns(text, normalizer, now), "recipe": recipe, "updated_at": now}
+    connection.execute(update(table).where(table.c.id == document_id).values(columns))
+    replace_passages(connection, fulltext, [passages], now)
+    differs: bool = columns["body_text_sha256"] != before
+    if differs:
+        row = {"record_id": document_id, "input_sha": columns["body_text_sha256"]}
+        enqueue(connection, ingestion_embedding_queue, [row], now)
+    return differs
