@@ -29,8 +29,11 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+# Debian ships venv without what puts pip into it; the machine's own pip can do that.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+	  $(PYTHON) -m venv --without-pip --clear $(VENV) && \
+	  $(PYTHON) -m pip --python $(VENV)/bin/python install --quiet pip; }
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet -c constraints.txt -e .

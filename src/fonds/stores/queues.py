@@ -1,0 +1,71 @@
+"""Queues of documents waiting for something expensive: claimed by lease, tried a few times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Table, delete, func, or_, select, update
+
+MAX_ATTEMPTS: Final = 5
+LEASE: Final = timedelta(minutes=15)
+
+
+def claim(
+    connection: Connection,
+    queue: Table,
+    owner: str,
+    now: datetime,
+    limit: int,
+    *,
+    untried_since: datetime | None = None,
+) -> Sequence[Row[Any]]:
+    """Take up to `limit` rows that nobody holds, and that were not tried since a moment.
+
+    A try is counted when it begins, so a document that kills every worker is given up too.
+    """
+    table = queue.c
+    free = or_(table.lease_until.is_(None), table.lease_until < now)
+    if untried_since is not None:
+        free &= or_(table.last_attempt_at.is_(None), table.last_attempt_at < untried_since)
+    wanted = (
+        select(queue)
+        .where(table.attempts < MAX_ATTEMPTS, free)
+        .order_by(table.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    rows = connection.execute(wanted).all()
+    if rows:
+        connection.execute(
+            update(queue)
+            .where(table.id.in_([row.id for row in rows]))
+            .values(
+                lease_owner=owner,
+                lease_until=now + LEASE,
+                attempts=table.attempts + 1,
+                last_attempt_at=now,
+            )
+        )
+    return rows
+
+
+def finish(connection: Connection, queue: Table, row: Row[Any]) -> bool:
+    """Remove a row whose work is done; False if its input has changed in the meantime."""
+    same = (queue.c.id == row.id) & (queue.c.input_sha == row.input_sha)
+    return connection.execute(delete(queue).where(same)).rowcount == 1
+
+
+def fail(connection: Connection, queue: Table, row: Row[Any], cause: str) -> None:
+    """Give a row back with the reason why it could not be done."""
+    held = {"last_error": cause, "lease_owner": None, "lease_until": None}
+    connection.execute(update(queue).where(queue.c.id == row.id).values(held))
+
+
+def depth(connection: Connection, queue: Table) -> dict[str, int]:
+    """How many wait, and how many have been given up."""
+    given_up = queue.c.attempts >= MAX_ATTEMPTS
+    counted = select(given_up, func.count()).group_by(given_up)
+    found = {bool(row[0]): row[1] for row in connection.execute(counted)}
+    return {"waiting": found.get(False, 0), "given_up": found.get(True, 0)}

@@ -1,0 +1,109 @@
+"""What a queue promises, on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from fonds.seams import Seams
+from fonds.stores import queues
+from fonds.stores.database import Database, open_database
+from fonds.stores.documents import enqueue
+from fonds.stores.schema import upgrade
+from fonds.stores.tables import ingestion_embedding_queue as queue
+from fonds.testing import ManualClock
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    address = f"sqlite:///{tmp_path / 'fonds.db'}"
+    if request.param == "postgres":
+        address = request.getfixturevalue("postgres_database")
+    database = open_database(address, seams=Seams())
+    upgrade(database)
+    yield database
+    database.close()
+
+
+def put(database: Database, clock: ManualClock, *names: str, sha: str = "one") -> None:
+    rows = [{"record_id": name, "input_sha": sha} for name in names]
+    with database.write() as connection:
+        enqueue(connection, queue, rows, clock.now())
+
+
+def claim(database: Database, clock: ManualClock, owner: str, limit: int = 10) -> list[str]:
+    with database.write() as connection:
+        rows = queues.claim(connection, queue, owner, clock.now(), limit)
+    return [row.record_id for row in rows]
+
+
+def test_rows_are_handed_out_in_order_and_once(database: Database, clock: ManualClock) -> None:
+    put(database, clock, "a", "b", "c")
+    assert claim(database, clock, "one", 2) == ["a", "b"]
+    assert claim(database, clock, "two") == ["c"]
+    assert claim(database, clock, "three") == []
+
+
+def test_claimers_at_the_same_time_never_share_a_row(
+    database: Database, clock: ManualClock
+) -> None:
+    names = [f"{number:03}" for number in range(60)]
+    put(database, clock, *names)
+
+    def take(owner: int) -> list[str]:
+        found: list[str] = []
+        while mine := claim(database, clock, str(owner), 3):
+            found += mine
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        taken = [name for mine in pool.map(take, range(4)) for name in mine]
+    assert sorted(taken) == names
+
+
+def test_expired_lease_is_taken_over(database: Database, clock: ManualClock) -> None:
+    put(database, clock, "a")
+    claim(database, clock, "dead")
+    clock.move(minutes=16)
+    assert claim(database, clock, "living") == ["a"]
+
+
+def test_row_is_given_up_after_five_tries_and_shown(database: Database, clock: ManualClock) -> None:
+    put(database, clock, "a", "b")
+    for _ in range(queues.MAX_ATTEMPTS):
+        assert "a" in claim(database, clock, "one")
+        with database.write() as connection:
+            for row in connection.execute(select(queue)).all():
+                queues.fail(connection, queue, row, "no luck")
+    assert claim(database, clock, "one") == []
+    with database.read() as connection:
+        assert queues.depth(connection, queue) == {"waiting": 0, "given_up": 2}
+        assert set(connection.scalars(select(queue.c.last_error))) == {"no luck"}
+
+
+def test_row_whose_input_changed_meanwhile_stays(database: Database, clock: ManualClock) -> None:
+    put(database, clock, "a")
+    with database.write() as connection:
+        (row,) = queues.claim(connection, queue, "one", clock.now(), 1)
+    put(database, clock, "a", sha="two")
+    with database.write() as connection:
+        assert not queues.finish(connection, queue, row)
+    assert claim(database, clock, "two") == ["a"]
+
+
+def test_finished_row_is_gone(database: Database, clock: ManualClock) -> None:
+    put(database, clock, "a")
+    with database.write() as connection:
+        (row,) = queues.claim(connection, queue, "one", clock.now(), 1)
+        assert queues.finish(connection, queue, row)
+    with database.read() as connection:
+        assert queues.depth(connection, queue) == {"waiting": 0, "given_up": 0}
