@@ -14,6 +14,7 @@ import httpx
 from sqlalchemy import select
 
 from fonds.chunk.splitter import Chunker
+from fonds.engine.local import LocalEngine
 from fonds.errors import UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
@@ -22,6 +23,7 @@ from fonds.fetch.warc import RecordingTransport, ReplayTransport, without_waits
 from fonds.model import RetrievalResult
 from fonds.pipeline import run_source
 from fonds.runs.context import Progress, Workplace
+from fonds.runs.normalization import Drained, Renormalized, Shelf, drain, renormalize
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.search.retrieve import Filters, search
@@ -101,9 +103,7 @@ class Library:
                 database=self.database,
                 blobs=self.blobs,
                 archive=Archive(self.blobs, fetcher),
-                chunker=Chunker(
-                    max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap
-                ),
+                chunker=self._chunker(),
                 progress=progress or _unwatched,
             )
 
@@ -119,6 +119,17 @@ class Library:
         """The best passages for a question, each with its citation."""
         filters = Filters(sources=tuple(sources), since=_day(since), until=_day(until))
         return search(self.database, query, filters, limit=limit)
+
+    def normalize_queued(self, *, workers: int = 2) -> Drained:
+        """Make the texts that wait in the normalization queue, in processes of their own."""
+        with LocalEngine(workers=workers) as engine:
+            return drain(self._shelf(), engine)
+
+    def renormalize(
+        self, *, source: str | None = None, normalizer: str | None = None
+    ) -> Renormalized:
+        """Make texts anew that an older normalizer made; nothing is fetched."""
+        return renormalize(self._shelf(), source=source, normalizer=normalizer)
 
     def document(self, name: str) -> dict[str, Any]:
         """A public document by its id or any other name it goes by."""
@@ -136,6 +147,15 @@ class Library:
             names = ", ".join(row["id"] for row in found)
             raise UnknownDocumentError(f"{name!r} is the name of several documents: {names}")
         raise UnknownDocumentError(f"the library has no document {name!r}")
+
+    def _shelf(self) -> Shelf:
+        return Shelf(
+            database=self.database, blobs=self.blobs, seams=self.seams, chunker=self._chunker()
+        )
+
+    def _chunker(self) -> Chunker:
+        settings = self.settings
+        return Chunker(max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap)
 
     def _at(self, clock: Clock) -> Seams:
         return replace(self.seams, clock=clock)

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -55,8 +55,11 @@ fake_note_tags: Final = Table(
 class FakeSource:
     """A complete little source: `/list.json` names notes, `/notes/N.json` holds one each."""
 
-    def __init__(self, *, at_least: int = 1, fingerprints: bool = True) -> None:
+    def __init__(
+        self, *, at_least: int = 1, fingerprints: bool = True, queued: bool = False
+    ) -> None:
         self._fingerprints = fingerprints
+        self._queued = queued
         self.info = SourceInfo(
             name="fake",
             title="Notes",
@@ -96,12 +99,10 @@ class FakeSource:
         (part,) = raw.parts
         note = _json(part.data)
         document_id = f"fake:{note['number']}"
-        body = Body(
-            archived=part.archived,
-            format="text",
-            normalizer="fake_v1@1.0.0",
-            normalized=NormalizedBody(markdown=note["text"]),
-        )
+        body = Body(archived=part.archived, format="text")
+        if not self._queued:
+            text = NormalizedBody(markdown=note["text"])
+            body = replace(body, normalizer="fake_v1@1.0.0", normalized=text)
         yield ParsedRecord(
             source="fake",
             table="fake_notes",

@@ -70,6 +70,7 @@ def record(entry: Entry, *, raw: Archived, body: Body | None = None) -> ParsedRe
 def with_body(parsed: ParsedRecord, body: Body) -> ParsedRecord:
     """The record of an entry, with a text that came by itself."""
     assert parsed.document is not None
+    assert body.normalized is not None
     paged = replace(body, normalized=_on_first_page(body.normalized, parsed.payload["start_page"]))
     return replace(parsed, document=replace(parsed.document, body=paged))
 

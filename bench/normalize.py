@@ -1,0 +1,131 @@
+"""How fast are the normalizers and the chunker, beside what they stand on or compete with?
+
+Ratios of throughput in one run, on real files where FONDS_CORPUS names them:
+uslm_v1 to bare lxml iterparse, html_v1 to markdownify, pdf_v1 to bare pdf_oxide, the chunker to
+semantic-text-splitter.
+
+    FONDS_CORPUS=… python bench/normalize.py [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import markdownify
+import pdf_oxide
+from lxml import etree
+from semantic_text_splitter import MarkdownSplitter
+
+from fonds.chunk import tokens
+from fonds.chunk.splitter import Chunker
+from fonds.errors import FondsError
+from fonds.model import NormalizedBody
+from fonds.normalize.registry import get_normalizer
+
+BARS = {"uslm_v1": 0.25, "html_v1": 5.0, "pdf_v1": 0.4, "chunker": 5.0}
+PEERS = {
+    "uslm_v1": "lxml iterparse",
+    "html_v1": "markdownify",
+    "pdf_v1": "pdf_oxide",
+    "chunker": "semantic-text-splitter",
+}
+FILES = {
+    "uslm_v1": ("codes/usc-mono", "*.xml", 4),
+    "html_v1": ("codes/la", "*.html", 200),
+    "pdf_v1": ("sites/pdf", "*.pdf", 12),
+}
+
+
+LONGEST = 400_000
+"""Characters of a text that are cut into passages."""
+
+
+def seconds(act: Callable[[Any], object], items: list[Any]) -> float:
+    """Time of acting on all items once."""
+    begun = time.perf_counter()
+    for item in items:
+        act(item)
+    return time.perf_counter() - begun
+
+
+def iterparse(data: bytes) -> None:
+    """Nothing but reading."""
+    for _, element in etree.iterparse(io.BytesIO(data), huge_tree=True, resolve_entities=False):
+        element.clear()
+
+
+def bare_pdf(data: bytes) -> None:
+    """All pages as pdf_oxide gives them."""
+    document = pdf_oxide.PdfDocument.from_bytes(data)
+    for page in range(document.page_count()):
+        document.extract_text(page)
+
+
+def compare() -> dict[str, float]:
+    """Our throughput over the peer's, for each pair."""
+    ratios: dict[str, float] = {}
+    peers: dict[str, Callable[[Any], object]] = {
+        "uslm_v1": iterparse,
+        "html_v1": lambda data: markdownify.markdownify(data.decode("utf-8", "replace")),
+        "pdf_v1": bare_pdf,
+    }
+    markdown: list[str] = []
+    for name, (archive, pattern, count) in FILES.items():
+        normalizer = get_normalizer(name)
+        files = [data for data in real_files(archive, pattern, count) if works(normalizer, data)]
+        texts = [normalizer.to_markdown(data).markdown for data in files]
+        markdown += texts if name == "uslm_v1" else []
+        ours = seconds(normalizer.to_markdown, files)
+        ratios[name] = seconds(peers[name], files) / ours
+    # Both cap passages at 512 tokens, counted by the same function.
+    splitter = MarkdownSplitter.from_callback(tokens.count, 512)
+    markdown = [text[:LONGEST] for text in markdown]
+    ours = seconds(lambda text: Chunker().chunk(NormalizedBody(markdown=text)), markdown)
+    ratios["chunker"] = seconds(splitter.chunks, markdown) / ours
+    return ratios
+
+
+def works(normalizer: Any, data: bytes) -> bool:
+    """Whether both sides can read the file at all."""
+    try:
+        normalizer.to_markdown(data)
+        if normalizer.name == "pdf_v1":
+            bare_pdf(data)
+    except (FondsError, RuntimeError, ValueError, OSError):
+        return False
+    return True
+
+
+def real_files(archive: str, pattern: str, count: int) -> list[bytes]:
+    """Some files of an archive of real documents."""
+    with tempfile.TemporaryDirectory() as target:
+        unpack = Path(os.environ["FONDS_CORPUS"]) / "unpack"
+        subprocess.run([unpack, target, archive], check=True)
+        found = sorted((Path(target) / archive).rglob(pattern))
+        return [path.read_bytes() for path in found[:count]]
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    ratios = compare()
+    if options.json:
+        print(json.dumps(ratios))
+        return
+    for name, ratio in ratios.items():
+        print(f"{name:10} {ratio:8.2f} × {PEERS[name]}  (at least {BARS[name]})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where batches run: on this machine, or on a cluster."""

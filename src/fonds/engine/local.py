@@ -1,0 +1,226 @@
+"""A pool of processes on this machine that no item can bring down."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from fonds.engine.base import (
+    EngineError,
+    ItemFailedError,
+    ItemMemoryError,
+    ItemTimeoutError,
+    Outcome,
+    WorkerDiedError,
+)
+from fonds.engine.worker import READY
+from fonds.errors import FondsError
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+_MIB: Final = 1 << 20
+_PULSE: Final = 0.05
+_STARTUP_SECONDS: Final = 60.0
+_NEARLY: Final = 0.8
+# Native libraries would take all processors in every worker.
+_ONE_THREAD: Final = dict.fromkeys(("OMP_THREAD_LIMIT", "OMP_NUM_THREADS"), "1")
+
+
+@dataclass(kw_only=True)
+class LocalEngine:
+    """Worker processes with a limit of time and memory for each item."""
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """How many items are worked on at once; no more than these are read ahead."""
+    memory_mib: int = 2048
+    """For each item, beside what an idle worker needs."""
+    seconds: float = 120.0
+    """For each item."""
+    _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers; nothing of them is left running."""
+        while self._idle:
+            self._idle.pop().kill()
+
+    def run(
+        self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
+    ) -> Iterator[Outcome[ItemT, ResultT]]:
+        """One outcome for each item, as they finish."""
+        if getattr(function, "__module__", None) == "__main__":
+            raise EngineError("workers cannot import a script's functions; put it into a module")
+        tasks = enumerate(items)
+        busy: dict[Connection, _Worker] = {}
+        try:
+            yield from self._refill(function, tasks, busy)
+            while busy:
+                for worker in _finished(busy):
+                    yield self._settle(worker, busy)
+                yield from self._refill(function, tasks, busy)
+        finally:
+            for worker in busy.values():
+                worker.kill()
+
+    def _refill(
+        self,
+        function: Callable[[Any], Any],
+        tasks: Iterator[tuple[int, Any]],
+        busy: dict[Connection, _Worker],
+    ) -> Iterator[Outcome[Any, Any]]:
+        """Give every free place an item; what cannot be sent is an outcome at once."""
+        while len(busy) < self.workers and (task := next(tasks, None)):
+            index, item = task
+            try:
+                packed = pickle.dumps((function, item))
+                worker = self._sent(packed)
+            except FondsError as error:
+                yield Outcome(index=index, item=item, error=error)
+            except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
+                failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
+                yield Outcome(index=index, item=item, error=failed)
+            else:
+                worker.index, worker.item = index, item
+                worker.deadline = time.monotonic() + self.seconds
+                busy[worker.channel] = worker
+
+    def _sent(self, packed: bytes) -> _Worker:
+        """A worker that has taken the task; an idle one may have been killed meanwhile."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.send(packed):
+                return worker
+        worker = _Worker(self.memory_mib, self.seconds)
+        if not worker.send(packed):
+            raise WorkerDiedError("a worker ended before it took its first item")
+        return worker
+
+    def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> Outcome[Any, Any]:
+        del busy[worker.channel]
+        result, error = worker.outcome()
+        if isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
+            worker.kill()
+        else:
+            self._idle.append(worker)
+        return Outcome(index=worker.index, item=worker.item, result=result, error=error)
+
+
+def _finished(busy: dict[Connection, _Worker]) -> list[_Worker]:
+    """Wait a moment for answers; those who gave one, and those who must be given up."""
+    answered = set(wait(list(busy), timeout=_PULSE))
+    return [w for channel, w in busy.items() if channel in answered or w.overdrawn()]
+
+
+class _Worker:
+    """A process with its channel, and the lifeline whose closing ends it."""
+
+    def __init__(self, memory_mib: int, seconds: float) -> None:
+        self.channel, theirs = Pipe()
+        watched, self._lifeline = Pipe(duplex=False)
+        self._memory_mib, self._seconds = memory_mib, seconds
+        self.index, self.item, self.deadline = 0, None, 0.0
+        self._resting = self._resident = 0
+        self._trouble: EngineError | None = None
+        self._process = _started(theirs, watched, memory_mib, seconds)
+        theirs.close()
+        watched.close()
+        self._await_ready()
+
+    def send(self, packed: bytes) -> bool:
+        """Hand over a task; False where the process is gone."""
+        self._trouble = None
+        try:
+            self.channel.send_bytes(packed)
+        except OSError:
+            self.kill()
+            return False
+        return True
+
+    def overdrawn(self) -> bool:
+        """Whether the item has used up its time or memory."""
+        self._resident = _resident(self._process.pid) or self._resident
+        if self._resident - self._resting > self._memory_mib * _MIB:
+            self._trouble = ItemMemoryError(
+                f"this item needed more than {self._memory_mib} MiB of memory"
+            )
+        elif time.monotonic() > self.deadline:
+            self._trouble = ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
+        return self._trouble is not None
+
+    def outcome(self) -> tuple[Any, FondsError | None]:
+        """The answer, or what kept it away."""
+        if self._trouble is not None:
+            return None, self._trouble
+        try:
+            result, error = pickle.loads(self.channel.recv_bytes())  # noqa: S301 — our own worker's
+        except (EOFError, OSError):
+            return None, self._death()
+        except Exception as error:  # noqa: BLE001 — unpickling runs the result's own code
+            return None, ItemFailedError(f"the result cannot be read: {error}")
+        return result, error
+
+    def kill(self) -> None:
+        """End the process and whatever it started; wait until it is gone."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self.channel.close()
+        self._lifeline.close()
+
+    def _await_ready(self) -> None:
+        try:
+            ready = self.channel.poll(_STARTUP_SECONDS) and self.channel.recv_bytes() == READY
+        except (EOFError, OSError):
+            ready = False
+        if not ready:
+            self.kill()
+            raise WorkerDiedError("a worker process could not be started")
+        self._resting = _resident(self._process.pid)
+
+    def _death(self) -> EngineError:
+        code = self._process.wait()
+        if code < 0 and self._resident - self._resting > _NEARLY * self._memory_mib * _MIB:
+            return ItemMemoryError(f"this item needed more than {self._memory_mib} MiB of memory")
+        if code == -signal.SIGXCPU:
+            return ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return WorkerDiedError(f"the worker ended while it had this item ({cause})")
+
+
+def _started(
+    channel: Connection, lifeline: Connection, memory_mib: int, seconds: float
+) -> subprocess.Popen[bytes]:
+    descriptors = (channel.fileno(), lifeline.fileno())
+    limits = (str(memory_mib), str(seconds))
+    return subprocess.Popen(  # noqa: S603 — this interpreter, our own module
+        [sys.executable, "-m", "fonds.engine.worker", *map(str, descriptors), *limits],
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        start_new_session=True,
+    )
+
+
+def _resident(pid: int) -> int:
+    """Bytes of real memory, or zero where the system does not say."""
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0

@@ -1,0 +1,94 @@
+"""The inside of a worker process: one item at a time, under the limits it was given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from fonds.engine.base import ItemFailedError, ItemMemoryError
+from fonds.errors import FondsError
+
+_MIB: Final = 1 << 20
+_STATM: Final = Path("/proc/self/statm")
+READY: Final = b"ready"
+"""The first word of a worker: from here on the time of items counts."""
+
+
+def work(channel: Connection, memory_mib: int, seconds: float) -> None:
+    """Answer items until the channel closes."""
+    _limit_memory(memory_mib)
+    with contextlib.suppress(EOFError, OSError):
+        channel.send_bytes(READY)
+        while True:
+            task = channel.recv_bytes()
+            _limit_processor(seconds)
+            channel.send_bytes(_answer(task, memory_mib))
+
+
+def _watch(lifeline: Connection) -> None:
+    """A killed parent says no word, but its end of the pipe closes."""
+    with contextlib.suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    # The whole group: the item may have started programs of its own.
+    os.killpg(0, signal.SIGKILL)
+
+
+def _limit_memory(memory_mib: int) -> None:
+    """Allow so much more address space than the interpreter has; no core files."""
+    used = int(_STATM.read_text().split()[0]) * resource.getpagesize() if _STATM.exists() else 0
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (used + memory_mib * _MIB,) * 2)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_processor(seconds: float) -> None:
+    """Bound a loop in native code that lets no other thread run: not even the watching one."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    spent = usage.ru_utime + usage.ru_stime
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (int(spent + 2 * seconds) + 10, hard))
+
+
+def _answer(task: bytes, memory_mib: int) -> bytes:
+    try:
+        function, item = pickle.loads(task)  # noqa: S301 — written by the parent
+        return pickle.dumps((function(item), None))
+    except MemoryError:
+        error = ItemMemoryError(f"this item needed more than {memory_mib} MiB of memory")
+        return pickle.dumps((None, error))
+    except FondsError as error:
+        return _packed(error)
+    except BaseException as error:  # noqa: BLE001 — native code panics beside Exception
+        return _packed(ItemFailedError(f"{type(error).__name__}: {error}"))
+
+
+def _packed(error: Any) -> bytes:
+    """The error itself, or where its constructor cannot be repeated, what it says."""
+    try:
+        packed = pickle.dumps((None, error))
+        pickle.loads(packed)  # noqa: S301 — written in the line before
+    except Exception:  # noqa: BLE001 — pickling runs the error's own code
+        return pickle.dumps((None, ItemFailedError(f"{type(error).__name__}: {error}")))
+    return packed
+
+
+def main() -> None:
+    """Take over the descriptors the parent hands down, and work."""
+    channel, lifeline, memory_mib, seconds = sys.argv[1:]
+    watcher = threading.Thread(target=_watch, args=(Connection(int(lifeline)),), daemon=True)
+    watcher.start()
+    work(Connection(int(channel)), int(memory_mib), float(seconds))
+
+
+if __name__ == "__main__":
+    main()

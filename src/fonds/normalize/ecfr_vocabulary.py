@@ -1,0 +1,152 @@
+"""The vocabulary of the Code of Federal Regulations: eCFR's divisions and the annual edition's."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any, Final
+
+from fonds.normalize import fr_vocabulary
+
+DIVISIONS: Final = {
+    **{f"DIV{number}": number for number in range(1, 10)},
+    "TITLE": 1,
+    "SUBTITLE": 2,
+    "CHAPTER": 3,
+    "SUBCHAP": 4,
+    "PART": 5,
+    "SUBPART": 6,
+    "SUBJGRP": 7,
+    "SECTION": 8,
+    "APPENDIX": 9,
+}
+"""How deep each division stands: 1 title, 5 part, 8 section, 9 appendix (to any of them)."""
+SECTION: Final = 8
+APPENDIX: Final = 9
+
+METADATA: Final = frozenset({"FDSYS", "HEADER"})
+CONTENTS: Final = frozenset({"CONTENTS", "CFRTOC", "TOC"})
+LEAD_IN: Final = fr_vocabulary.LEAD_IN | {"EFFDNOTP", "SECAUTH", "PARAUTH", "APPRO"}
+
+INLINE: Final = (fr_vocabulary.INLINE - {"LI"}) | frozenset(
+    {"I", "B", "U", "EM", "STRONG", "SUP", "SUB", "INS", "DEL", "AC", "BR", "IMG", "GID", "MID"}
+)
+# A paragraph of their own between paragraphs, part of the sentence within one.
+FLEXIBLE: Final = frozenset({"XREF", "EXT-XREF", "MATH", "GPH", "SPAN", "A", "LI"})
+TEXT: Final = fr_vocabulary.TEXT | frozenset(
+    {"HEAD", "HED", "HED1", "HD1", "HD2", "HD3", "PSPACE", "TD", "TH", "CAPTION", "CITA"}
+    | {"FP-1", "FP-2", "FP-DASH", "FP1", "FP1-2", "FP2", "FP2-2", "FRP", "APPRO", "SECAUTH"}
+)
+KNOWN: Final = (
+    fr_vocabulary.KNOWN
+    | DIVISIONS.keys()
+    | METADATA
+    | CONTENTS
+    | LEAD_IN
+    | INLINE
+    | FLEXIBLE
+    | TEXT
+    | frozenset(
+        """
+        ALPHLIST AMDDATE APP BMTR BODY BTITLE CFRDOC CFRGRANULE CFRTITLE CHAPTI CONTAINS
+        DIV DLPSTEXTCLASS ECFR ECFRBRWS EXPLA FINDAIDS FMTR LRH PARTS PG PTHD REVISED REVTXT
+        RRH SCOL2 SCOL3 SUBCHAPTI TABLE TBODY TEXT TFOOT THEAD TITLEHD TITLENUM TITLEPG TOCHD TR
+        UL VOLUME
+        """.split()  # noqa: SIM905 — forty quoted names read worse
+    )
+)
+
+# 7462 and 0714 are italics within bold headings.
+EMPHASIS: Final = {**fr_vocabulary.EMPHASIS, "7462": "*", "0714": "*"}
+
+_LIKE_HTML: Final = frozenset(
+    {"A", "B", "BR", "CAPTION", "DEL", "DIV", "EM", "I", "IMG", "INS", "LI", "MATH", "P", "SPAN"}
+    | {"STRONG", "SUB", "SUP", "TABLE", "TBODY", "TD", "TFOOT", "TH", "THEAD", "TR", "U", "UL"}
+)
+_DEEPEST: Final = fr_vocabulary.DEEPEST_HEADING
+_LONGEST_LABEL: Final = 100
+_SIGN: Final = re.compile(r"(§+|Secs?\.|Sections?\b)\s*")
+_NUMBER: Final = re.compile(r"\d\S*(?:\s*(?:[-–—]|through\b|to\b)\s*\d\S*)?")
+_STRUCTURE: Final = re.compile(
+    r"(?:(?:sub)?(?:title|chapter|part)|appendix|supplement)\s(?:(?!--| - )[^—–\[:])+",
+    re.IGNORECASE,
+)
+
+
+def known(tag: str) -> str:
+    """The tag as the vocabulary spells it: eCFR writes `img` and `TABLE` in one file."""
+    if tag in KNOWN:
+        return tag
+    shouted = tag.rpartition("}")[2].upper()
+    return shouted if shouted in _LIKE_HTML else tag
+
+
+def is_picture(element: Any) -> bool:
+    """Whether an element only names a picture, as of an equation."""
+    return known(element.tag) in {"MID", "IMG"}
+
+
+def outermost(root: Any) -> int:
+    """The kind of division a file is of: 1 for a whole title, 5 for a part."""
+    if root.tag == "CFRDOC":
+        return DIVISIONS["TITLE"]
+    for element in root.iter(*DIVISIONS):
+        if next(element.iterancestors(*METADATA), None) is None:
+            return DIVISIONS[element.tag]
+    return APPENDIX
+
+
+def heading_level(division: int, top: int, around: int) -> int:
+    """1 for the outermost division, and always the same for the same kind below it.
+
+    Nine kinds share six levels: of a whole title, subtitle, chapter and subchapter are all 2.
+    """
+    if division == top:
+        return 1
+    if division == APPENDIX:
+        return min(around + 1, _DEEPEST)
+    return min(max(2, division - max(top, 3) + 1), _DEEPEST)
+
+
+def section_label(head: str, number: str | None) -> str | None:
+    """`§ 60.112b` or `§§ 1.1-1.3`: the sign as printed, the number as `N` states it, if it does."""
+    stated = _stated(number)
+    sign = _SIGN.match(head)
+    if stated and (sign is None or head.startswith(stated, sign.end())):
+        if sign is None:
+            return f"§ {stated}" if stated[0].isdigit() else stated
+        return f"{sign[1]} {stated}"
+    printed = _NUMBER.match(head, sign.end()) if sign else None
+    if sign is None or printed is None:
+        return stated or None
+    return f"{sign[1]} {printed[0].rstrip('.,;:')}"
+
+
+def structure_label(head: str) -> str | None:
+    """`PART 60`, `Appendix A to Part 60`; None where a heading only names its subject."""
+    match = _STRUCTURE.match(head)
+    return match[0].strip()[:_LONGEST_LABEL] if match else None
+
+
+def heading_source(element: Any) -> str:
+    """`HED` for what names its surroundings, `HD1` and so on for what divides them further."""
+    return str(element.get("SOURCE") or ("HED" if element.tag == "HD" else element.tag))
+
+
+def one_line(element: Any) -> str:
+    """All text of an element, its white space collapsed."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def tag_before(element: Any) -> str:
+    """The tag of the element before, page marks aside; empty for the first one."""
+    for previous in element.itersiblings(preceding=True):
+        if previous.tag != "PRTPAGE":
+            return str(previous.tag)
+    return ""
+
+
+def _stated(number: str | None) -> str:
+    # The API escapes some attributes twice.
+    stated = " ".join(unescape(unescape(number or "")).split()).lstrip("§ ")
+    return stated if len(stated) <= _LONGEST_LABEL else ""

@@ -1,0 +1,399 @@
+"""From the elements of CFR XML to Markdown; what the Federal Register shares is its walker's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import unescape
+from typing import Any, ClassVar, Final
+
+from lxml import etree
+
+from fonds.errors import MalformedError
+from fonds.normalize.ecfr_notes import Footnotes, leading_sign, signs
+from fonds.normalize.ecfr_table import read_html_table, stray_text
+from fonds.normalize.ecfr_table_writer import TableWriter, refuse_endless_heads
+from fonds.normalize.ecfr_vocabulary import (
+    CONTENTS,
+    DIVISIONS,
+    EMPHASIS,
+    FLEXIBLE,
+    INLINE,
+    KNOWN,
+    LEAD_IN,
+    METADATA,
+    SECTION,
+    TEXT,
+    heading_level,
+    heading_source,
+    is_picture,
+    known,
+    one_line,
+    outermost,
+    section_label,
+    structure_label,
+    tag_before,
+)
+from fonds.normalize.fr_vocabulary import DEEPEST_HEADING, RAISED, lost_its_spaces
+from fonds.normalize.fr_walker import Walker
+from fonds.normalize.gpotable import read_table
+
+# Twice what a volume needs; six calls each stay well within Python's own limit.
+_DEEPEST: Final = 80
+_LONGEST_NAME: Final = 200
+_OVERLINE: Final = "\u0305"
+_AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
+
+
+class CfrWalker(Walker):
+    """Writes one file of the CFR; every word of it, in order."""
+
+    def __init__(self, root: Any) -> None:
+        super().__init__(root)
+        # eCFR keeps its spaces; only the Federal Register's conversion lost them.
+        self._out.restore_spaces = root.tag.startswith("CFR") and lost_its_spaces(root)
+        self._base = 0
+        self._in_line = self._in_kept = False
+        self._outermost = outermost(root)
+        self._footnotes = Footnotes(root)
+        self._tables = TableWriter(self._out, self._flow, self._page)
+
+    def _unlinked(self) -> list[str]:
+        return self._footnotes.unlinked()
+
+    # Placing ------------------------------------------------------------------------------
+
+    def _block(self, element: Any) -> None:
+        tag = self._descend(element)
+        former, self._in_line = self._in_line, False
+        if own := self._CFR_BLOCKS.get(tag):
+            own(self, element)
+        elif shared := self._BLOCKS.get(tag):
+            shared(self, element)
+        else:
+            self._paragraph(element)
+        self._in_line = former
+        self._depth -= 1
+
+    def _inline(self, element: Any) -> None:
+        tag = self._descend(element)
+        former, self._in_line = self._in_line, True
+        self._out.seam()
+        if own := self._CFR_INLINES.get(tag):
+            own(self, element)
+        elif tag in {"FR", "PRTPAGE", "LI"}:
+            self._INLINES[tag](self, element)
+        elif tag == "BR":
+            self._line_item(element)
+        else:
+            self._flow(element)
+        self._out.seam()
+        self._in_line = former
+        self._depth -= 1
+
+    def _descend(self, element: Any) -> str:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
+        tag = known(element.tag)
+        if tag not in KNOWN:
+            self._unknown[element.tag] += 1
+        return tag
+
+    def _flow(self, element: Any) -> None:
+        """Text and children in order; a block child interrupts the paragraph around it."""
+        self._run(element.text)
+        for child in element:
+            if isinstance(child.tag, str):
+                self._place(child, element)
+            elif child.tag is etree.Entity:
+                self._run(unescape(child.text))
+            else:
+                self._out.seam()
+            self._run(child.tail)
+
+    def _place(self, child: Any, parent: Any) -> None:
+        tag = known(child.tag)
+        if tag in INLINE:
+            self._inline(child)
+        elif self._out.in_table:
+            # A line of a table holds no blocks.
+            self._out.space()
+            self._inline(child)
+            self._out.space()
+        elif (tag in FLEXIBLE or tag not in KNOWN) and self._is_running(parent):
+            self._inline(child)
+        else:
+            self._block(child)
+
+    def _is_running(self, parent: Any) -> bool:
+        return self._in_line or known(parent.tag) in TEXT or bool((parent.text or "").strip())
+
+    def _flow_one(self, child: Any) -> None:
+        self._place(child, child.getparent())
+
+    # Divisions ----------------------------------------------------------------------------
+
+    def _division(self, element: Any) -> None:
+        if self._in_contents:
+            self._paragraph(element)
+            return
+        former = self._base, self._outline
+        self._base = heading_level(DIVISIONS[element.tag], self._outermost, self._base)
+        self._outline = {}
+        self._footnotes.enter(element)
+        if element.tag == "DIV8" and element.find("HEAD") is None:
+            self._headless_section(element)
+        self._paragraph(element)
+        self._footnotes.leave()
+        self._base, self._outline = former
+
+    def _headless_section(self, element: Any) -> None:
+        if label := section_label("", element.get("N")):
+            self._out.begin(level=self._base, section=label)
+            self._out.text(label)
+            self._out.end()
+
+    def _listing(self, element: Any) -> None:
+        self._contents(element)
+
+    def _revision(self, element: Any) -> None:
+        # Text that is not in force yet, quoted in a note on its effective date.
+        self._extract(element)
+
+    def _figure(self, element: Any) -> None:
+        self._out.begin()
+        self._figure_parts(element)
+        self._out.end()
+
+    def _figure_parts(self, element: Any) -> None:
+        """A picture names itself; an equation in MathML is kept beside its letters."""
+        former, is_math = self._in_kept, known(element.tag) == "MATH"
+        if is_math and not former and not any(map(is_picture, element.iter("*"))):
+            content = etree.tostring(element, encoding="unicode", with_tail=False)
+            self._out.artifact("equation", content)
+        self._in_kept = former or is_math
+        self._flow(element)
+        self._in_kept = former
+
+    def _metadata(self, element: Any) -> None:
+        if element.getparent() is not self._root:
+            self._paragraph(element)
+
+    def _head(self, element: Any) -> None:
+        """A division's heading, or the caption of something smaller."""
+        parent = element.getparent()
+        if self._in_contents or parent is None or parent.tag not in DIVISIONS:
+            self._strong(element)
+            return
+        self._titled_division(element, parent)
+
+    def _titled_division(self, element: Any, division: Any) -> None:
+        text = one_line(element)
+        if DIVISIONS.get(division.tag) == SECTION:
+            label = section_label(text, division.get("N"))
+        else:
+            label = structure_label(text)
+        self._out.begin(level=max(self._base, 1), section=label)
+        self._flow(element)
+        self._out.end()
+
+    def _heading(self, element: Any) -> None:
+        parent = element.getparent()
+        within = "" if parent is None else known(parent.tag)
+        if within in LEAD_IN and not self._in_contents:
+            self._lead_in(element)
+        elif self._in_contents:
+            self._strong(element)
+        elif heading_source(element) == "HED" and (within in DIVISIONS or within in _AROUND_HEADS):
+            self._titled_division(element, next(element.iterancestors(*DIVISIONS), parent))
+        else:
+            level = self._level_of(heading_source(element))
+            self._out.begin(level=level, section=self._outline_label(element, level))
+            self._flow(element)
+            self._out.end()
+
+    def _level_of(self, source: str) -> int:
+        depth = source.removeprefix("HD")
+        steps = int(depth) if depth in {"1", "2", "3", "4", "5", "6"} else 1
+        return min(self._base + steps, DEEPEST_HEADING)
+
+    def _lead_in(self, element: Any) -> None:
+        self._out.begin()
+        self._emphasize(element, "**")
+        self._out.run_in()
+
+    def _section_number(self, element: Any) -> None:
+        # The number stays open for the SUBJECT or RESERVED that follows it.
+        parent = element.getparent()
+        if parent is not None and parent.tag == "SECTION" and not self._in_contents:
+            self._out.begin(level=max(self._base, 1), section=one_line(element) or None)
+        else:
+            self._out.begin()
+        self._flow(element)
+        self._out.space()
+
+    def _subject(self, element: Any) -> None:
+        parent = element.getparent()
+        before = tag_before(element)
+        if before == "SECTNO":
+            self._flow(element)
+            self._out.end()
+        elif parent.tag == "SECTION" and before == "":
+            self._out.begin(level=max(self._base, 1))
+            self._flow(element)
+            self._out.end()
+        else:
+            self._paragraph(element)
+
+    def _reserved(self, element: Any) -> None:
+        parent = element.getparent()
+        before = tag_before(element)
+        if before == "SECTNO":
+            self._flow(element)
+            self._out.end()
+        elif parent.tag in DIVISIONS and before in {"", "EAR"} and not self._in_contents:
+            self._titled_division(element, parent)
+        else:
+            self._paragraph(element)
+
+    # Inline -------------------------------------------------------------------------------
+
+    def _typography(self, element: Any) -> None:
+        code = element.get("T", "")
+        if raised := RAISED.get(code):
+            self._sign(element) if raised == "sup" else self._raise(element, raised)
+        elif marker := EMPHASIS.get(code):
+            self._emphasize(element, marker)
+        else:
+            self._flow(element)
+
+    def _italic(self, element: Any) -> None:
+        self._emphasize(element, "*")
+
+    def _bold(self, element: Any) -> None:
+        self._emphasize(element, "**")
+
+    def _raised(self, element: Any) -> None:
+        self._raise(element, known(element.tag).lower())
+
+    def _changed(self, element: Any) -> None:
+        name = known(element.tag).lower()
+        if self._emphasized:
+            self._raise(element, name)
+            return
+        self._emphasized = True
+        self._out.emphasis(f"<{name}>")
+        self._flow(element)
+        self._out.close(f"</{name}>")
+        self._emphasized = False
+
+    def _accent(self, element: Any) -> None:
+        # The one accent whose code is certain: a bar over the letter before it.
+        if element.get("T") == "8" and self._out.before(_OVERLINE):
+            self._out.no_space()
+            self._out.text(_OVERLINE)
+        self._flow(element)
+
+    def _picture(self, element: Any) -> None:
+        parent = element.getparent()
+        is_equation = element.tag == "MID" or known(parent.tag) == "MATH"
+        kind = "equation" if is_equation else "graphic"
+        address = element.get("src") or element.get("SRC") or ""
+        content = address or one_line(element)
+        self._out.space()
+        self._out.artifact(kind, content)
+        self._out.text(f"[{kind.capitalize()}")
+        self._out.space()
+        if address and len(address) <= _LONGEST_NAME and not address.startswith("data:"):
+            self._out.text(address)
+        self._out.space()
+        self._flow(element)
+        self._out.no_space()
+        self._out.text("]")
+
+    # Footnotes ----------------------------------------------------------------------------
+
+    def _footnote(self, element: Any) -> None:
+        sign = leading_sign(element)
+        if sign is None or self._out.in_table:
+            self._paragraph(element)
+            return
+        label = self._footnotes.note(signs(sign)[0])
+        former = self._out.indent("    ", first=f"[^{label}]: ")
+        former_sign, self._note_sign = self._note_sign, sign
+        self._paragraph(element)
+        self._note_sign = former_sign
+        self._out.outdent(former)
+
+    def _sign(self, element: Any) -> None:
+        if element is self._note_sign:
+            return
+        if not self._footnotes.refers(element):
+            self._raise(element, "sup")
+            return
+        for sign in signs(element):
+            self._out.markup(f"[^{self._footnotes.reference(sign)}]")
+
+    # Tables -------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> None:
+        refuse_endless_heads(element)
+        grid = read_table(element)
+        for caption in grid.captions:
+            if caption.tag == "TTITLE":
+                self._strong(caption)
+            else:
+                self._flow_one(caption)
+        if grid.heads or grid.rows:
+            self._tables.draw_gpo(element, grid)
+        for note in grid.notes:
+            self._flow_one(note)
+        self._stray(element)
+
+    def _html_table(self, element: Any) -> None:
+        grid = read_html_table(element)
+        for caption in grid.captions:
+            self._strong(caption)
+        former = self._in_kept
+        if grid.rows:
+            self._tables.draw_html(element, grid, keep=not former)
+        self._in_kept = True
+        for note in grid.notes:
+            self._flow_one(note)
+        self._in_kept = former
+        self._stray(element)
+
+    def _stray(self, element: Any) -> None:
+        if stray := stray_text(element):
+            self._out.begin()
+            self._out.text(stray)
+            self._out.end()
+
+    _CFR_BLOCKS: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
+        **dict.fromkeys(DIVISIONS, _division),
+        **dict.fromkeys(METADATA, _metadata),
+        **dict.fromkeys(("HD", "HD1", "HD2", "HD3"), _heading),
+        "HEAD": _head,
+        "HED": _lead_in,
+        "HED1": _lead_in,
+        "SECTNO": _section_number,
+        "SUBJECT": _subject,
+        "RESERVED": _reserved,
+        **dict.fromkeys(CONTENTS, _listing),
+        **dict.fromkeys(("GPH", "MATH"), _figure),
+        "REVTXT": _revision,
+        "GPOTABLE": _table,
+        "TABLE": _html_table,
+        "FTNT": _footnote,
+    }
+    _CFR_INLINES: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
+        **dict.fromkeys(("I", "EM"), _italic),
+        **dict.fromkeys(("B", "STRONG"), _bold),
+        **dict.fromkeys(("SUP", "SUB"), _raised),
+        **dict.fromkeys(("INS", "DEL"), _changed),
+        **dict.fromkeys(("IMG", "GID", "MID"), _picture),
+        "E": _typography,
+        "SU": _sign,
+        "MATH": _figure_parts,
+        "AC": _accent,
+    }

@@ -1,0 +1,136 @@
+"""HTML pages and fragments as Markdown: the whole body, without scripts and navigation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lxml import etree
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.model import BodyFormat, NormalizedBody
+from fonds.normalize.encodings import decode, without_controls
+from fonds.normalize.html_walker import HtmlWalker
+
+_SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
+_TAG: Final = re.compile(r"<[A-Za-z!?/]")
+_ANY_TAG: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:-]*)[^<>]*>")
+_XML: Final = re.compile(
+    r"\s*<\?xml[^>]*>\s*+(?:<!--(?:(?!-->).)*+-->\s*+)*+(?:<!DOCTYPE\s+(\w+)|<([\w:]+))", re.DOTALL
+)
+_DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*>")
+_FLAT: Final = frozenset({"script", "style", "p", "br", "h1", "h2", "h3", "h4", "h5", "h6"})
+_OTHER: Final = (
+    (b"%PDF-", "a PDF"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "gzip-compressed"),
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"{\\rtf", "an RTF file"),
+    (b"\xd0\xcf\x11\xe0", "an old Office file"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """The normalizer `html_v1`."""
+
+    name: str = "html_v1"
+    version: str = "1.0.0"
+    accepts_format: BodyFormat = "html"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """The page's whole text as Markdown; the hint is not used."""
+        del source_hint
+        root, warnings = read_html(data)
+        body = HtmlWalker(root).walk(warnings)
+        if not any(character.isalnum() for character in body.markdown):
+            raise WrongContentError(
+                "the page holds no text outside scripts and navigation; "
+                "it may be built by a script in the browser"
+            )
+        return body
+
+
+def refuse_other_files(data: bytes, wanted: str) -> None:
+    """Raise for an empty file and for well-known formats that are no text at all."""
+    start = data[:64].lstrip()
+    for magic, kind in _OTHER:
+        if start.startswith(magic):
+            raise WrongContentError(f"the file is {kind}, not {wanted}")
+    if not data.strip():
+        raise MalformedError("the file is empty")
+
+
+def read_html(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """The root of a page without its scripts and navigation, and what had to be mended."""
+    refuse_other_files(data, "HTML")
+    decoded = decode(data)
+    text, removed = without_controls(decoded.text)
+    if not _TAG.search(text):
+        raise WrongContentError("no HTML: the file holds no tag")
+    if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
+        raise WrongContentError(f"XML instead of HTML: the root element is <{xml[1] or xml[2]}>")
+    root, flattened = _parsed(_DECLARATION.sub("", text, count=1))
+    _open_head(root)
+    etree.strip_elements(root, *_SILENT, with_tail=False)
+    navigation = _without_navigation(root)
+    return root, (*decoded.warnings, *removed, *flattened, *navigation)
+
+
+def _parsed(text: str) -> tuple[Any, tuple[str, ...]]:
+    root, too_deep = _tree(text)
+    if not too_deep:
+        return root, ()
+    root, too_deep = _tree(_flat(text))
+    if too_deep:
+        raise MalformedError("the page's elements are nested too deeply to be read")
+    return root, ("nested too deeply: only paragraphs and headings are kept",)
+
+
+def _tree(text: str) -> tuple[Any, bool]:
+    parser = etree.HTMLParser(
+        encoding="utf-8",
+        huge_tree=True,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        # A text with surrogates cannot come from `decode`, so this encoding never fails.
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError as error:
+        raise MalformedError(f"not readable as HTML: {error.msg}") from None
+    if root is None:
+        raise MalformedError("the file holds no element")
+    too_deep = any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
+    return root, too_deep
+
+
+def _flat(text: str) -> str:
+    return _ANY_TAG.sub(lambda tag: tag[0] if tag[1].lower() in _FLAT else "\n", text)
+
+
+def _open_head(root: Any) -> None:
+    # An unknown element in the head makes the parser read on there, past where the body begins.
+    for head in list(root.iter("head")):
+        if next(head.iter("p", "div", "table", "h1", "h2", "ul", "ol", "body"), None) is not None:
+            head.tag = "div"
+
+
+def _without_navigation(root: Any) -> tuple[str, ...]:
+    kept = 0
+    for nav in list(root.iter("nav")):
+        # A nav that was never closed swallows the page behind it.
+        if next(nav.iterdescendants("main", "article", "footer"), None) is not None:
+            nav.tag = "div"
+            kept += 1
+    etree.strip_elements(root, "nav", with_tail=False)
+    return ("a navigation element holds the page itself and is kept",) if kept else ()

@@ -1,0 +1,362 @@
+"""Walking a parsed HTML page, element by element, without recursion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+from lxml import etree
+
+from fonds.model import NormalizedBody
+from fonds.normalize.html_lists import Numbering, own_label
+from fonds.normalize.html_notes import notes_of
+from fonds.normalize.html_tables import Grid, grid_of
+from fonds.normalize.html_vocabulary import BLOCKS, PLAIN
+from fonds.normalize.html_writer import HtmlWriter
+from fonds.normalize.markdown import escape
+
+Closer = Callable[[], None]
+
+_APART: Final = frozenset({"button", "option", "rt"})
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_EMPHASIS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
+_TAGS: Final = {
+    "ins": ("<ins>", "</ins>"),
+    "del": ("<del>", "</del>"),
+    "s": ("<del>", "</del>"),
+    "strike": ("<del>", "</del>"),
+    "sub": ("<sub>", "</sub>"),
+    "sup": ("<sup>", "</sup>"),
+    "q": ("“", "”"),
+}
+_CODE: Final = frozenset({"code", "kbd", "samp", "tt"})
+_ADDRESS: Final = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+")
+_LONGEST_ADDRESS: Final = 2_000
+_SECTION: Final = re.compile(
+    r"[\[“]?("
+    r"§+\s*\d[\w.:-]*\w"
+    r"|(?:sec(?:tion|s)?\.?|title|subtitle|chapter|subchapter|part|subpart|article|rule)"
+    r"\s+(?:\d[\w.:-]*\w|\d|[IVXLC]+\b|[A-Z]{1,2}\b)"
+    r"|\d+[A-Za-z]?(?:[-:]\d+[\w.]*\w?)+"
+    r"|\d+(?:\.\d+)+"
+    r"|[IVXL]+(?=\.)|[A-Z](?=\.\s)|\d+(?=\.\s)"
+    r")",
+    re.IGNORECASE,
+)
+
+
+def section_label(heading: str) -> str | None:
+    """The publisher's own label at the beginning of a heading."""
+    match = _SECTION.match(heading)
+    return match[1].rstrip(".:-") if match else None
+
+
+class HtmlWalker:
+    """One walk over one page."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._out = HtmlWriter()
+        self._notes = notes_of(root)
+        self._noted = bool(self._notes.references)
+        self._lists: list[Numbering | None] = []
+        self._grids: list[Grid | None] = []
+        self._rows = 0
+        self._emphasized: set[str] = set()
+        self._unknown: dict[str, None] = {}
+        self._events: Any = None
+
+    def walk(self, warnings: tuple[str, ...] = ()) -> NormalizedBody:
+        """The page as Markdown."""
+        out, closers = self._out, list[Closer | None]()
+        self._events = etree.iterwalk(self._root, events=("start", "end"))
+        for event, element in self._events:
+            if event == "start":
+                closers.append(self._open(element))
+                if closers[-1] is not _skipped:
+                    out.put(element.text)
+            else:
+                if (closer := closers.pop()) is not None:
+                    closer()
+                out.put(element.tail)
+        unknown = ", ".join(f"<{name}>" for name in self._unknown)
+        found = (f"unknown elements, their text kept: {unknown}",) if unknown else ()
+        return out.finish((*warnings, *found))
+
+    def _open(self, element: Any) -> Closer | None:
+        tag = element.tag
+        if self._noted and (closer := self._note(element)) is not None:
+            return closer
+        handler = self._HANDLERS.get(tag)
+        if handler is not None:
+            return handler(self, element)
+        if tag in BLOCKS:
+            self._out.block()
+            return self._out.block
+        if tag not in PLAIN:
+            self._unknown.setdefault(str(tag)[:40])
+        return None
+
+    def _note(self, element: Any) -> Closer | None:
+        notes = self._notes
+        if element in notes.references:
+            self._out.put_markup(f"[^{notes.references[element]}]")
+            return self._skip()
+        if element in notes.dropped:
+            return self._skip()
+        return self._definition(element) if element in notes.definitions else None
+
+    def _skip(self) -> Closer:
+        self._events.skip_subtree()
+        return _skipped
+
+    # Blocks -------------------------------------------------------------------------------
+
+    def _heading(self, element: Any) -> Closer:
+        text = " ".join("".join(islice(element.itertext(), 20)).split())[:200]
+        self._out.open_heading(_HEADINGS[element.tag], section_label(text))
+        return self._out.close_heading
+
+    def _definition(self, element: Any) -> Closer:
+        former = self._out.open_indent("    ", f"[^{self._notes.definitions[element]}]: ")
+        return lambda: self._out.close_indent(former)
+
+    def _quote(self, _element: Any) -> Closer:
+        former = self._out.open_indent("> ")
+        return lambda: self._out.close_indent(former)
+
+    def _described(self, _element: Any) -> Closer:
+        former = self._out.open_indent("", ": ")
+        return lambda: self._out.close_indent(former)
+
+    def _list(self, element: Any) -> Closer:
+        self._out.block()
+        self._lists.append(Numbering(element) if element.tag == "ol" else None)
+
+        def close() -> None:
+            self._lists.pop()
+            self._out.block()
+
+        return close
+
+    def _item(self, element: Any) -> Closer:
+        numbering = self._lists[-1] if self._lists else None
+        label, counted = numbering.label(element) if numbering else ("", False)
+        if label and own_label(element, label):
+            label = ""
+        if counted and label:
+            former = self._out.open_indent(" " * (len(label) + 1), f"{label} ")
+        else:
+            # A number behind a bullet would be read as a list of its own.
+            written = re.sub(r"(?<=\d)\.$", r"\.", label)
+            former = self._out.open_indent("  ", f"- {written} " if label else "- ")
+        if label and former is None:
+            self._out.put(f"{label} ")
+        return lambda: self._out.close_indent(former)
+
+    def _rule(self, _element: Any) -> None:
+        self._out.block()
+        if not self._out.in_cell:
+            self._out.put_markup("---")
+            self._out.block()
+
+    def _break(self, _element: Any) -> None:
+        self._out.br()
+
+    def _verbatim(self, element: Any) -> Closer:
+        for line_break in element.iter("br"):
+            line_break.tail = "\n" + (line_break.tail or "")
+        lines = "".join(element.itertext()).expandtabs().splitlines()
+        while lines and not lines[-1].strip():
+            lines.pop()
+        while lines and not lines[0].strip():
+            lines.pop(0)
+        if self._out.in_cell or self._out.heading:
+            self._out.put(" ".join(lines))
+        elif lines:
+            self._out.fenced(lines)
+        return self._skip()
+
+    # Inline -------------------------------------------------------------------------------
+
+    def _emphasis(self, element: Any) -> Closer | None:
+        marker = _EMPHASIS[element.tag]
+        if marker in self._emphasized or self._out.heading or not self._can_emphasize(element):
+            return None
+        self._emphasized.add(marker)
+        mark = self._out.open_mark(marker, marker)
+
+        def close() -> None:
+            self._emphasized.discard(marker)
+            self._out.close_mark(mark)
+
+        return close
+
+    def _can_emphasize(self, element: Any) -> bool:
+        """Markdown reads a marker only where words and punctuation around it allow it."""
+        first, last = _first(element), _last(element)
+        before = self._out.before(first)
+        if not first or before == "*" or (before.isalnum() and not first.isalnum()):
+            return False
+        after = (element.tail or "")[:1] or _first_glued(element.getnext())
+        return last.isalnum() or not after.isalnum()
+
+    def _tagged(self, element: Any) -> Closer | None:
+        opening, closing = _TAGS[element.tag]
+        if opening in self._emphasized:
+            return None
+        self._emphasized.add(opening)
+        mark = self._out.open_mark(opening, closing)
+
+        def close() -> None:
+            self._emphasized.discard(opening)
+            self._out.close_mark(mark)
+
+        return close
+
+    def _code(self, element: Any) -> Closer | None:
+        text = element.text or ""
+        if len(element) or "\n" in text.strip() or "`" in text or escape(text) != text:
+            return None
+        mark = self._out.open_mark("`", "`")
+        return lambda: self._out.close_mark(mark)
+
+    def _link(self, element: Any) -> Closer | None:
+        address = (element.get("href") or "").strip()
+        wanted = len(address) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(address)
+        if not wanted or self._out.in_link:
+            return None
+        text = "".join(element.itertext())
+        # An address that stands there as text needs no second copy of itself.
+        if "[" in text or "]" in text or _same(text, address):
+            return None
+        self._out.in_link = True
+        mark = self._out.open_mark("[", f"]({address})")
+
+        def close() -> None:
+            self._out.in_link = False
+            self._out.close_mark(mark)
+
+        return close
+
+    def _image(self, element: Any) -> None:
+        alt = (element.get("alt") or "").replace("[", "(").replace("]", ")")
+        if not alt.strip():
+            return
+        source = (element.get("src") or "").strip()
+        address = source if _ADDRESS.fullmatch(source) and len(source) <= _LONGEST_ADDRESS else ""
+        mark = self._out.open_mark("![", f"]({address})")
+        self._out.put(alt)
+        self._out.close_mark(mark)
+
+    def _apart(self, _element: Any) -> Closer:
+        self._out.put(" ")
+        return lambda: self._out.put(" ")
+
+    # Tables -------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> Closer:
+        self._out.block()
+        known = element in self._notes.tables or self._out.in_cell
+        self._grids.append(None if known else grid_of(element))
+        self._rows = 0
+
+        def close() -> None:
+            self._grids.pop()
+            self._out.block()
+
+        return close
+
+    def _row(self, element: Any) -> Closer:
+        grid = self._grids[-1] if self._grids else None
+        if grid is None:
+            self._out.block()
+            return self._out.block
+        if self._rows:
+            self._out.line()
+        else:
+            self._out.block()
+            if grid.spans:
+                table = next(element.iterancestors("table"))
+                content = etree.tostring(table, encoding="unicode", method="html", with_tail=False)
+                self._out.artifact("table", content)
+        self._rows += 1
+        self._out.put_markup("|")
+        return lambda: self._end_row(grid, element)
+
+    def _end_row(self, grid: Grid, row: Any) -> None:
+        if missing := grid.at_end[row]:
+            self._out.markup("  |" * missing)
+        if self._rows == 1:
+            self._out.line()
+            self._out.markup("|" + " --- |" * grid.columns)
+
+    def _cell(self, element: Any) -> Closer:
+        grid = self._grids[-1] if self._grids else None
+        if grid is None or element not in grid.before:
+            self._out.block()
+            return self._out.block
+        if taken := grid.before[element]:
+            self._out.markup("  |" * taken)
+        self._out.open_cell()
+
+        def close() -> None:
+            self._out.close_cell()
+            if spanned := grid.after[element]:
+                self._out.markup("  |" * spanned)
+
+        return close
+
+    _HANDLERS: ClassVar[dict[str, Callable[[HtmlWalker, Any], Closer | None]]] = {
+        **dict.fromkeys(_HEADINGS, _heading),
+        **dict.fromkeys(_EMPHASIS, _emphasis),
+        **dict.fromkeys(_TAGS, _tagged),
+        **dict.fromkeys(_CODE, _code),
+        **dict.fromkeys(_APART, _apart),
+        **dict.fromkeys(("ul", "ol", "menu", "dir"), _list),
+        **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _verbatim),
+        **dict.fromkeys(("td", "th"), _cell),
+        "a": _link,
+        "blockquote": _quote,
+        "br": _break,
+        "dd": _described,
+        "hr": _rule,
+        "img": _image,
+        "li": _item,
+        "table": _table,
+        "tr": _row,
+    }
+
+
+def _skipped() -> None:
+    """Stand for an element whose content is already written."""
+
+
+def _first(element: Any) -> str:
+    for text in element.itertext():
+        if stripped := text.lstrip():
+            return str(stripped[0])
+    return ""
+
+
+def _last(element: Any) -> str:
+    while element is not None:
+        if not len(element):
+            return (element.text or "").rstrip()[-1:]
+        element = element[-1]
+        if tail := (element.tail or "").rstrip():
+            return str(tail[-1])
+    return ""
+
+
+def _first_glued(element: Any) -> str:
+    if element is None or element.tag in BLOCKS or element.tag == "br":
+        return ""
+    return (element.text or "")[:1]
+
+
+def _same(text: str, address: str) -> bool:
+    text = text.strip().rstrip("/")
+    return address.rstrip("/").removeprefix("mailto:").endswith(text) and "." in text

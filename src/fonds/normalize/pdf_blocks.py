@@ -1,0 +1,295 @@
+"""From lines to paragraphs, headings, tables and notes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from fonds.normalize.pdf_layout import NOTE_CLOSE, NOTE_OPEN, Line
+
+SECTION: Final = re.compile(
+    r"(§§?\s*\d[\w.\-–]*"
+    r"|(?:sec(?:tion|\.)|art(?:icle|ikel|\.)|part|chapter|teil|kapitel|appendix|annex|schedule)"
+    r"\s+(?:\d[\w.\-–]*|[IVXLC]+\b|[A-Z]\b)"
+    r"|\d{1,3}(?:\.\d{1,3})+(?!\d))",
+    re.IGNORECASE,
+)
+_LABEL: Final = re.compile(r"(?:\([0-9A-Za-z]{1,5}\)|\d{1,3}[.)]|[a-zA-Z][.)]|[•●▪◦‣–—-])\s|§")
+_NOTE_START: Final = re.compile(rf"(?:{NOTE_OPEN})?(\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*\S")
+_REFERENCE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
+_HYPHEN: Final = re.compile(r"([^\W\d_]+)[-‐]$")
+_WORD_START: Final = re.compile(r"[^\W\d_]+")
+_COMPOUND: Final = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_SENTENCE_END: Final = (".", ":", ";", "!", "?", "”", '"', "。", "؟")
+# "Ein- und Ausfuhr", "two- or three-year": the hyphen stands for a word that is still to come.
+_SUSPENDED: Final = frozenset(
+    {"and", "or", "to", "und", "oder", "bzw", "bis", "et", "ou", "y", "o"}
+)
+_BULLETS: Final = ("•", "●", "▪", "◦", "‣", "- ", "– ")
+_MUCH: Final = 0.25
+_LARGER: Final = 1.12
+_SMALLER: Final = 0.93
+_HEADING_LINES: Final = 3
+_HEADING_LENGTH: Final = 200
+_LEVELS: Final = 4
+
+
+@dataclass(slots=True)
+class Block:
+    """Lines that belong together; each with the page it stands on."""
+
+    lines: list[tuple[int, Line]] = field(default_factory=list)
+    level: int = 0
+    """Of a heading; zero is text."""
+    section: str | None = None
+    note: str | None = None
+    """The number of a footnote that begins here."""
+
+    @property
+    def last(self) -> Line:
+        """The line a next one would follow."""
+        return self.lines[-1][1]
+
+
+def body_size(pages: Iterable[Sequence[Line]]) -> float:
+    """The size most of the text is set in; zero where sizes are unknown."""
+    sizes: Counter[float] = Counter()
+    for lines in pages:
+        for line in lines:
+            sizes[round(line.size * 2) / 2] += len(line.text)
+    return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
+
+
+def blocks_of(pages: Sequence[list[Line]]) -> list[Block]:
+    """The whole document's blocks; a paragraph may run over columns and pages."""
+    body = body_size(pages)
+    blocks: list[Block] = []
+    for index, lines in enumerate(pages):
+        leading = _leading(lines)
+        right = _right_edges(lines)
+        for line in lines:
+            last = blocks[-1] if blocks else None
+            if last is None or not _continues(last, line, index, leading, right):
+                blocks.append(last := Block())
+            last.lines.append((index, line))
+    _mark_headings(blocks, body)
+    _mark_notes(blocks, body)
+    return _rejoined(blocks)
+
+
+def _leading(lines: Sequence[Line]) -> float:
+    """The distance of most lines from the next."""
+    gaps = Counter(
+        round(a.y - b.y)
+        for a, b in pairwise(lines)
+        if a.column == b.column and 0 < a.y - b.y < 60  # noqa: PLR2004 — farther is no leading
+    )
+    return float(max(gaps, key=lambda gap: (gaps[gap], -gap), default=0))
+
+
+def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
+    edges: dict[int, float] = {}
+    for line in lines:
+        edges[line.column] = max(edges.get(line.column, 0.0), line.x1)
+    return edges
+
+
+def _continues(
+    block: Block, line: Line, page: int, leading: float, right: dict[int, float]
+) -> bool:
+    last = block.last
+    if line.table or last.table or line.cells or last.cells or not _same_type(last, line):
+        return False
+    if block.lines[-1][0] != page or line.column != last.column:
+        return _runs_on(last, line)
+    gap = last.y - line.y
+    if not -1 <= gap <= max(1.45 * leading, 1.3 * line.size) + 0.5:
+        return False
+    return not _begins(block, line, right[line.column])
+
+
+def _begins(block: Block, line: Line, right: float) -> bool:
+    """Whether a line begins a paragraph, though it follows the last one closely."""
+    last = block.last
+    short = last.x1 < right - 0.12 * (right - last.x0)
+    ended = last.text.endswith(_SENTENCE_END)
+    if _LABEL.match(line.text) and (short or ended or last.bold):
+        return True
+    left = min(earlier.x0 for _, earlier in block.lines)
+    indented = line.size > 0 and line.x0 - left > 0.9 * line.size
+    if indented and len(block.lines) > 1 and abs(last.x0 - left) < 1:
+        return True
+    return short and ended
+
+
+def _same_type(last: Line, line: Line) -> bool:
+    return last.bold == line.bold and abs(last.size - line.size) <= 0.08 * max(last.size, line.size)
+
+
+def _runs_on(last: Line, line: Line) -> bool:
+    """A sentence broken by the end of a column or page."""
+    return not last.text.endswith(_SENTENCE_END) and line.text[:1].islower() and not last.bold
+
+
+# Headings and notes -----------------------------------------------------------------------
+
+
+def _mark_headings(blocks: Sequence[Block], body: float) -> None:
+    short = [block for block in blocks if _short(block)]
+    larger = sorted(_heading_sizes(blocks, short, body), reverse=True)
+    levels = {size: min(rank, _LEVELS) for rank, size in enumerate(larger, 1)}
+    bold_level = min(len(larger), _LEVELS) + 1
+    mostly_bold = 2 * sum(len(b.lines) for b in blocks if b.last.bold) > sum(
+        len(b.lines) for b in blocks
+    )
+    for block in short:
+        size = round(block.last.size * 2) / 2
+        text = block.lines[0][1].text
+        label = SECTION.match(text)
+        if size in levels:
+            block.level = levels[size]
+        elif block.last.bold and (
+            text.startswith("§") or (not mostly_bold and _titled(block, label is not None, body))
+        ):
+            block.level = bold_level
+        if block.level and label:
+            block.section = " ".join(label[1].rstrip(".-–").split())
+
+
+def _heading_sizes(blocks: Iterable[Block], short: Iterable[Block], body: float) -> set[float]:
+    """Sizes above the body's; one that much of the text is set in is another body's."""
+    letters: Counter[float] = Counter()
+    for block in blocks:
+        letters[round(block.last.size * 2) / 2] += sum(len(line.text) for _, line in block.lines)
+    sizes = {round(block.last.size * 2) / 2 for block in short}
+    return {
+        size
+        for size in sizes
+        if body and size > _LARGER * body and letters[size] < _MUCH * letters.total()
+    }
+
+
+def _short(block: Block) -> bool:
+    text = "".join(line.text for _, line in block.lines)
+    return (
+        len(block.lines) <= _HEADING_LINES
+        and len(text) <= _HEADING_LENGTH
+        and not block.last.table
+        and not text.startswith(_BULLETS)
+        and not text[:1].islower()
+        and not text.endswith((",", ";"))
+        and sum(map(str.isalpha, text)) > 1
+    )
+
+
+def _titled(block: Block, labelled: bool, body: float) -> bool:  # noqa: FBT001 — one private caller
+    if block.last.size < 0.95 * body or block.last.cells:
+        return False
+    return labelled or not block.last.text.endswith((".", ",", ";", ":"))
+
+
+def _mark_notes(blocks: Sequence[Block], body: float) -> None:
+    """Small print that begins with the number of a raised reference is a footnote."""
+    references = {
+        (page, number)
+        for block in blocks
+        for page, line in block.lines
+        for number in _REFERENCE.findall(line.text)
+    }
+    taken: set[tuple[int, str]] = set()
+    for block in blocks:
+        page, first = block.lines[0]
+        match = _NOTE_START.match(first.text)
+        if match is None or not 0 < first.size < _SMALLER * body or (page, match[1]) in taken:
+            continue
+        if (page, match[1]) in references or (page - 1, match[1]) in references:
+            block.note, block.level = match[1], 0
+            taken.add((page, match[1]))
+
+
+def note_names(blocks: Iterable[Block]) -> dict[tuple[int, str], str]:
+    """A name for each footnote, by its page and number; numbers may begin anew on any page."""
+    names: dict[tuple[int, str], str] = {}
+    times: Counter[str] = Counter()
+    for block in blocks:
+        if block.note:
+            times[block.note] += 1
+            again = f"-{times[block.note]}" if times[block.note] > 1 else ""
+            names[block.lines[0][0], block.note] = block.note + again
+    return names
+
+
+def _rejoined(blocks: list[Block]) -> list[Block]:
+    """Paragraphs that footnotes or floats at a page's end cut in two, as one again."""
+    joined: list[Block] = []
+    for block in blocks:
+        page, line = block.lines[0]
+        earlier = _interrupted(joined, page) if not (block.level or block.note) else None
+        if (
+            earlier
+            and not line.cells
+            and _same_type(earlier.last, line)
+            and _runs_on(earlier.last, line)
+        ):
+            earlier.lines.extend(block.lines)
+        else:
+            joined.append(block)
+    return joined
+
+
+def _interrupted(blocks: Sequence[Block], page: int) -> Block | None:
+    """The paragraph before the notes at the end of the page before."""
+    at = len(blocks) - 1
+    while at >= 0 and blocks[at].note:
+        at -= 1
+    if at in (-1, len(blocks) - 1) or blocks[at].level or blocks[at].last.cells:
+        return None
+    return blocks[at] if blocks[at].lines[-1][0] == page - 1 else None
+
+
+# Words over line ends ---------------------------------------------------------------------
+
+
+class Joiner:
+    """Puts the lines of a block together; the document's own words decide about hyphens."""
+
+    def __init__(self, pages: Iterable[Sequence[Line]]) -> None:
+        self._words: set[str] = set()
+        self._compounds: set[str] = set()
+        for lines in pages:
+            for line in lines:
+                text = line.text.lower()
+                self._words.update(_WORD_START.findall(text))
+                if "-" in text:
+                    self._compounds.update(_COMPOUND.findall(text))
+
+    def joined(self, before: str, after: str) -> tuple[str, str]:
+        """The end of a line as it goes on, and what stands between it and the next."""
+        match = _HYPHEN.search(before)
+        start = _WORD_START.match(after)
+        if not before or match is None or start is None:
+            return before, self._between(before, after)
+        first, second = match[1].lower(), start[0].lower()
+        if second in _SUSPENDED:
+            return before, " "
+        if not after[0].islower() or self._compound(first, second):
+            return before, ""
+        return before[:-1], ""
+
+    def _compound(self, first: str, second: str) -> bool:
+        return first + second not in self._words and f"{first}-{second}" in self._compounds
+
+    @staticmethod
+    def _between(before: str, after: str) -> str:
+        # Chinese and Japanese know no space between words.
+        if before and after and _ideographic(before[-1]) and _ideographic(after[0]):
+            return ""
+        return " "
+
+
+def _ideographic(character: str) -> bool:
+    return "\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef"

@@ -1,0 +1,88 @@
+"""Which normalizer reads what: by name, or by looking at the bytes."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from lxml import etree
+
+from fonds.errors import UsageError, WrongContentError
+from fonds.normalize.base import Normalizer
+
+# Loaded when first used: the PDF libraries alone take longer than most commands.
+_HOMES: Final = {
+    "billres_v1": "fonds.normalize.billres:BillRes",
+    "ecfr_xml_v1": "fonds.normalize.ecfr_xml:EcfrXml",
+    "fr_xml_v1": "fonds.normalize.fr_xml:FrXml",
+    "html_v1": "fonds.normalize.html:Html",
+    "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
+    "text_v1": "fonds.normalize.text:Text",
+    "uslm_v1": "fonds.normalize.uslm:Uslm",
+}
+
+_USLM: Final = re.compile(r"\{http://(?:xml\.house\.gov/schemas/uslm|schemas\.gpo\.gov/xml/uslm)")
+_BY_ROOT: Final = {
+    **dict.fromkeys(("ECFR", "DLPSTEXTCLASS", "CFRDOC", "CFRGRANULE"), "ecfr_xml_v1"),
+    **{f"DIV{level}": "ecfr_xml_v1" for level in range(1, 10)},
+    **dict.fromkeys(("FEDREG", "RULE", "PRORULE", "NOTICE", "PRESDOCU"), "fr_xml_v1"),
+    **dict.fromkeys(("bill", "resolution", "amendment-doc"), "billres_v1"),
+}
+_HTML: Final = re.compile(
+    rb"<(?:!doctype html|html|head|body|div|p|table|h[1-6]|span|article|section|ul|ol|pre)\b",
+    re.IGNORECASE,
+)
+_PREFORMATTED: Final = re.compile(rb"<body[^>]*>\s*<pre\b", re.IGNORECASE)
+_LOOKED_AT: Final = 4096
+
+
+def normalizer_names() -> list[str]:
+    """All there are."""
+    return sorted(_HOMES)
+
+
+@cache
+def get_normalizer(name: str) -> Normalizer:
+    """The normalizer of that name."""
+    if name not in _HOMES:
+        raise UsageError(f"there is no normalizer {name!r}; there are: {', '.join(_HOMES)}")
+    module, _, kind = _HOMES[name].partition(":")
+    normalizer: Normalizer = getattr(import_module(module), kind)()
+    return normalizer
+
+
+def sniff(data: bytes) -> str:
+    """The name of the normalizer for these bytes."""
+    start = data[:_LOOKED_AT]
+    if b"%PDF-" in start:
+        return "pdf_v1"
+    root = _root(data) if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else None
+    if root is not None and _USLM.match(root):
+        return "uslm_v1"
+    if root is not None and root in _BY_ROOT:
+        return _BY_ROOT[root]
+    if _PREFORMATTED.search(start):
+        return "text_v1"
+    if _HTML.search(start):
+        return "html_v1"
+    if root is not None:
+        raise WrongContentError(f"no normalizer reads XML whose root is <{root}>")
+    return "text_v1"
+
+
+def _root(data: bytes) -> str | None:
+    """The name of the first element, or None where the bytes are no XML so far."""
+    parser = etree.XMLPullParser(
+        ("start",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
+    )
+    try:
+        for position in range(0, len(data), _LOOKED_AT):
+            parser.feed(data[position : position + _LOOKED_AT])
+            started: Any = next(iter(parser.read_events()), None)
+            if started is not None:
+                return str(started[1].tag)
+    except etree.XMLSyntaxError:
+        return None
+    return None

@@ -1,0 +1,166 @@
+"""United States Legislative Markup (the Code, public laws, bills, compilations) as Markdown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from lxml import etree
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.normalize.uslm_vocabulary import CONTAINERS, NAMESPACES, SECTIONS
+from fonds.normalize.uslm_walker import Walker
+from fonds.normalize.xhtml_table import local_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fonds.model import BodyFormat, NormalizedBody
+
+_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
+_PLAIN_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
+# Each is read to its end before anything in it is looked at.
+_WHOLE: Final = SECTIONS | {"toc", "notes", "note", "meta", "quotedContent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Uslm:
+    """The normalizer `uslm_v1`."""
+
+    name: str = "uslm_v1"
+    version: str = "1.0.0"
+    accepts_format: BodyFormat = "xml"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """The whole file as Markdown, or of a whole title the section whose identifier is given."""
+        root, warnings = read_uslm(data)
+        if source_hint and source_hint.startswith("/us/"):
+            root = _identified(root, source_hint)
+        return element_to_markdown(root, warnings)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SectionPart:
+    """One section of a title that is read as a stream."""
+
+    identifier: str | None
+    """The publisher's; neither unique nor always there."""
+    path: tuple[str, ...]
+    """The levels above it, outermost first: `CHAPTER 7—SOCIAL SECURITY`."""
+    element: Any
+    """Valid until the next part is asked for."""
+
+
+def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:
+    """One document, title or section, already parsed, as Markdown."""
+    return Walker(element).walk(warnings)
+
+
+def iter_sections(stream: IO[bytes]) -> Iterator[SectionPart]:
+    """The sections of a title of any size, in order, holding one of them in memory at a time.
+
+    Quoted sections are none of their own; notes and tables of contents between sections are left
+    out.
+    """
+    names = [f"{{{space}}}{name}" for space in NAMESPACES for name in sorted(_WHOLE)]
+    events = etree.iterparse(
+        stream,
+        events=("start", "end"),
+        tag=names,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    try:
+        yield from _sections(events)
+    except etree.XMLSyntaxError as error:
+        raise MalformedError(f"not well-formed XML: {error.msg}") from None
+
+
+def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """The root of USLM, and what had to be mended to read it."""
+    data, warnings = _without_nuls(data)
+    _refuse(data)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise MalformedError(f"not well-formed XML: {error.msg}") from None
+    if etree.QName(root).namespace not in NAMESPACES:
+        raise WrongContentError(f"the root element is <{root.tag}>, which is not of USLM")
+    return root, warnings
+
+
+def _sections(events: Any) -> Iterator[SectionPart]:
+    depth = 0
+    for event, element in events:
+        if event == "start":
+            depth += 1
+            continue
+        depth -= 1
+        if depth:
+            continue
+        if local_name(element) in SECTIONS:
+            path = tuple(_title(above) for above in element.iterancestors() if _is_level(above))
+            yield SectionPart(
+                identifier=element.get("identifier"), path=path[::-1], element=element
+            )
+        element.clear()
+    if etree.QName(events.root).namespace not in NAMESPACES:
+        raise WrongContentError(f"the root element is <{events.root.tag}>, which is not of USLM")
+
+
+def _is_level(element: Any) -> bool:
+    return local_name(element) in CONTAINERS
+
+
+def _title(level: Any) -> str:
+    parts = ["".join(child.itertext()) for child in level.iterchildren("{*}num", "{*}heading")]
+    return " ".join("".join(parts).split())
+
+
+def _without_nuls(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    if b"\0" not in data:
+        return data, ()
+    return data.replace(b"\0", b""), (f"{data.count(0)} NUL characters removed",)
+
+
+def _refuse(data: bytes) -> None:
+    start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not start:
+        raise MalformedError("the file is empty")
+    if start.startswith((b"<!doctype html", b"<html", b"<div", b"<head", b"<body")):
+        raise WrongContentError("an HTML page instead of XML")
+    if not start.startswith(b"<"):
+        raise WrongContentError("not XML in UTF-8: the file does not begin with a tag")
+    encoding = _ENCODING.match(data[:512])
+    # Other encodings could hide an entity declaration from the next test.
+    if encoding and encoding[1].decode("latin-1").lower() not in _PLAIN_ENCODINGS:
+        raise MalformedError(f"unexpected encoding {encoding[1].decode('latin-1')!r}")
+    if b"<!ENTITY" in data:
+        raise MalformedError("declares entities of its own; refused, since they can explode")
+
+
+def _identified(root: Any, identifier: str) -> Any:
+    for element in root.iter(*(f"{{*}}{name}" for name in sorted(SECTIONS))):
+        if element.get("identifier") == identifier:
+            return element
+    raise WrongContentError(f"the file holds no section with the identifier {identifier}")

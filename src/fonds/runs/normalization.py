@@ -1,0 +1,221 @@
+"""Texts made apart from loading: bodies that wait in the queue, bodies made by an older recipe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Connection, Row, Select, select
+
+from fonds.chunk.splitter import Chunker
+from fonds.engine.base import Engine
+from fonds.errors import BlobMissingError, FondsError
+from fonds.model import NormalizedBody, PageMark
+from fonds.normalize.registry import get_normalizer, normalizer_names
+from fonds.runs.derive import passages_of_text, recipe_of
+from fonds.seams import Seams
+from fonds.stores import queues
+from fonds.stores.blobs import Blobs
+from fonds.stores.database import Database
+from fonds.stores.documents import update_text
+from fonds.stores.tables import documents, ingestion_normalization_queue
+
+CLAIMED_AT_ONCE: Final = 16
+READ_AT_ONCE: Final = 200
+SHOWN_ERRORS: Final = 20
+BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shelf:
+    """Where documents and their bytes are, and how their texts are cut."""
+
+    database: Database
+    blobs: Blobs
+    seams: Seams
+    chunker: Chunker
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """One body to be normalized, as a worker process gets it."""
+
+    normalizer: str
+    data: bytes
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drained:
+    """What came of draining the queue."""
+
+    done: int
+    failed: int
+    waiting: int
+    given_up: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Renormalized:
+    """What came of making stale texts anew."""
+
+    checked: int
+    changed: int
+    failed: int
+    errors: tuple[str, ...] = ()
+
+
+def make_text(work: Work) -> NormalizedBody:
+    """Normalize one body; runs in a worker process."""
+    return get_normalizer(work.normalizer).to_markdown(work.data, work.hint)
+
+
+def drain(shelf: Shelf, engine: Engine) -> Drained:
+    """Normalize what waits, each body once, until nothing is left that may be tried now."""
+    owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+    begun = shelf.seams.clock.now()
+    done = failed = 0
+    while rows := _claim(shelf, owner, begun):
+        readable = list(_readable(shelf, rows))
+        failed += len(rows) - len(readable)
+        works = (_work(shelf, row) for row in readable)
+        for outcome in engine.run(make_text, works):
+            row = readable[outcome.index]
+            if outcome.error is None:
+                done += _store_queued(shelf, row, outcome.unwrap())
+            else:
+                failed += 1
+                _give_back(shelf, row, outcome.error)
+    with shelf.database.read() as connection:
+        left = queues.depth(connection, ingestion_normalization_queue)
+    return Drained(done=done, failed=failed, **left)
+
+
+def renormalize(
+    shelf: Shelf, *, source: str | None = None, normalizer: str | None = None
+) -> Renormalized:
+    """Make texts anew whose normalizer is not the current one, from the archived bytes."""
+    checked = changed = 0
+    errors: list[str] = []
+    for document_id in list(_stale(shelf, source, normalizer)):
+        checked += 1
+        try:
+            changed += _renormalize_one(shelf, document_id)
+        except FondsError as error:
+            errors.append(f"{document_id}: {error}")
+    return Renormalized(
+        checked=checked, changed=changed, failed=len(errors), errors=tuple(errors[:SHOWN_ERRORS])
+    )
+
+
+def _claim(shelf: Shelf, owner: str, begun: datetime) -> Sequence[Row[Any]]:
+    with shelf.database.write() as connection:
+        return queues.claim(
+            connection,
+            ingestion_normalization_queue,
+            owner,
+            shelf.seams.clock.now(),
+            CLAIMED_AT_ONCE,
+            untried_since=begun,
+        )
+
+
+def _readable(shelf: Shelf, rows: Sequence[Row[Any]]) -> Iterator[Row[Any]]:
+    """Rows whose bytes are there; the others are given back with that reason."""
+    for row in rows:
+        if shelf.blobs.head(row.raw_path) is not None:
+            yield row
+        else:
+            _give_back(shelf, row, BlobMissingError(f"{row.raw_path} is not in the blob store"))
+
+
+def _work(shelf: Shelf, row: Row[Any]) -> Work:
+    return Work(
+        normalizer=BY_FORMAT[row.raw_format],
+        data=shelf.blobs.get(row.raw_path),
+        hint=row.record_id,
+    )
+
+
+def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:
+    """Write the text, unless the document has other bytes by now."""
+    with shelf.database.write() as connection:
+        if not queues.finish(connection, ingestion_normalization_queue, row):
+            return False
+        _write(connection, shelf, row.record_id, text, BY_FORMAT[row.raw_format])
+    return True
+
+
+def _give_back(shelf: Shelf, row: Row[Any], error: FondsError) -> None:
+    cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
+    with shelf.database.write() as connection:
+        queues.fail(connection, ingestion_normalization_queue, row, cause)
+
+
+def _stale(shelf: Shelf, source: str | None, normalizer: str | None) -> Iterator[str]:
+    """Documents whose text an older version made; read in pages, by id."""
+    names = [normalizer] if normalizer else normalizer_names()
+    for name in names:
+        current = get_normalizer(name).label
+        version = documents.c.body_normalizer_version
+        query = (
+            select(documents.c.id)
+            .where(version.startswith(f"{name}@"), version != current)
+            .order_by(documents.c.id)
+            .limit(READ_AT_ONCE)
+        )
+        query = query.where(documents.c.source == source) if source else query
+        last = ""
+        while page := _page(shelf, query.where(documents.c.id > last)):
+            yield from page
+            last = page[-1]
+
+
+def _page(shelf: Shelf, query: Select[Any]) -> list[str]:
+    with shelf.database.read() as connection:
+        return list(connection.scalars(query))
+
+
+def _renormalize_one(shelf: Shelf, document_id: str) -> bool:
+    table = documents.c
+    query = select(table.body_raw_path, table.body_normalizer_version, table.body_map)
+    with shelf.database.read() as connection:
+        row = connection.execute(query.where(table.id == document_id)).one()
+    name = row.body_normalizer_version.partition("@")[0]
+    text = make_text(
+        Work(normalizer=name, data=shelf.blobs.get(row.body_raw_path), hint=document_id)
+    )
+    text = _with_first_page(text, row.body_map)
+    with shelf.database.write() as connection:
+        return _write(connection, shelf, document_id, text, name)
+
+
+def _with_first_page(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
+    """The page a body begins on is often known from its metadata alone."""
+    first = next((page for offset, page in body_map["pages"] if offset == 0), None)
+    if first is None or any(mark.offset == 0 for mark in text.pages):
+        return text
+    return replace(text, pages=(PageMark(offset=0, page=first), *text.pages))
+
+
+def _write(
+    connection: Connection, shelf: Shelf, document_id: str, text: NormalizedBody, name: str
+) -> bool:
+    table = documents.c
+    query = select(table.title, table.summary).where(table.id == document_id)
+    title, summary = connection.execute(query).one()
+    label = get_normalizer(name).label
+    return update_text(
+        connection,
+        shelf.database.fulltext,
+        document_id,
+        text,
+        passages=passages_of_text(document_id, title, summary, text, shelf.chunker),
+        normalizer=label,
+        recipe=recipe_of(label, shelf.chunker),
+        now=shelf.seams.clock.now(),
+    )

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from rapidfuzz.distance import LCSseq
+
+from fonds.errors import MalformedError, ParseError, WrongContentError
+from fonds.model import NormalizedBody
+from fonds.normalize.base import Normalizer
+from fonds.normalize.encodings import decode
+from fonds.normalize.html import Html
+
+WORD = re.compile(r"[^\W_]+")
+SILENT = ("script", "style", "head", "nav")
+
+
+def normalized(page: str) -> NormalizedBody:
+    return Html().to_markdown(page.encode())
+
+
+def markdown(page: str) -> str:
+    return normalized(page).markdown
+
+
+def test_it_is_a_normalizer_with_a_label() -> None:
+    assert isinstance(Html(), Normalizer)
+    assert Html().label == "html_v1@1.0.0"
+
+
+def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
+    page = (
+        "<html><head><title>T</title><style>s</style></head><body><nav>menu</nav>"
+        "<!-- note --><script>var x;</script><p>Kept.</p><footer>Also kept.</footer></body></html>"
+    )
+    assert markdown(page) == "Kept.\n\nAlso kept.\n"
+
+
+def test_a_navigation_element_never_closed_does_not_swallow_the_page() -> None:
+    body = normalized("<nav><a href=/>Home</a><main><p>The law.</p></main>")
+    assert "The law." in body.markdown
+    assert body.warnings == ("a navigation element holds the page itself and is kept",)
+
+
+def test_a_body_begun_inside_the_head_is_kept() -> None:
+    assert "text" in markdown("<html><head><odd><p>text</p></odd></head><body>more</body></html>")
+
+
+def test_headings_carry_offset_level_and_the_publishers_label() -> None:
+    body = normalized("<p>Before.</p><h3>§ 60.112b <b>Standard</b></h3><h2>Chapter 5 Rules</h2>")
+    first, second = body.headings
+    assert (first.level, first.text, first.section) == (3, "§ 60.112b Standard", "§ 60.112b")
+    assert body.markdown[first.offset :].startswith("### § 60.112b Standard\n")
+    assert (second.level, second.section) == (2, "Chapter 5")
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<ol type=a><li>x<li>y</ol>", "- a. x\n\n- b. y\n"),
+        ("<ol type=A start=27><li>x</ol>", "- AA. x\n"),
+        ("<ol type=I start=4><li>x<li value=9>y</ol>", "- IV. x\n\n- IX. y\n"),
+        ("<ol start=3><li>x<li>y</ol>", "3. x\n\n4. y\n"),
+        ("<ol><li>x<li value=5>y</ol>", "1. x\n\n- 5\\. y\n"),
+        ("<ol reversed><li>x<li>y</ol>", "2. x\n\n- 1\\. y\n"),
+        ("<ol type=a><li>(a) own label</ol>", "- (a) own label\n"),
+        ("<ol style='list-style: none'><li>x</ol>", "- x\n"),
+        (
+            "<ol type=a><li>x<ol type=i><li>y</ol><li><p>p<p>q</ol>",
+            "- a. x\n\n  - i. y\n\n- b. p\n\n  q\n",
+        ),
+        ("<ul><li><ol type=A><li>x</ol></ul>", "- - A. x\n"),
+    ],
+)
+def test_list_labels_stand_as_the_page_shows_them(page: str, expected: str) -> None:
+    assert markdown(page) == expected
+
+
+def test_spans_of_a_table_become_empty_cells_and_an_artifact() -> None:
+    body = normalized(
+        "<table><caption>Fees</caption><tr><th rowspan=2>Kind<th colspan=2>Year"
+        "<tr><td>2025<td>2026<tr><td>A|B<td>1<br>2</table>"
+    )
+    assert body.markdown == (
+        "Fees\n\n| Kind | Year |  |\n| --- | --- | --- |\n"
+        "|  | 2025 | 2026 |\n| A\\|B | 1<br>2 |  |\n"
+    )
+    [artifact] = body.artifacts
+    assert artifact.kind == "table"
+    assert 'rowspan="2"' in artifact.content
+    assert body.markdown[artifact.offset] == "|"
+
+
+def test_a_table_that_arranges_the_page_is_written_as_blocks() -> None:
+    page = "<table><tr><td><h2>Left</h2><p>one</p><td><table><tr><td>two<td>3</table></table>"
+    text = markdown(page)
+    assert text.startswith("## Left\n\none\n\n")
+    assert "| two | 3 |" in text
+
+
+def test_footnotes_stay_linked_and_lose_only_their_repeated_sign() -> None:
+    page = (
+        "<p>One<sup><a href='#fn1'>1</a></sup> and two<a href='#fn2'><sup>[2]</sup></a>.</p>"
+        "<ol><li id=fn1><p>First note.</p><p>Its rest.</p></ol>"
+        "<p><a id=fn2 href='#back'>2</a> Second note.</p>"
+    )
+    assert markdown(page) == (
+        "One[^1] and two[^2].\n\n[^1]: First note.\n\n    Its rest.\n\n[^2]: Second note.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<p>x <ins>new</ins> <del>old</del></p>", "x <ins>new</ins> <del>old</del>\n"),
+        ("<div><del><div>a</div><div>b</div></del></div>", "<del>a</del>\n\n<del>b</del>\n"),
+        ("<p>a<br>b<br><br>c</p>", "a\\\nb\n\nc\n"),
+        (
+            "<p>CO<sub>2</sub> <img alt='State seal' src=s.png></p>",
+            "CO<sub>2</sub> ![State seal]()\n",
+        ),
+        (
+            "<p><a href='https://a.example/x'>a <b>b</b></a> <a href='/y'>c</a></p>",
+            "[a **b**](https://a.example/x) c\n",
+        ),
+        ("<dl><dt>Term<dd>Meaning<dd>Other</dl>", "Term\n\n: Meaning\n\n: Other\n"),
+        ("<blockquote><p>q<ul><li>i</ul></blockquote>", "> q\n>\n> - i\n"),
+        ("<pre>a\n   b ```\n</pre>", "````\na\n   b ```\n````\n"),
+        ("<p><b>a,</b>b <code>x.y</code></p>", "a,b `x.y`\n"),
+        ("<p>&#147;q&#148;&nbsp;&sect;&#160;5 &amp;lt;</p>", "“q” § 5 \\&lt;\n"),
+        ("<select><option>One<option>Two</select>", "One Two\n"),
+        ("<p>one<p>two<b>three</p><td>four", "one\n\ntwo**three**\n\nfour\n"),
+    ],
+)
+def test_structure_survives(page: str, expected: str) -> None:
+    assert markdown(page) == expected
+
+
+def test_an_unknown_element_is_named_once_and_its_text_kept() -> None:
+    body = normalized("<p><odd>a</odd> <odd>b</odd></p>")
+    assert body.markdown == "a b\n"
+    assert body.warnings == ("unknown elements, their text kept: <odd>",)
+
+
+def test_deep_nesting_keeps_every_word() -> None:
+    body = normalized("start " + "<div>" * 5000 + "deep" + "</div>" * 5000 + " end")
+    assert body.markdown.split() == ["start", "deep", "end"]
+    assert body.warnings == ("nested too deeply: only paragraphs and headings are kept",)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", MalformedError),
+        (b" \n", MalformedError),
+        (b"<!-- only -->", MalformedError),
+        (b"%PDF-1.7 x", WrongContentError),
+        (b"plain words", WrongContentError),
+        (b"<script>app()</script>", WrongContentError),
+        (b'<?xml version="1.0"?><!-- c --><RULE><P>x</P></RULE>', WrongContentError),
+    ],
+)
+def test_what_is_no_page_is_refused_by_name(data: bytes, error: type[ParseError]) -> None:
+    with pytest.raises(error):
+        Html().to_markdown(data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "</p>",
+                "<b>",
+                "</i>",
+                "<table>",
+                "<tr>",
+                "<td colspan=3>",
+                "<ol>",
+                "<li>",
+                "<pre>",
+                "</table>",
+                "<h2>",
+                "<del>",
+                "<br>",
+                "<a href='http://x.example'>",
+                "</a>",
+                "word ",
+                "x",
+                "<",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_broken_pages_give_a_body_with_right_offsets_or_a_parse_error(parts: list[str]) -> None:
+    try:
+        body = normalized("".join(parts))
+    except ParseError:
+        return
+    assert all(body.markdown[heading.offset] == "#" for heading in body.headings)
+
+
+@pytest.mark.parametrize("folder", ["codes/la", "codes/hi", "codes/mt", "codes/ct"])
+def test_real_pages_keep_their_words(corpus: Callable[[str], Path], folder: str) -> None:
+    pages = sorted(corpus(folder).rglob("*.htm*"))[::12][:15]
+    assert pages
+    for page in pages:
+        data = page.read_bytes()
+        parser = etree.HTMLParser(encoding="utf-8")
+        root: Any = etree.fromstring(decode(data).text.encode(), parser)
+        etree.strip_elements(root, *SILENT, etree.Comment, with_tail=False)
+        words = WORD.findall(" ".join(root.itertext()).lower())[:8000]
+        written = WORD.findall(Html().to_markdown(data).markdown.lower())[:11000]
+        assert LCSseq.similarity(words, written) >= 0.999 * len(words), page.name

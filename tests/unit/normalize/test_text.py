@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from fonds.errors import MalformedError, ParseError, WrongContentError
+from fonds.model import NormalizedBody
+from fonds.normalize.base import Normalizer
+from fonds.normalize.text import Text
+
+WORD = re.compile(r"[^\W_]+")
+RECORD = """\
+[Congressional Record Volume 1, Number 2 (Monday, July 1, 2024)]
+[House]
+[Pages H10-H11]
+
+                         A RESOLUTION ON RIVERS
+
+  Mr. EXAMPLE of Ohio. Mr. Speaker, I ask unanimous consent that all of
+the Members may have five legislative days within which to revise their
+remarks on ``the rivers'' of this country.
+  There was no objection to the request that the gentleman had made so.
+  The SPEAKER pro tempore. The clerk will now report the resolution and
+the Members will please take their seats while the clerk is reading and
+
+[[Page H11]]
+
+until the reading of the resolution is finished and the House resumes.
+  The motion was agreed to.
+
+                          ____________________
+"""
+
+
+def normalized(text: str) -> NormalizedBody:
+    return Text().to_markdown(text.encode())
+
+
+def gpo(text: str) -> NormalizedBody:
+    return normalized(f"<html>\n<title>T</title>\n<body><pre>\n{text}\n</pre></body></html>\n")
+
+
+def test_it_is_a_normalizer_with_a_label() -> None:
+    assert isinstance(Text(), Normalizer)
+    assert Text().label == "text_v1@1.0.0"
+
+
+def test_wrapped_paragraphs_are_whole_again() -> None:
+    blocks = gpo(RECORD).markdown.split("\n\n")
+    assert blocks[2:4] == [
+        (
+            "Mr. EXAMPLE of Ohio. Mr. Speaker, I ask unanimous consent that all of the Members may "
+            "have five legislative days within which to revise their remarks on “the rivers” of "
+            "this country."
+        ),
+        "There was no objection to the request that the gentleman had made so.",
+    ]
+    assert blocks[-1] == "The motion was agreed to.\n"
+
+
+def test_a_page_break_does_not_break_the_sentence() -> None:
+    body = gpo(RECORD)
+    assert "is reading and until the reading" in body.markdown
+    assert [mark.page for mark in body.pages] == ["H10", "H11"]
+    assert body.markdown[body.pages[1].offset :].startswith("until the reading")
+
+
+def test_a_centred_line_in_capitals_is_a_heading() -> None:
+    body = gpo(RECORD)
+    [heading] = body.headings
+    assert heading.text == "A RESOLUTION ON RIVERS"
+    assert body.markdown[heading.offset :].startswith("## A RESOLUTION ON RIVERS\n")
+
+
+def test_lines_in_brackets_keep_their_lines() -> None:
+    assert "(Monday, July 1, 2024)]\\\n[House]\\\n[Pages H10-H11]\n" in gpo(RECORD).markdown
+
+
+def test_a_section_heading_of_two_lines_is_one_heading_with_its_label() -> None:
+    body = gpo("     SEC. 12. PROMOTION OF RIVERS AND\n                   LAKES.\n\n  Text here.")
+    [heading] = body.headings
+    assert (heading.text, heading.section) == (
+        "SEC. 12. PROMOTION OF RIVERS AND LAKES.",
+        "SEC. 12",
+    )
+
+
+def test_a_table_with_leaders_keeps_its_lines() -> None:
+    table = "Mr. One......................    Yea\nMs. Two......................    Nay"
+    assert f"```\n{table}\n```" in gpo(f"  The vote was:\n\n{table}\n").markdown
+
+
+def test_a_word_parted_by_a_hyphen_grows_together_only_on_evidence() -> None:
+    text = (
+        "The committee has asked the whole department to consider its depart-\n"
+        "ment rules by a vote of two-thirds, which is a majority of the two-\n"
+        "thirds who were there, as well as the re-\n"
+        "ported others."
+    )
+    written = normalized(text).markdown
+    assert "consider its department rules" in written
+    assert "of the two-thirds who" in written
+    assert "re-ported" in written
+
+
+def test_typesetting_codes_become_markup() -> None:
+    body = gpo("CO<INF>2</INF> and <bullet> one &lt;http://x.example&gt; &amp; all")
+    assert body.markdown == "CO<sub>2</sub> and • one \\<http://x.example> & all\n"
+
+
+def test_a_code_never_closed_ends_with_its_paragraph() -> None:
+    assert gpo("CO<INF>2 now\n\nnext").markdown == "CO<sub>2 now</sub>\n\nnext\n"
+
+
+def test_end_marks_and_missing_text_are_reported() -> None:
+    body = normalized("Words.\n\n[TEXT NOT AVAILABLE REFER TO PDF]\n\n          <all>\n\x1a")
+    assert body.markdown == "Words.\n\n[TEXT NOT AVAILABLE REFER TO PDF]\n"
+    assert body.warnings == (
+        "1 end-of-file characters (0x1A) removed",
+        "the end mark <all> is removed",
+        "the publisher left out: [TEXT NOT AVAILABLE REFER TO PDF]",
+    )
+
+
+def test_text_that_was_never_wrapped_has_a_paragraph_on_each_line() -> None:
+    long = "many words " * 30
+    assert normalized(f"{long}\n{long}\n").markdown.count("\n\n") == 1
+
+
+def test_short_lines_stay_lines() -> None:
+    wide = "This line shows how wide the column of this text is, from edge to edge.\n" * 8
+    assert (
+        "12 River Road\\\nColumbus, Ohio\n"
+        in normalized(f"{wide}\n12 River Road\nColumbus, Ohio\n").markdown
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", MalformedError),
+        (b"\n \n", MalformedError),
+        (b"%PDF-1.4", WrongContentError),
+        (b"----\n", WrongContentError),
+        (b"<!DOCTYPE html><html><body><p>x</p></body></html>", WrongContentError),
+    ],
+)
+def test_what_is_no_text_is_refused_by_name(data: bytes, error: type[ParseError]) -> None:
+    with pytest.raises(error):
+        Text().to_markdown(data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet=" \n\t-_.[]<>`'aBé1\ue001\ue010", max_size=200))
+def test_any_text_keeps_its_letters_in_order(text: str) -> None:
+    try:
+        body = normalized(text)
+    except ParseError:
+        return
+    assert [c for c in body.markdown if c in "Bé1"] == [c for c in text if c in "Bé1"]
+
+
+def test_real_issues_keep_their_words(corpus: Callable[[str], Path]) -> None:
+    files = sorted(corpus("federal/congressional_record").rglob("*PgS85*.htm"))[:12]
+    assert files
+    for file in files:
+        data = file.read_bytes()
+        body = Text().to_markdown(data)
+        printed = re.sub(r"\[\[Page \w+\]\]|<[^>]*>", "", data.decode().partition("<pre>")[2])
+        words = WORD.findall(html.unescape(printed).lower())[:8000]
+        written = WORD.findall(body.markdown.lower())[:9000]
+        assert LCSseq.similarity(words, written) >= 0.999 * len(words), file.name
+        assert body.pages
+        assert all(body.markdown[heading.offset] == "#" for heading in body.headings)
