@@ -88,7 +88,9 @@ class BlockWriter:
         self.flush()
         if self._out:
             self._put("\n")
-        self._pages.extend(PageMark(offset=self._length, page=page) for page in self.page_names)
+        for page in self.page_names:
+            self._pages.append(PageMark(offset=self._length, page=page))
+            self._put(f"{_unseen(page)}\n")
         return NormalizedBody(
             markdown="".join(self._out),
             headings=tuple(self._headings),
@@ -225,12 +227,18 @@ class BlockWriter:
             if index:
                 page = self.page_names.popleft()
                 self._pages.append(PageMark(offset=self._length, page=page))
+                self._put(_unseen(page))
             self._put(piece)
         return start
 
     def _put(self, text: str) -> None:
         self._out.append(text)
         self._length += len(text)
+
+
+def _unseen(page: str) -> str:
+    """A page's name as a comment: no word is lost, and no sentence is interrupted for a reader."""
+    return f"<!-- {page.replace('--', '- -')} -->"
 
 
 # A search for one character runs at the speed of memory; a pattern takes each one in turn.

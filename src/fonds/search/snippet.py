@@ -8,7 +8,7 @@ from typing import Final
 
 LENGTH: Final = 320
 
-_SPACE: Final = re.compile(r"\s+")
+_SPACE: Final = re.compile(r"(?:\s|<!--.*?-->)+", re.DOTALL)
 
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:

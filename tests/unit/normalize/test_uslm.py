@@ -221,9 +221,9 @@ def test_inserted_contents_are_marked_cell_by_cell() -> None:
     assert body.markdown.endswith("| <ins>Sec. 1.</ins> | <ins>One.</ins> |\n")
 
 
-def test_page_marks_point_into_the_sentence_and_leave_no_words() -> None:
+def test_page_marks_point_into_the_sentence_and_their_names_are_not_seen() -> None:
     body = law("<content>the Committee on <page>128 STAT. 1197</page>Science shall</content>")
-    assert body.markdown == "the Committee on Science shall\n"
+    assert body.markdown == "the Committee on <!-- 128 STAT. 1197 -->Science shall\n"
     assert [(mark.offset, mark.page) for mark in body.pages] == [(17, "128 STAT. 1197")]
 
 
