@@ -122,7 +122,8 @@ class Library:
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
-        with LocalEngine(workers=workers) as engine:
+        # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
+        with LocalEngine(workers=workers, items_per_worker=1) as engine:
             return drain(self._shelf(), engine)
 
     def renormalize(

@@ -48,6 +48,8 @@ class LocalEngine:
     """For each item, beside what an idle worker needs."""
     seconds: float = 120.0
     """For each item."""
+    items_per_worker: int | None = None
+    """After so many a worker is replaced, for libraries that remember what they should forget."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -115,7 +117,8 @@ class LocalEngine:
     def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> Outcome[Any, Any]:
         del busy[worker.channel]
         result, error = worker.outcome()
-        if isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
+        worn = self.items_per_worker is not None and worker.taken >= self.items_per_worker
+        if worn or isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
             worker.kill()
         else:
             self._idle.append(worker)
@@ -136,6 +139,7 @@ class _Worker:
         watched, self._lifeline = Pipe(duplex=False)
         self._memory_mib, self._seconds = memory_mib, seconds
         self.index, self.item, self.deadline = 0, None, 0.0
+        self.taken = 0
         self._resting = self._resident = 0
         self._trouble: EngineError | None = None
         self._process = _started(theirs, watched, memory_mib, seconds)
@@ -146,6 +150,7 @@ class _Worker:
     def send(self, packed: bytes) -> bool:
         """Hand over a task; False where the process is gone."""
         self._trouble = None
+        self.taken += 1
         try:
             self.channel.send_bytes(packed)
         except OSError:

@@ -65,6 +65,11 @@ _WAYS: Final[dict[str, Callable[[], object]]] = {
 }
 
 
+def own_pid(_: object) -> int:
+    """Which process this is."""
+    return os.getpid()
+
+
 def threads_allowed(_: object) -> str | None:
     """What the worker tells native libraries about threads."""
     return os.environ.get("OMP_THREAD_LIMIT")

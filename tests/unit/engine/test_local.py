@@ -192,3 +192,10 @@ def _gone(pids: list[int]) -> None:
             return
         time.sleep(0.02)
     pytest.fail(f"still running: {[pid for pid in pids if alive(pid)]}")
+
+
+def test_a_worker_that_has_done_its_share_is_replaced() -> None:
+    with LocalEngine(workers=1, items_per_worker=2) as engine:
+        outcomes = engine.run(chores.own_pid, range(5))
+        pids = [outcome.unwrap() for outcome in outcomes]
+    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
