@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lxml import etree
-
-from fonds.errors import MalformedError, WrongContentError
+from fonds.errors import WrongContentError
 from fonds.ids import federal_register_number
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.fr_walker import Walker
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
 DOCUMENTS: Final = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "CORRECT")
 """The elements that are one document each."""
@@ -19,8 +18,6 @@ DOCUMENTS: Final = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "CORRECT")
 _ROOTS: Final = frozenset(
     {*DOCUMENTS, "FEDREG", "NEWPART", "RULES", "PRORULES", "NOTICES", "PRESDOCS", "CORRECTS"}
 )
-_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
-_PLAIN_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,9 @@ def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> Normali
 
 def read_xml(data: bytes) -> tuple[Any, tuple[str, ...]]:
     """The root of Federal Register XML, and what had to be mended to read it."""
-    data, warnings = _without_nuls(data)
-    _refuse(data)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True
-    )
-    try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise MalformedError(f"not well-formed XML: {error.msg}") from None
+    data, warnings = without_nuls(data)
+    refuse_unsafe(data)
+    root = parse_xml(data)
     if root.tag not in _ROOTS:
         raise WrongContentError(
             f"the root element is <{root.tag}>, which is no Federal Register document"
@@ -77,29 +68,6 @@ def document_number(document: Any) -> str | None:
         if match:
             return federal_register_number(match[1].replace("\u2014", "-"))
     return None
-
-
-def _without_nuls(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    found = data.count(b"\0")
-    if not found:
-        return data, ()
-    return data.replace(b"\0", b""), (f"{found} NUL characters removed",)
-
-
-def _refuse(data: bytes) -> None:
-    start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if not start:
-        raise MalformedError("the file is empty")
-    if start.startswith((b"<!doctype html", b"<html", b"<div", b"<head", b"<body")):
-        raise WrongContentError("an HTML page instead of XML")
-    if not start.startswith(b"<"):
-        raise WrongContentError("not XML in UTF-8: the file does not begin with a tag")
-    encoding = _ENCODING.match(data[:512])
-    # Other encodings could hide an entity declaration from the next test.
-    if encoding and encoding[1].decode("latin-1").lower() not in _PLAIN_ENCODINGS:
-        raise MalformedError(f"unexpected encoding {encoding[1].decode('latin-1')!r}")
-    if b"<!ENTITY" in data:
-        raise MalformedError("declares entities of its own; refused, since they can explode")
 
 
 def _named(issue: Any, hint: str) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.uslm_vocabulary import CONTAINERS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm_walker import Walker
 from fonds.normalize.xhtml_table import local_name
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fonds.model import BodyFormat, NormalizedBody
 
-_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
-_PLAIN_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
 # Each is read to its end before anything in it is looked at.
 _WHOLE: Final = SECTIONS | {"toc", "notes", "note", "meta", "quotedContent"}
 
@@ -89,21 +87,9 @@ def iter_sections(stream: IO[bytes]) -> Iterator[SectionPart]:
 
 def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
     """The root of USLM, and what had to be mended to read it."""
-    data, warnings = _without_nuls(data)
-    _refuse(data)
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=True,
-        remove_comments=True,
-        remove_pis=True,
-        collect_ids=False,
-    )
-    try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise MalformedError(f"not well-formed XML: {error.msg}") from None
+    data, warnings = without_nuls(data)
+    refuse_unsafe(data)
+    root = parse_xml(data, remove_pis=True, collect_ids=False)
     if etree.QName(root).namespace not in NAMESPACES:
         raise WrongContentError(f"the root element is <{root.tag}>, which is not of USLM")
     return root, warnings
@@ -135,28 +121,6 @@ def _is_level(element: Any) -> bool:
 def _title(level: Any) -> str:
     parts = ["".join(child.itertext()) for child in level.iterchildren("{*}num", "{*}heading")]
     return " ".join("".join(parts).split())
-
-
-def _without_nuls(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    if b"\0" not in data:
-        return data, ()
-    return data.replace(b"\0", b""), (f"{data.count(0)} NUL characters removed",)
-
-
-def _refuse(data: bytes) -> None:
-    start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if not start:
-        raise MalformedError("the file is empty")
-    if start.startswith((b"<!doctype html", b"<html", b"<div", b"<head", b"<body")):
-        raise WrongContentError("an HTML page instead of XML")
-    if not start.startswith(b"<"):
-        raise WrongContentError("not XML in UTF-8: the file does not begin with a tag")
-    encoding = _ENCODING.match(data[:512])
-    # Other encodings could hide an entity declaration from the next test.
-    if encoding and encoding[1].decode("latin-1").lower() not in _PLAIN_ENCODINGS:
-        raise MalformedError(f"unexpected encoding {encoding[1].decode('latin-1')!r}")
-    if b"<!ENTITY" in data:
-        raise MalformedError("declares entities of its own; refused, since they can explode")
 
 
 def _identified(root: Any, identifier: str) -> Any:
