@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -68,6 +70,35 @@ def _create_document_chunk_buffer() -> None:
 def _create_documents() -> None:
     op.create_table(
         "documents",
+        *_create_documents_first_columns(),
+        *_create_documents_further_columns(),
+        sa.CheckConstraint(
+            "body_raw_format IS NULL OR body_raw_format IN ('html', 'xml', 'pdf', 'text')",
+            name=op.f("ck_documents_body_raw_format"),
+        ),
+        sa.CheckConstraint("citation_string <> ''", name=op.f("ck_documents_cited")),
+        sa.CheckConstraint(
+            "source_url <> '' AND source_org <> ''", name=op.f("ck_documents_provenance")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_documents")),
+        sa.UniqueConstraint("uid", name=op.f("uq_documents_uid")),
+    )
+    op.create_index(
+        "ix_documents_body_normalizer_version",
+        "documents",
+        ["body_normalizer_version"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_documents_source_published_at", "documents", ["source", "published_at"], unique=False
+    )
+    op.create_index(
+        "ix_documents_source_task_key", "documents", ["source", "task_key"], unique=False
+    )
+
+
+def _create_documents_first_columns() -> list[sa.Column[Any]]:
+    return [
         sa.Column("id", sa.Text(), nullable=False, comment="Canonical id, e.g. fr:2026-08558."),
         sa.Column("uid", Identity(), nullable=False, comment="UUIDv5 of id."),
         sa.Column("source", sa.Text(), nullable=False),
@@ -92,6 +123,11 @@ def _create_documents() -> None:
         sa.Column(
             "body_raw_path", sa.Text(), nullable=True, comment="Blob key of the body's raw bytes."
         ),
+    ]
+
+
+def _create_documents_further_columns() -> list[sa.Column[Any]]:
+    return [
         sa.Column("body_raw_format", sa.Text(), nullable=True),
         sa.Column("body_raw_sha256", sa.Text(), nullable=True),
         sa.Column("body_text", sa.Text(), nullable=True, comment="Normalized Markdown."),
@@ -124,29 +160,7 @@ def _create_documents() -> None:
             nullable=True,
             comment="When the publisher was seen to have withdrawn it.",
         ),
-        sa.CheckConstraint(
-            "body_raw_format IS NULL OR body_raw_format IN ('html', 'xml', 'pdf', 'text')",
-            name=op.f("ck_documents_body_raw_format"),
-        ),
-        sa.CheckConstraint("citation_string <> ''", name=op.f("ck_documents_cited")),
-        sa.CheckConstraint(
-            "source_url <> '' AND source_org <> ''", name=op.f("ck_documents_provenance")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_documents")),
-        sa.UniqueConstraint("uid", name=op.f("uq_documents_uid")),
-    )
-    op.create_index(
-        "ix_documents_body_normalizer_version",
-        "documents",
-        ["body_normalizer_version"],
-        unique=False,
-    )
-    op.create_index(
-        "ix_documents_source_published_at", "documents", ["source", "published_at"], unique=False
-    )
-    op.create_index(
-        "ix_documents_source_task_key", "documents", ["source", "task_key"], unique=False
-    )
+    ]
 
 
 def _create_embedding_models() -> None:
