@@ -25,6 +25,7 @@ from fonds.normalize.fr_vocabulary import (
 from fonds.normalize.gpotable import Grid, read_table
 from fonds.normalize.markdown import MarkdownWriter
 
+_FILLED_UP: Final = 64
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){4,}\.?")
 _ENUMERATOR: Final = re.compile(
     r"(?:([IVXLC]+|[A-Z]|\d{1,2}|[a-z])\.|\(([A-Za-z]{1,4}|\d{1,2})\))\s"
@@ -345,7 +346,9 @@ class Walker:
             for page in row.pages:
                 self._page(page)
             self._out.line()
-            self._cells([() if cell is None else (cell,) for cell in row.cells], grid.columns)
+            # Markdown fills short rows up by itself; a hostile width must not be written out.
+            width = min(grid.columns, _FILLED_UP)
+            self._cells([() if cell is None else (cell,) for cell in row.cells], width)
 
     def _cells(self, cells: Sequence[tuple[Any, ...]], columns: int) -> None:
         self._out.markup("|")

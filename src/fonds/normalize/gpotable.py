@@ -8,6 +8,7 @@ from typing import Any, Final
 
 # A span beyond any real table would only be there to exhaust the memory.
 _WIDEST: Final = 100
+_DEEPEST: Final = 8
 _NUMBER: Final = re.compile(r"\d+")
 _CAPTIONS: Final = frozenset({"TTITLE", "TDESC"})
 
@@ -72,12 +73,18 @@ def _column_heads(box: Any) -> list[tuple[Any, ...]]:
     heads = [(_level(head), head) for head in box.iterchildren("*")]
     columns = []
     above: list[tuple[int, Any]] = []
+    unshown = 0
     for index, (level, head) in enumerate(heads):
-        above = [entry for entry in above if entry[0] < level]
+        while above and above[-1][0] >= level:
+            above.pop()
         above.append((level, head))
+        unshown += 1
         last = index + 1 == len(heads)
         if last or heads[index + 1][0] <= level:
-            columns.append(tuple(element for _, element in above))
+            # No head is left out, but not every one stands above every column below it.
+            path = above[-max(unshown, _DEEPEST) :]
+            columns.append(tuple(element for _, element in path))
+            unshown = 0
     return columns
 
 

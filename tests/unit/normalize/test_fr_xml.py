@@ -193,3 +193,14 @@ def test_what_is_no_federal_register_xml_is_refused_by_name(
 ) -> None:
     with pytest.raises(error, match=cause):
         FrXml().to_markdown(data)
+
+
+def test_hostile_tables_are_not_written_out_in_full() -> None:
+    rows = "<ROW><ENT>x</ENT></ROW>" * 500
+    wide = '<CHED H="1">A</CHED>' * 500
+    deep = "".join(f'<CHED H="{level}">A{level}</CHED>' for level in range(1, 400))
+    for heads in (wide, deep + '<CHED H="900">B</CHED>' * 400):
+        table = f"<GPOTABLE><BOXHD>{heads}</BOXHD>{rows}</GPOTABLE>"
+        body = FrXml().to_markdown(f"<NOTICE>{table}</NOTICE>".encode())
+        assert len(body.markdown) < 300_000
+    assert "A399" in body.markdown
