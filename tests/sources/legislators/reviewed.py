@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-import pytest
+from tests.sources.golden import assert_golden, json_lines
 
 from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
 
@@ -46,10 +44,5 @@ def everything(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
 
 
 def compare(records: Iterable[ParsedRecord], golden: Path) -> None:
-    """Fail unless the records are the reviewed ones; a missing file is written, and fails."""
-    lines = [json.dumps(asdict(record), ensure_ascii=False, default=str) for record in records]
-    found = "".join(f"{line}\n" for line in lines)
-    if not golden.exists():
-        golden.write_text(found, encoding="utf-8")
-        pytest.fail(f"{golden.name} was missing and has been written: review it")
-    assert found.splitlines() == golden.read_text(encoding="utf-8").splitlines()
+    """Fail unless the records are the reviewed ones."""
+    assert_golden(json_lines(records), golden)

@@ -104,6 +104,8 @@ def test_expired_lease_that_nobody_took_is_still_ours(shared: Library, clock: Ma
     lease.acquire()
     clock.move(seconds=LEASE.total_seconds() * 3)
     lease.renew()
+    with pytest.raises(SourceBusyError):
+        LeaseClaim(shared.database, "ingest-fake", clock).acquire()
 
 
 def test_released_lease_is_free_at_once(shared: Library, clock: ManualClock) -> None:
