@@ -15,8 +15,8 @@ from fonds.normalize.base import Normalizer
 # Loaded when first used: the PDF libraries alone take longer than most commands.
 _HOMES: Final = {
     "billres_v1": "fonds.normalize.billres:BillRes",
-    "ecfr_xml_v1": "fonds.normalize.ecfr_xml:EcfrXml",
-    "fr_xml_v1": "fonds.normalize.fr_xml:FrXml",
+    "ecfr_xml_v1": "fonds.normalize.ecfr:EcfrXml",
+    "fr_xml_v1": "fonds.normalize.fr:FrXml",
     "html_v1": "fonds.normalize.html:Html",
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
     "text_v1": "fonds.normalize.text:Text",

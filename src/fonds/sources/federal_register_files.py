@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Archived, Body, ParsedRecord, RawPart
-from fonds.normalize.fr_xml import (
+from fonds.normalize.fr import (
     DOCUMENTS,
     FrXml,
     document_number,

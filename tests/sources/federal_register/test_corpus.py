@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.sources.federal_register.upstream import loose, records_of
 
 from fonds.errors import ParseError
-from fonds.normalize.fr_xml import FrXml, read_xml
+from fonds.normalize.fr import FrXml, read_xml
 
 WORD = re.compile(r"[^\W_]+")
 

@@ -21,7 +21,7 @@ from fonds.citations.dates import bluebook_date
 from fonds.citations.federal_register import cite_federal_register
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, Part
-from fonds.normalize.fr_xml import FrXml
+from fonds.normalize.fr import FrXml
 from fonds.sources.federal_register import source
 from fonds.sources.federal_register_tables import TABLES
 

@@ -20,7 +20,7 @@ from fonds.demo.bundle import DATA, BundledRegister, StaticFiles
 from fonds.demo.register import LABELS
 from fonds.demo.serving import Request
 from fonds.demo.upstream import DemoUpstream
-from fonds.normalize.fr_xml import document_number
+from fonds.normalize.fr import document_number
 
 REGISTER = DATA / "www.federalregister.gov"
 PEOPLE = DATA / "unitedstates.github.io" / "congress-legislators"

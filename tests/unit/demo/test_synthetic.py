@@ -11,7 +11,7 @@ import httpx
 from tests.synthetic import FIRST_DAY, HOST, SyntheticRegister, serve_synthetic
 
 from fonds.demo.bundle import DATA, BundledRegister
-from fonds.normalize.fr_xml import FrXml
+from fonds.normalize.fr import FrXml
 
 ALL = (date.min, date.max)
 

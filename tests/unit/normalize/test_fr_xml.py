@@ -5,7 +5,7 @@ import pytest
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.base import Normalizer
-from fonds.normalize.fr_xml import FrXml
+from fonds.normalize.fr import FrXml
 
 SPACED = '<P>Read <E T="03">this</E> and <E T="03">that</E> and <E T="03">more</E> now.</P>'
 

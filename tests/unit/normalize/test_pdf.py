@@ -18,7 +18,7 @@ from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.base import Normalizer
 from fonds.normalize.pdf import PdfNormalizer
-from fonds.normalize.pdf_ocr import RENDER_SCALE, Tesseract
+from fonds.normalize.pdf.ocr import RENDER_SCALE, Tesseract
 
 PLAIN = PdfNormalizer(recognizer=None)
 LINE = "The board shall keep a record of each permit it has granted"

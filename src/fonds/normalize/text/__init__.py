@@ -11,9 +11,9 @@ from fonds.errors import WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
-from fonds.normalize.html_walker import section_label
-from fonds.normalize.html_writer import HtmlWriter, Mark
-from fonds.normalize.text_lines import (
+from fonds.normalize.html.walker import section_label
+from fonds.normalize.html.writer import HtmlWriter, Mark
+from fonds.normalize.text.lines import (
     PAGE_CLOSE,
     PAGE_OPEN,
     Block,

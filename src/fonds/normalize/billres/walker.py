@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, Literal
 from lxml import etree
 
 from fonds.model import NormalizedBody
-from fonds.normalize.billres_lines import LineWalker, words_of
-from fonds.normalize.billres_table import Rows, has_loose_text, read_rows
-from fonds.normalize.billres_vocabulary import (
+from fonds.normalize.billres.lines import LineWalker, words_of
+from fonds.normalize.billres.table import Rows, has_loose_text, read_rows
+from fonds.normalize.billres.vocabulary import (
     APPROPRIATIONS,
     CONTAINERS,
     DEEPEST_HEADING,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from fonds.errors import MalformedError
 from fonds.model import NormalizedBody
-from fonds.normalize.fr_vocabulary import (
+from fonds.normalize.fr.vocabulary import (
     BASE_LEVEL,
     DEEPEST,
     DEEPEST_HEADING,

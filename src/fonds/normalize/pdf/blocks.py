@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from fonds.normalize.pdf_layout import NOTE_CLOSE, NOTE_OPEN, Line
+from fonds.normalize.pdf.layout import NOTE_CLOSE, NOTE_OPEN, Line
 
 SECTION: Final = re.compile(
     r"(§§?\s*\d[\w.\-–]*"

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize.ecfr_notes import Footnotes, leading_sign, signs
-from fonds.normalize.ecfr_table import read_html_table, stray_text
-from fonds.normalize.ecfr_table_writer import TableWriter, refuse_endless_heads
-from fonds.normalize.ecfr_vocabulary import (
+from fonds.normalize.ecfr.notes import Footnotes, leading_sign, signs
+from fonds.normalize.ecfr.table import read_html_table, stray_text
+from fonds.normalize.ecfr.table_writer import TableWriter, refuse_endless_heads
+from fonds.normalize.ecfr.vocabulary import (
     CONTENTS,
     DIVISIONS,
     EMPHASIS,
@@ -33,8 +33,8 @@ from fonds.normalize.ecfr_vocabulary import (
     structure_label,
     tag_before,
 )
-from fonds.normalize.fr_vocabulary import DEEPEST_HEADING, RAISED, lost_its_spaces
-from fonds.normalize.fr_walker import Walker
+from fonds.normalize.fr.vocabulary import DEEPEST_HEADING, RAISED, lost_its_spaces
+from fonds.normalize.fr.walker import Walker
 from fonds.normalize.gpotable import read_table
 
 # Twice what a volume needs; six calls each stay well within Python's own limit.

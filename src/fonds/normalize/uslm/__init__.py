@@ -9,8 +9,8 @@ from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.uslm_vocabulary import CONTAINERS, NAMESPACES, SECTIONS
-from fonds.normalize.uslm_walker import Walker
+from fonds.normalize.uslm.vocabulary import CONTAINERS, NAMESPACES, SECTIONS
+from fonds.normalize.uslm.walker import Walker
 from fonds.normalize.xhtml_table import local_name
 
 if TYPE_CHECKING:

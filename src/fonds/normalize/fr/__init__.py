@@ -9,7 +9,7 @@ from typing import Any, Final
 from fonds.errors import WrongContentError
 from fonds.ids import federal_register_number
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.fr_walker import Walker
+from fonds.normalize.fr.walker import Walker
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
 DOCUMENTS: Final = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "CORRECT")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf_page import Page, Run
-from fonds.normalize.pdf_table import Table
+from fonds.normalize.pdf.page import Page, Run
+from fonds.normalize.pdf.table import Table
 
 NOTE_OPEN: Final = "\ue000"
 NOTE_CLOSE: Final = "\ue001"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fonds.errors import WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.billres_reader import read_bill
-from fonds.normalize.billres_walker import Walker
+from fonds.normalize.billres.reader import read_bill
+from fonds.normalize.billres.walker import Walker
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fonds.errors import MalformedError
-from fonds.normalize.ecfr_vocabulary import known
+from fonds.normalize.ecfr.vocabulary import known
 
 _WIDEST: Final = 1000
 _SPAN: Final = re.compile(r"\s*0*([1-9][0-9]{0,3})\s*", re.ASCII)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize import uslm_vocabulary as words
-from fonds.normalize import uslm_writer as marks
-from fonds.normalize.uslm_writer import BlockWriter
+from fonds.normalize.uslm import vocabulary as words
+from fonds.normalize.uslm import writer as marks
+from fonds.normalize.uslm.writer import BlockWriter
 from fonds.normalize.xhtml_table import local_name
 
 if TYPE_CHECKING:

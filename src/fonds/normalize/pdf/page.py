@@ -14,7 +14,7 @@ import pdf_oxide
 import pypdfium2 as pdfium
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
-from fonds.normalize.pdf_table import Table, sound_tables
+from fonds.normalize.pdf.table import Table, sound_tables
 
 pdf_oxide.disable_logging()
 

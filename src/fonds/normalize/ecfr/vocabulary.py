@@ -6,7 +6,7 @@ import re
 from html import unescape
 from typing import Any, Final
 
-from fonds.normalize import fr_vocabulary
+from fonds.normalize.fr import vocabulary as fr_vocabulary
 
 DIVISIONS: Final = {
     **{f"DIV{number}": number for number in range(1, 10)},

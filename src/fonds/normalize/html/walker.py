@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 from lxml import etree
 
 from fonds.model import NormalizedBody
-from fonds.normalize.html_lists import Numbering, own_label
-from fonds.normalize.html_notes import notes_of
-from fonds.normalize.html_tables import Grid, grid_of
-from fonds.normalize.html_vocabulary import BLOCKS, PLAIN
-from fonds.normalize.html_writer import HtmlWriter
+from fonds.normalize.html.lists import Numbering, own_label
+from fonds.normalize.html.notes import notes_of
+from fonds.normalize.html.tables import Grid, grid_of
+from fonds.normalize.html.vocabulary import BLOCKS, PLAIN
+from fonds.normalize.html.writer import HtmlWriter
 from fonds.normalize.markdown import escape
 
 Closer = Callable[[], None]

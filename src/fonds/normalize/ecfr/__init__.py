@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fonds.errors import WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.ecfr_walker import CfrWalker
+from fonds.normalize.ecfr.walker import CfrWalker
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
 _ROOTS: Final = frozenset(

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any, Final
 
-from fonds.normalize.ecfr_vocabulary import DIVISIONS
+from fonds.normalize.ecfr.vocabulary import DIVISIONS
 
 # Tables have notes of their own, which print the sign and nothing more.
 _ASIDE: Final = ("FTNT", "GPOTABLE", "TABLE")

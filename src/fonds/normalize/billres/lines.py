@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Literal
 
 from fonds.errors import MalformedError
-from fonds.normalize.billres_vocabulary import DEEPEST, FLOWING
-from fonds.normalize.billres_writer import BillWriter
+from fonds.normalize.billres.vocabulary import DEEPEST, FLOWING
+from fonds.normalize.billres.writer import BillWriter
 
 _QUOTES: Final = (("“", "”"), ("‘", "’"))
 

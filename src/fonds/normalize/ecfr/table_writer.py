@@ -8,7 +8,7 @@ from typing import Any, Final
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize.ecfr_table import HtmlGrid
+from fonds.normalize.ecfr.table import HtmlGrid
 from fonds.normalize.gpotable import Grid
 from fonds.normalize.markdown import MarkdownWriter
 

@@ -11,12 +11,12 @@ from typing import Final
 from fonds.errors import WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
-from fonds.normalize.pdf_blocks import Block, Joiner, blocks_of, note_names
-from fonds.normalize.pdf_furniture import without_furniture
-from fonds.normalize.pdf_layout import NOTE_CLOSE, NOTE_OPEN, lines_of
-from fonds.normalize.pdf_ocr import RENDER_SCALE, Recognizer, installed_recognizer
-from fonds.normalize.pdf_page import Page, Pdf, guarded
-from fonds.normalize.pdf_table import Table
+from fonds.normalize.pdf.blocks import Block, Joiner, blocks_of, note_names
+from fonds.normalize.pdf.furniture import without_furniture
+from fonds.normalize.pdf.layout import NOTE_CLOSE, NOTE_OPEN, lines_of
+from fonds.normalize.pdf.ocr import RENDER_SCALE, Recognizer, installed_recognizer
+from fonds.normalize.pdf.page import Page, Pdf, guarded
+from fonds.normalize.pdf.table import Table
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from fonds.normalize.pdf_layout import Line
+from fonds.normalize.pdf.layout import Line
 
 _MARGIN: Final = 0.13
 _FAR_MARGIN: Final = 0.25

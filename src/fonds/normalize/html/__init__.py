@@ -11,7 +11,7 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
-from fonds.normalize.html_walker import HtmlWalker
+from fonds.normalize.html.walker import HtmlWalker
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
 _TAG: Final = re.compile(r"<[A-Za-z!?/]")
