@@ -21,6 +21,8 @@ FondsError
 ├── ParseError                the bytes are not what the publisher promises
 │   ├── MalformedError        broken XML, YAML, JSON, encoding
 │   ├── WrongContentError     well-formed, but something else (an HTML apology)
+│   ├── EncryptedError        locked with a password nobody gave us
+│   ├── NoTextError           readable, but without a word: scanned, and no OCR at hand
 │   └── DuplicateKeyError     one key, two different records
 ├── SuspiciousYieldError      zero, capped, repeated or shrunken results
 ├── StoreError                database and blobs
@@ -29,6 +31,11 @@ FondsError
 │   ├── BlobChangedError      compare-and-swap lost
 │   ├── EditionChangedError   other bytes under a published stamp
 │   └── SchemaError           the database is older or newer than this program
+├── EngineError               one item in a worker process; the others are not touched by it
+│   ├── ItemTimeoutError      longer than its time limit
+│   ├── ItemMemoryError       more memory than its limit
+│   ├── WorkerDiedError       the worker ended before it answered
+│   └── ItemFailedError       something else went wrong inside it
 └── RunError                  runs and their coordination
     ├── SourceBusyError       another run of this source is going on
     └── LeaseLostError        another process took over while we were working
@@ -123,6 +130,14 @@ class WrongContentError(ParseError):
     """Well-formed, but not the thing that was asked for."""
 
 
+class EncryptedError(ParseError):
+    """Locked with a password nobody gave us."""
+
+
+class NoTextError(ParseError):
+    """Readable, but without a word: scanned pages and no OCR at hand, or blank ones."""
+
+
 class DuplicateKeyError(ParseError):
     """One key stands for two different records of one input."""
 
@@ -153,6 +168,26 @@ class EditionChangedError(StoreError):
 
 class SchemaError(StoreError):
     """The database is older or newer than this program."""
+
+
+class EngineError(FondsError):
+    """An item could not be worked on; the others are not touched by it."""
+
+
+class ItemTimeoutError(EngineError):
+    """The item took longer than its time limit; its worker was ended."""
+
+
+class ItemMemoryError(EngineError):
+    """The item needed more memory than its limit."""
+
+
+class WorkerDiedError(EngineError):
+    """The worker ended before it answered: killed, or crashed in native code."""
+
+
+class ItemFailedError(EngineError):
+    """The function raised something that is no error of fonds, or that cannot be sent back."""
 
 
 class RunError(FondsError):

@@ -12,26 +12,6 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
-class EngineError(FondsError):
-    """An item could not be worked on; the others are not touched by it."""
-
-
-class ItemTimeoutError(EngineError):
-    """The item took longer than its time limit; its worker was ended."""
-
-
-class ItemMemoryError(EngineError):
-    """The item needed more memory than its limit."""
-
-
-class WorkerDiedError(EngineError):
-    """The worker ended before it answered: killed, or crashed in native code."""
-
-
-class ItemFailedError(EngineError):
-    """The function raised something that is no error of fonds, or that cannot be sent back."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome(Generic[ItemT, ResultT]):
     """What became of one item: a result, or an error."""

@@ -16,16 +16,16 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from fonds.engine.base import (
+from fonds.engine.base import Outcome
+from fonds.engine.worker import READY
+from fonds.errors import (
     EngineError,
+    FondsError,
     ItemFailedError,
     ItemMemoryError,
     ItemTimeoutError,
-    Outcome,
     WorkerDiedError,
 )
-from fonds.engine.worker import READY
-from fonds.errors import FondsError
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

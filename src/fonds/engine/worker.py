@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from fonds.engine.base import ItemFailedError, ItemMemoryError
-from fonds.errors import FondsError
+from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
 
 _MIB: Final = 1 << 20
 _STATM: Final = Path("/proc/self/statm")

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from tests.unit.engine import chores
 
-from fonds.engine.base import (
-    Engine,
+from fonds.engine.base import Engine
+from fonds.engine.local import LocalEngine, _Worker
+from fonds.errors import (
     EngineError,
+    FondsError,
     ItemFailedError,
     ItemMemoryError,
     ItemTimeoutError,
+    MalformedError,
     WorkerDiedError,
 )
-from fonds.engine.local import LocalEngine, _Worker
-from fonds.errors import FondsError, MalformedError
 
 
 @pytest.fixture
