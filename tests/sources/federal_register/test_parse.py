@@ -23,7 +23,7 @@ from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongCon
 from fonds.model import FetchTask, Part
 from fonds.normalize.fr import FrXml
 from fonds.sources.federal_register import source
-from fonds.sources.federal_register_tables import TABLES
+from fonds.sources.federal_register.tables import TABLES
 
 
 def document_task(item: dict[str, Any], *parts: Part) -> FetchTask:

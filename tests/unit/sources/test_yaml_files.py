@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import ParsedRecord
-from fonds.sources import yaml_files
-from fonds.sources.yaml_files import decimal, items, load, required, section, text, texts, whole
+from fonds.sources.families import fields, yaml_files
+from fonds.sources.families.fields import decimal, required, section, text, texts, whole
+from fonds.sources.families.yaml_files import items, load
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12
@@ -118,7 +119,7 @@ def test_a_mapping_is_not_a_list() -> None:
 
 def test_a_key_met_twice_is_never_yielded_again() -> None:
     record = ParsedRecord(source="s", table="t", key="k", payload={})
-    found = yaml_files.distinct([record, record])
+    found = fields.distinct([record, record])
     assert next(found) is record
     with pytest.raises(DuplicateKeyError, match="k stands twice"):
         next(found)
@@ -150,4 +151,4 @@ def test_a_missing_field_is_named() -> None:
     ):
         required({"lis": "S1"}, "bioguide")
     with pytest.raises(MalformedError, match="`terms` should be a list"):
-        yaml_files.sections({"terms": "none"}, "terms")
+        fields.sections({"terms": "none"}, "terms")

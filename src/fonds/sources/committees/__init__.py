@@ -37,16 +37,16 @@ from fonds.model import (
     RawPart,
     SourceState,
 )
-from fonds.sources import yaml_files
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.committees_tables import (
+from fonds.sources.committees.tables import (
     COMMITTEE_TEXTS,
     committee_congresses,
     committee_members,
     committee_names,
     committees,
 )
-from fonds.sources.yaml_files import required, section, sections, text
+from fonds.sources.families import fields, yaml_files
+from fonds.sources.families.fields import required, section, sections, text
 
 _SITE: Final = "https://unitedstates.github.io/congress-legislators"
 _HISTORICAL: Final = "committees-historical"
@@ -83,7 +83,7 @@ def _listed(part: RawPart, kind: str, entries: Iterable[Any]) -> dict[str, _Comm
     found: dict[str, _Committee] = {}
     for number, entry in enumerate(entries, 1):
         try:
-            for committee in _with_subcommittees(yaml_files.mapping(entry), seen_in):
+            for committee in _with_subcommittees(fields.mapping(entry), seen_in):
                 if committee.code in found:
                     raise DuplicateKeyError(f"{committee.code} stands twice in one list")
                 found[committee.code] = committee
@@ -107,13 +107,13 @@ def _committee(entry: Mapping[str, Any], **more: Any) -> _Committee:
         name=required(entry, "name"),
         details={name: text(entry, name) for name in COMMITTEE_TEXTS},
         names={_congress(key): required(names, key) for key in names},
-        congresses=tuple(map(_congress, yaml_files.texts(entry, "congresses"))),
+        congresses=tuple(map(_congress, fields.texts(entry, "congresses"))),
         **more,
     )
 
 
 def _congress(value: Any) -> int:
-    number = yaml_files.whole({"congress": value}, "congress")
+    number = fields.whole({"congress": value}, "congress")
     if number is None:
         raise MalformedError("a Congress has no number")
     return number
@@ -230,7 +230,7 @@ def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecor
     reference = ids.committee_id(code)
     for place, member in enumerate(listed, 1):
         bioguide = required(member, "bioguide")
-        fields = ("name", "party", "title", "chamber", "start_date", "source")
+        texts = ("name", "party", "title", "chamber", "start_date", "source")
         yield ParsedRecord(
             source="committees",
             table=committee_members.name,
@@ -240,8 +240,8 @@ def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecor
                 "bioguide": bioguide,
                 "legislator_ref": ids.legislator_id(bioguide),
                 "ord": place,
-                "rank": yaml_files.whole(member, "rank"),
-                **{name: text(member, name) for name in fields},
+                "rank": fields.whole(member, "rank"),
+                **{name: text(member, name) for name in texts},
             },
         )
 
@@ -331,17 +331,16 @@ def _kind(loaded: Any, name: str) -> str:
 
 def _sniffed(loaded: Any) -> str:
     if isinstance(loaded, list) and loaded:
-        first = yaml_files.mapping(loaded[0])
+        first = fields.mapping(loaded[0])
         if "thomas_id" in first:
             return _HISTORICAL if "congresses" in first else _CURRENT
-        raise WrongContentError(f"expected committees, found {yaml_files.describe(first)}")
+        raise WrongContentError(f"expected committees, found {fields.describe(first)}")
     if isinstance(loaded, Mapping) and _CODE.fullmatch(next(iter(loaded), "")):
         return _MEMBERSHIP
     if isinstance(loaded, Mapping) and (loaded.get("committees") or loaded.get("committee")):
         return "a list of committees from the congress.gov API"
     raise WrongContentError(
-        "expected a list of committees or their members by code, found "
-        f"{yaml_files.describe(loaded)}"
+        f"expected a list of committees or their members by code, found {fields.describe(loaded)}"
     )
 
 
@@ -369,7 +368,7 @@ class Committees:
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """Committees above their subcommittees, or members; loose files may be JSON."""
-        return yaml_files.distinct(_parsed(raw))
+        return fields.distinct(_parsed(raw))
 
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
@@ -389,7 +388,7 @@ class Committees:
 
 
 def _codes(entry: Any) -> Iterator[str]:
-    code = required(yaml_files.mapping(entry), "thomas_id")
+    code = required(fields.mapping(entry), "thomas_id")
     yield code
     for below in sections(entry, "subcommittees"):
         yield code + required(below, "thomas_id")

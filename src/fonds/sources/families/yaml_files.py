@@ -1,28 +1,24 @@
 """Strict reading of YAML that people edit by hand, and of the same data published as JSON.
 
 Scalars stay as they were written: `00136` keeps its zeros, `2025-01-03` is no date, `NO` is no
-truth value. Only an empty, `~` or `null` plain scalar means nothing. A source turns the texts
-into what its columns need with the readers at the end of this module.
+truth value. Only an empty, `~` or `null` plain scalar means nothing. `fields` turns the texts into
+what columns need.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
 
 import yaml
 
 from fonds.errors import DuplicateKeyError, MalformedError, WrongContentError
-from fonds.model import ParsedRecord
-
-_Number = TypeVar("_Number", int, float)
+from fonds.sources.families.fields import describe
 
 _BOM: Final = b"\xef\xbb\xbf"
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
-# Python would also read `nan`, `1_000` and digits of other scripts.
-_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,15}(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2})?")
 _MAX_DEPTH: Final = 100
 _SLICE_BYTES: Final = 64 * 1024
 
@@ -52,26 +48,6 @@ def items(data: bytes) -> Iterator[Any]:
         yield from whole_list
         return
     yield from _sliced_items(data, start)
-
-
-def describe(value: Any) -> str:
-    """What a loaded value is, for messages: `a mapping with the keys members, pagination`."""
-    if isinstance(value, Mapping):
-        keys = ", ".join(map(str, list(value)[:5])) or "none"
-        return f"a mapping with the keys {keys}"
-    if isinstance(value, list):
-        return f"a list of {len(value)} items"
-    return "nothing" if value is None else f"the plain value {str(value)[:60]!r}"
-
-
-def distinct(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
-    """The same records; a key met twice is an error, never an overwrite."""
-    seen: set[str] = set()
-    for record in records:
-        if record.key in seen:
-            raise DuplicateKeyError(f"{record.key} stands twice in one file; keep one of them")
-        seen.add(record.key)
-        yield record
 
 
 # Bytes ------------------------------------------------------------------------------------
@@ -255,81 +231,3 @@ class _Builder:
 
     def _line(self, event: Any) -> int:
         return self._first_line + int(event.start_mark.line)
-
-
-# Fields -----------------------------------------------------------------------------------
-
-
-def text(record: Mapping[str, Any], field: str) -> str | None:
-    """A scalar field as text, or None where it is absent or blank."""
-    value = record.get(field)
-    if value is None:
-        return None
-    if isinstance(value, dict | list):
-        raise MalformedError(f"`{field}` should be text and is {describe(value)}")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value).strip() or None
-
-
-def required(record: Mapping[str, Any], field: str) -> str:
-    """A scalar field that must be there."""
-    value = text(record, field)
-    if value is None:
-        raise MalformedError(f"`{field}` is missing from {describe(record)}")
-    return value
-
-
-def whole(record: Mapping[str, Any], field: str) -> int | None:
-    """A field as a whole number, or None where it is absent."""
-    return _number(record, field, int, "a whole number")
-
-
-def decimal(record: Mapping[str, Any], field: str) -> float | None:
-    """A field as a number, or None where it is absent."""
-    return _number(record, field, float, "a number")
-
-
-def texts(record: Mapping[str, Any], field: str) -> list[str]:
-    """A field that holds one scalar or a list of them."""
-    value = record.get(field)
-    listed = value if isinstance(value, list) else [value]
-    found = [text({field: item}, field) for item in listed]
-    return [item for item in found if item is not None]
-
-
-def section(record: Any, field: str) -> Mapping[str, Any]:
-    """A field that holds a mapping; an empty one where it is absent."""
-    value = mapping(record).get(field)
-    return {} if value is None else mapping(value, field)
-
-
-def sections(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    """A field that holds a list of mappings; an empty list where it is absent."""
-    value = record.get(field)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise MalformedError(f"`{field}` should be a list and is {describe(value)}")
-    return [mapping(item, field) for item in value]
-
-
-def mapping(value: Any, field: str = "an entry") -> Mapping[str, Any]:
-    """The value itself, known to be a mapping."""
-    if not isinstance(value, Mapping):
-        raise MalformedError(f"`{field}` should be a mapping and is {describe(value)}")
-    return value
-
-
-def _number(
-    record: Mapping[str, Any], field: str, kind: Callable[[str], _Number], name: str
-) -> _Number | None:
-    value = text(record, field)
-    if value is None:
-        return None
-    try:
-        if _NUMBER.fullmatch(value):
-            return kind(value)
-    except ValueError:
-        pass  # a fraction where a whole number should stand
-    raise MalformedError(f"`{field}` should be {name} and is {value[:60]!r}")

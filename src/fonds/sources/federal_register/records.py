@@ -12,7 +12,7 @@ from fonds import ids
 from fonds.citations.federal_register import cite_federal_register
 from fonds.errors import DuplicateKeyError, MalformedError
 from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, ParsedRecord
-from fonds.sources import federal_register_tables as tables
+from fonds.sources.federal_register import tables
 
 NAME: Final = "federal_register"
 SITE: Final = "https://www.federalregister.gov"

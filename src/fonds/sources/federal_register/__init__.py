@@ -40,14 +40,14 @@ from fonds.model import (
     Watermark,
 )
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.federal_register_files import (
+from fonds.sources.federal_register.files import (
     entries_of,
     read_agencies,
     read_body,
     read_json,
     read_together,
 )
-from fonds.sources.federal_register_records import (
+from fonds.sources.federal_register.records import (
     NAME,
     PUBLISHER,
     SITE,
@@ -57,7 +57,7 @@ from fonds.sources.federal_register_records import (
     entry_number,
     record,
 )
-from fonds.sources.federal_register_tables import TABLES
+from fonds.sources.federal_register.tables import TABLES
 
 API: Final = f"{SITE}/api/v1"
 PER_PAGE: Final = 1000

@@ -38,9 +38,10 @@ from fonds.model import (
     RawPart,
     SourceState,
 )
-from fonds.sources import yaml_files
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.legislators_tables import (
+from fonds.sources.families import fields, yaml_files
+from fonds.sources.families.fields import required, section, sections, text
+from fonds.sources.legislators.tables import (
     ACCOUNTS,
     OFFICE_TEXTS,
     TERM_TEXTS,
@@ -57,7 +58,6 @@ from fonds.sources.legislators_tables import (
     legislator_terms,
     legislators,
 )
-from fonds.sources.yaml_files import required, section, sections, text
 
 _SITE: Final = "https://unitedstates.github.io/congress-legislators"
 # In load order: the file that a returning member left comes before the one he came back to,
@@ -103,7 +103,7 @@ def _children(table: Table, parent: str, rows: Iterable[_Row]) -> Iterator[Parse
 def _id_rows(entry: Mapping[str, Any]) -> Iterator[_Row]:
     schemes = section(entry, "id")
     for scheme in schemes:
-        for row in _numbered({"value": value} for value in yaml_files.texts(schemes, scheme)):
+        for row in _numbered({"value": value} for value in fields.texts(schemes, scheme)):
             yield {"scheme": scheme, **row}
 
 
@@ -161,8 +161,8 @@ def _term(entry: Mapping[str, Any]) -> _Row:
         "type": required(entry, "type"),
         **_span(entry),
         "end_type": text(entry, "end-type"),
-        "district": yaml_files.whole(entry, "district"),
-        "class": yaml_files.whole(entry, "class"),
+        "district": fields.whole(entry, "district"),
+        "class": fields.whole(entry, "class"),
         **_row(entry, *TERM_TEXTS),
     }
 
@@ -248,8 +248,8 @@ def _offices(entry: Mapping[str, Any], _part: RawPart) -> Iterator[ParsedRecord]
             "id": office_id,
             "legislator_ref": reference,
             **_row(office, *OFFICE_TEXTS),
-            "latitude": yaml_files.decimal(office, "latitude"),
-            "longitude": yaml_files.decimal(office, "longitude"),
+            "latitude": fields.decimal(office, "latitude"),
+            "longitude": fields.decimal(office, "longitude"),
         }
         yield _record(legislator_offices, f"office:{office_id}", payload)
 
@@ -296,13 +296,13 @@ def _records(part: RawPart) -> Iterator[ParsedRecord]:
         raise WrongContentError(f"{part.name} holds something else: {_contents(first)}")
     for number, entry in enumerate(chain([first], entries), 1):
         try:
-            yield from reader(yaml_files.mapping(entry), part)
+            yield from reader(fields.mapping(entry), part)
         except MalformedError as error:
             raise MalformedError(f"entry {number} of the list: {error}") from error
 
 
 def _reader(first: Any) -> _Reader:
-    entry = yaml_files.mapping(first)
+    entry = fields.mapping(first)
     if "social" in entry:
         return _social_media
     if "offices" in entry:
@@ -318,7 +318,7 @@ def _reader(first: Any) -> _Reader:
 
 
 def _contents(first: Any) -> str:
-    return f"a list whose first entry is {yaml_files.describe(first)}"
+    return f"a list whose first entry is {fields.describe(first)}"
 
 
 def _entries(part: RawPart) -> Iterator[Any]:
@@ -387,7 +387,7 @@ class Legislators:
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """People, their accounts and their offices; loose files may be YAML, JSON or CSV."""
-        return yaml_files.distinct(chain.from_iterable(map(_records, raw.parts)))
+        return fields.distinct(chain.from_iterable(map(_records, raw.parts)))
 
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None

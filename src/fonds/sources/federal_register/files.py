@@ -20,7 +20,7 @@ from fonds.normalize.fr import (
     read_xml,
 )
 from fonds.normalize.markdown import plain
-from fonds.sources.federal_register_records import (
+from fonds.sources.federal_register.records import (
     Entry,
     agency_record,
     once_each,
