@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite and PostgreSQL."""
+"""Column types that mean the same on SQLite and PostgreSQL, and the shapes tables are made of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, Dialect, String, TypeDecorator
+from sqlalchemy import JSON, Column, Dialect, ForeignKey, Integer, String, Text, TypeDecorator
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.dialects.postgresql import UUID as POSTGRES_UUID
 from sqlalchemy.types import TypeEngine
@@ -74,3 +74,48 @@ class Identity(TypeDecorator[UUID]):
 
 Json = JSON().with_variant(JSONB(), "postgresql")
 """A JSON value; JSONB on PostgreSQL."""
+
+
+# Shapes that the tables of sources share --------------------------------------------------
+
+
+def texts(**comments: str) -> list[Column[Any]]:
+    """Optional text columns, by name, each with what it means."""
+    return [Column(name, Text, comment=comment) for name, comment in comments.items()]
+
+
+def document_key(comment: str) -> Column[Any]:
+    """The primary key of a table whose rows are documents."""
+    return Column("id", ForeignKey("documents.id"), primary_key=True, comment=comment)
+
+
+def owned_by(table: str, name: str) -> Column[Any]:
+    """The first key column of rows that live and die with a row of `table`."""
+    owner = ForeignKey(f"{table}.id", ondelete="CASCADE")
+    return Column(name, owner, primary_key=True, comment=f"{table}.id")
+
+
+def position(name: str = "ord", comment: str = "Place in the publisher's list.") -> Column[Any]:
+    """A key column that numbers the rows below one record."""
+    return Column(name, Integer, primary_key=True, autoincrement=False, comment=comment)
+
+
+def reference(
+    name: str, table: str, comment: str, *, primary_key: bool = False
+) -> tuple[Column[Any], Column[Any]]:
+    """`<name>_ref`, as the publisher implies it, and `<name>_id`, set once that row is held."""
+    return (
+        Column(f"{name}_ref", Text, primary_key=primary_key, comment=comment),
+        Column(
+            f"{name}_id",
+            ForeignKey(f"{table}.id"),
+            index=True,
+            comment=f"{table}.id once it is loaded.",
+            info={"resolves": f"{name}_ref"},
+        ),
+    )
+
+
+def task_key() -> Column[Any]:
+    """For rows that belong to no document: the input they came from, and go with."""
+    return Column("task_key", Text, comment="The input this row was last loaded from.")

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Boolean, Column, ForeignKey, Integer, Table, Text
+from sqlalchemy import Boolean, Column, Integer, Table, Text
 
+from fonds.stores.columns import document_key, owned_by, reference, task_key, texts
 from fonds.stores.tables import metadata
-
-
-def _texts(**comments: str) -> list[Column[Any]]:
-    return [Column(name, Text, comment=comment) for name, comment in comments.items()]
-
-
-def _resolved(name: str, table: str, comment: str, *, primary_key: bool = False) -> Any:
-    return (
-        Column(f"{name}_ref", Text, primary_key=primary_key, comment=comment),
-        Column(
-            f"{name}_id",
-            ForeignKey(f"{table}.id"),
-            index=True,
-            comment=f"{table}.id once it is loaded.",
-            info={"resolves": f"{name}_ref"},
-        ),
-    )
-
-
-def _committee_key() -> Column[Any]:
-    owner = ForeignKey("committees.id", ondelete="CASCADE")
-    return Column("committee_id", owner, primary_key=True, comment="committees.id")
-
 
 COMMITTEE_TEXTS: Final = {
     "house_committee_id": "Two letters of the Clerk of the House.",
@@ -49,19 +27,19 @@ COMMITTEE_TEXTS: Final = {
 committees: Final = Table(
     "committees",
     metadata,
-    Column("id", ForeignKey("documents.id"), primary_key=True, comment="committee:<code>"),
+    document_key("committee:<code>"),
     Column("thomas_id", Text, nullable=False, comment="Four letters; two digits below another."),
     Column("type", Text, nullable=False, comment="house, senate or joint."),
     Column("name", Text, nullable=False, comment="Without `Subcommittee on` in most cases."),
-    *_resolved("parent", "committees", "committee:<code> of the committee above."),
+    *reference("parent", "committees", "committee:<code> of the committee above."),
     Column("is_current", Boolean, comment="Stands in the current list; NULL where nothing says."),
-    *_texts(**COMMITTEE_TEXTS),
+    *texts(**COMMITTEE_TEXTS),
 )
 
 committee_names: Final = Table(
     "committee_names",
     metadata,
-    _committee_key(),
+    owned_by("committees", "committee_id"),
     Column("congress", Integer, primary_key=True, comment="In which it was called so."),
     Column("name", Text, nullable=False, comment="As THOMAS had it; not always the official one."),
 )
@@ -69,24 +47,24 @@ committee_names: Final = Table(
 committee_congresses: Final = Table(
     "committee_congresses",
     metadata,
-    _committee_key(),
+    owned_by("committees", "committee_id"),
     Column("congress", Integer, primary_key=True, comment="In which bills were referred to it."),
 )
 
 committee_members: Final = Table(
     "committee_members",
     metadata,
-    *_resolved("committee", "committees", "committee:<code>", primary_key=True),
+    *reference("committee", "committees", "committee:<code>", primary_key=True),
     Column("bioguide", Text, primary_key=True, comment="Of the Biographical Directory."),
-    *_resolved("legislator", "legislators", "legislator:<bioguide>"),
+    *reference("legislator", "legislators", "legislator:<bioguide>"),
     Column("ord", Integer, nullable=False, comment="Place in the publisher's list."),
-    *_texts(name="As listed, for reading only.", party="majority or minority."),
+    *texts(name="As listed, for reading only.", party="majority or minority."),
     Column("rank", Integer, comment="Within the party's side."),
-    *_texts(
+    *texts(
         title="Chairman, Ranking Member, Ex Officio …",
         chamber="senate or house, on joint committees.",
         start_date="First day, ISO 8601, where known.",
         source="Where the assignment was announced, where known.",
-        task_key="The input this row was last loaded from.",
     ),
+    task_key(),
 )

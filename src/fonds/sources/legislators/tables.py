@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import Boolean, Column, Float, Index, Integer, Table, Text
 
+from fonds.stores.columns import document_key, owned_by, reference, task_key, texts
 from fonds.stores.tables import metadata
-
-
-def _texts(**comments: str) -> list[Column[Any]]:
-    return [Column(name, Text, comment=comment) for name, comment in comments.items()]
 
 
 def _key(name: str, kind: Any = Integer, comment: str = "Place in the publisher's list.") -> Any:
@@ -18,36 +15,16 @@ def _key(name: str, kind: Any = Integer, comment: str = "Place in the publisher'
 
 
 def _below(parent: str, *columns: Column[Any]) -> list[Column[Any]]:
-    table = f"{parent}s"
-    owner: Column[Any] = Column(
-        f"{parent}_id",
-        ForeignKey(f"{table}.id", ondelete="CASCADE"),
-        primary_key=True,
-        comment=f"{table}.id",
-    )
-    return [owner, *columns]
+    return [owned_by(f"{parent}s", f"{parent}_id"), *columns]
 
 
-def _legislator_link(*, primary_key: bool = False) -> list[Column[Any]]:
-    return [
-        Column(
-            "legislator_ref",
-            Text,
-            primary_key=primary_key,
-            comment="legislator:<bioguide>, whether that person is loaded or not.",
-        ),
-        Column(
-            "legislator_id",
-            ForeignKey("legislators.id"),
-            index=True,
-            comment="legislators.id once that person is loaded.",
-            info={"resolves": "legislator_ref"},
-        ),
-    ]
+def _legislator_link(*, primary_key: bool = False) -> tuple[Column[Any], Column[Any]]:
+    comment = "legislator:<bioguide>, whether that person is loaded or not."
+    return reference("legislator", "legislators", comment, primary_key=primary_key)
 
 
 def _person_columns() -> list[Column[Any]]:
-    return _texts(
+    return texts(
         first="Given name, at times an initial.",
         middle="Middle name or initial.",
         last="Family name.",
@@ -60,22 +37,20 @@ def _person_columns() -> list[Column[Any]]:
 
 
 def _span_columns() -> list[Column[Any]]:
-    return _texts(start="First day, ISO 8601.", end_date="Upstream `end`: last day, ISO 8601.")
+    return texts(start="First day, ISO 8601.", end_date="Upstream `end`: last day, ISO 8601.")
 
-
-_TASK_KEY_COMMENT: Final = "The input this row was last loaded from."
 
 legislators: Final = Table(
     "legislators",
     metadata,
-    Column("id", ForeignKey("documents.id"), primary_key=True, comment="legislator:<bioguide>"),
+    document_key("legislator:<bioguide>"),
     Column("bioguide", Text, nullable=False, unique=True, comment="Of the Biographical Directory."),
     *_person_columns(),
     Column("in_office", Boolean, comment="Stands in the current file; NULL for a loose file."),
-    *_texts(type="Of the latest term: sen or rep.", chamber="Of the latest term."),
+    *texts(type="Of the latest term: sen or rep.", chamber="Of the latest term."),
     Column("state", Text, index=True, comment="Of the latest term; USPS abbreviation."),
     Column("district", Integer, comment="Of the latest term; 0 at large, -1 unknown."),
-    *_texts(party="Of the latest term.", caucus="Of the latest term, for independents."),
+    *texts(party="Of the latest term.", caucus="Of the latest term, for independents."),
     *_span_columns(),
 )
 
@@ -111,7 +86,7 @@ legislator_terms: Final = Table(
     Column("end_type", Text, comment="Upstream `end-type`: why an appointment ends early."),
     Column("district", Integer, comment="0 at large, -1 unknown."),
     Column("class", Integer, comment="Election class of a senator."),
-    *_texts(**TERM_TEXTS),
+    *texts(**TERM_TEXTS),
 )
 
 legislator_party_affiliations: Final = Table(
@@ -119,15 +94,15 @@ legislator_party_affiliations: Final = Table(
     metadata,
     *_below("legislator", _key("term_ord", comment="legislator_terms.ord"), _key("ord")),
     *_span_columns(),
-    *_texts(party="Held in these days.", caucus="Party an independent sat with."),
+    *texts(party="Held in these days.", caucus="Party an independent sat with."),
 )
 
 legislator_other_names: Final = Table(
     "legislator_other_names",
     metadata,
     *_below("legislator", _key("ord")),
-    *_texts(first="If it differed.", middle="If it differed.", last="If it differed."),
-    *_texts(suffix="If it differed.", nickname="If it differed."),
+    *texts(first="If it differed.", middle="If it differed.", last="If it differed."),
+    *texts(suffix="If it differed.", nickname="If it differed."),
     *_span_columns(),
 )
 
@@ -135,7 +110,7 @@ legislator_leadership_roles: Final = Table(
     "legislator_leadership_roles",
     metadata,
     *_below("legislator", _key("ord")),
-    *_texts(title="Majority Leader, Speaker …", chamber="senate or house."),
+    *texts(title="Majority Leader, Speaker …", chamber="senate or house."),
     *_span_columns(),
 )
 
@@ -143,7 +118,7 @@ legislator_family: Final = Table(
     "legislator_family",
     metadata,
     *_below("legislator", _key("ord")),
-    *_texts(name="The relative.", relation="What the legislator is to that relative: son …"),
+    *texts(name="The relative.", relation="What the legislator is to that relative: son …"),
 )
 
 ACCOUNTS: Final = (
@@ -162,8 +137,8 @@ legislator_social_media: Final = Table(
     "legislator_social_media",
     metadata,
     *_legislator_link(primary_key=True),
-    *_texts(**dict.fromkeys(ACCOUNTS, "Official account; handle or numeric id.")),
-    *_texts(task_key=_TASK_KEY_COMMENT),
+    *texts(**dict.fromkeys(ACCOUNTS, "Official account; handle or numeric id.")),
+    task_key(),
 )
 
 OFFICE_TEXTS: Final = {
@@ -183,21 +158,21 @@ legislator_offices: Final = Table(
     metadata,
     _key("id", Text, "The publisher's: <bioguide>-<city>."),
     *_legislator_link(),
-    *_texts(**OFFICE_TEXTS),
+    *texts(**OFFICE_TEXTS),
     Column("latitude", Float, comment="Degrees north."),
     Column("longitude", Float, comment="Degrees east."),
-    *_texts(task_key=_TASK_KEY_COMMENT),
+    task_key(),
 )
 
 executives: Final = Table(
     "executives",
     metadata,
-    Column("id", ForeignKey("documents.id"), primary_key=True, comment="executive:<govtrack>"),
+    document_key("executive:<govtrack>"),
     Column("govtrack", Text, nullable=False, unique=True, comment="GovTrack.us person number."),
     Column("bioguide", Text, comment="Absent for those who never sat in Congress."),
     *_legislator_link(),
     *_person_columns(),
-    *_texts(type="Of the latest term: prez or viceprez.", party="Of the latest term."),
+    *texts(type="Of the latest term: prez or viceprez.", party="Of the latest term."),
     *_span_columns(),
 )
 
@@ -214,5 +189,5 @@ executive_terms: Final = Table(
     *_below("executive", _key("ord")),
     Column("type", Text, nullable=False, comment="prez or viceprez."),
     *_span_columns(),
-    *_texts(party="From which elected.", how="election, succession or appointment."),
+    *texts(party="From which elected.", how="election, succession or appointment."),
 )

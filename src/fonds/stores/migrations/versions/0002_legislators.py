@@ -99,7 +99,7 @@ def _create_executives() -> None:
             "legislator_id",
             sa.Text(),
             nullable=True,
-            comment="legislators.id once that person is loaded.",
+            comment="legislators.id once it is loaded.",
         ),
         sa.Column("first", sa.Text(), nullable=True, comment="Given name, at times an initial."),
         sa.Column("middle", sa.Text(), nullable=True, comment="Middle name or initial."),
@@ -217,7 +217,7 @@ def _create_legislator_offices() -> None:
             "legislator_id",
             sa.Text(),
             nullable=True,
-            comment="legislators.id once that person is loaded.",
+            comment="legislators.id once it is loaded.",
         ),
         sa.Column("address", sa.Text(), nullable=True, comment="Street and number."),
         sa.Column("suite", sa.Text(), nullable=True, comment="Suite or room."),
@@ -307,7 +307,7 @@ def _create_legislator_social_media() -> None:
             "legislator_id",
             sa.Text(),
             nullable=True,
-            comment="legislators.id once that person is loaded.",
+            comment="legislators.id once it is loaded.",
         ),
         sa.Column(
             "twitter", sa.Text(), nullable=True, comment="Official account; handle or numeric id."
