@@ -3,6 +3,7 @@
 FondsError
 ├── UsageError                what was asked for makes no sense; exit code 2
 │   ├── SettingsError         a setting is malformed or contradictory
+│   │   └── MissingKeyError   an upstream wants a key that is not set
 │   ├── UnknownSourceError    no source of that name is registered
 │   └── UnknownDocumentError  no document has that id or alias
 ├── FetchError                asking an upstream
@@ -52,6 +53,10 @@ class UsageError(FondsError):
 
 class SettingsError(UsageError):
     """A setting is malformed or contradictory."""
+
+
+class MissingKeyError(SettingsError):
+    """An upstream wants a key that is not set."""
 
 
 class UnknownSourceError(UsageError):

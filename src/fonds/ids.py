@@ -118,6 +118,61 @@ def committee_id(code: str) -> str:
     return f"committee:{code}"
 
 
+def bill_id(congress: int, kind: str, number: int) -> str:
+    """`bill:119-hr-1`."""
+    return f"bill:{congress}-{kind.lower()}-{number}"
+
+
+def bill_text_id(bill: str, version: str) -> str:
+    """`bill:119-hr-1/ih`."""
+    return f"{bill}/{version.lower()}"
+
+
+def law_id(congress: int, number: int, *, private: bool = False) -> str:
+    """`plaw:119-21`, and `plaw:119-pvt-3` for a private law."""
+    return f"plaw:{congress}-{'pvt-' if private else ''}{number}"
+
+
+def vote_id(chamber: str, congress: int, session: int, number: int) -> str:
+    """`vote:house/119-1/362`."""
+    return f"vote:{chamber}/{congress}-{session}/{number}"
+
+
+def crs_id(number: str) -> str:
+    """`crs:R48481`."""
+    return f"crs:{number.upper()}"
+
+
+def gao_id(product: str) -> str:
+    """`gao:GAO-25-107521`."""
+    return f"gao:{product.upper()}"
+
+
+def cbo_id(publication: str) -> str:
+    """`cbo:61234`."""
+    return f"cbo:{publication}"
+
+
+def govinfo_id(package: str) -> str:
+    """`chrg:CHRG-119hhrg58888`: a package or granule of govinfo under its collection's name."""
+    return f"{package.partition('-')[0].lower()}:{package}"
+
+
+def lda_id(filing_uuid: str) -> str:
+    """`lda:<filing_uuid>`."""
+    return f"lda:{filing_uuid.lower()}"
+
+
+def sap_id(issued: str, url: str, bill: str) -> str:
+    """`sap:2025-01-22/<hash>`: one PDF can serve several bills."""
+    return f"sap:{issued}/{text_sha256(url + bill)[:16]}"
+
+
+def statement_id(bioguide: str, url: str) -> str:
+    """`statement:C000127/<hash>`."""
+    return f"statement:{bioguide}/{text_sha256(url)[:16]}"
+
+
 # Chunks -----------------------------------------------------------------------------------
 
 

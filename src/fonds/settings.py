@@ -66,6 +66,12 @@ class Settings:
         str,
         "How we introduce ourselves; name a contact of yours.",
     )
+    data_gov_key: str = _setting(
+        "", str, "Key of api.data.gov, for api.congress.gov and api.govinfo.gov.", secret=True
+    )
+    lda_key: str = _setting(
+        "", str, "Key of lda.gov; lobbying filings come eight times as fast with one.", secret=True
+    )
     timeout: float = _setting(30.0, float, "Seconds to wait for an upstream's next byte.")
     retries: int = _setting(4, int, "Tries for a request that failed in a way worth repeating.")
     retry_wait: float = _setting(0.5, float, "Seconds before the first repetition; it doubles.")

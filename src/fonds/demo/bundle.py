@@ -17,7 +17,6 @@ DATA: Final = Path(__file__).parent / "data"
 """One folder for each host that is stood in for."""
 
 _REGISTER: Final = "www.federalregister.gov"
-_LEGISLATORS: Final = "unitedstates.github.io"
 _MEDIA_TYPES: Final = {".yaml": "text/yaml; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 # Issues appear on the web at a quarter to nine in Washington, give or take the summer.
 _PUBLISHED: Final = time(12, 45, tzinfo=UTC)
@@ -25,14 +24,16 @@ _PUBLISHED: Final = time(12, 45, tzinfo=UTC)
 
 def bundled_sites() -> dict[str, Handler]:
     """Each host of the bundled upstream with what answers for it."""
-    return {
-        _REGISTER: RegisterApi(BundledRegister(DATA / _REGISTER)),
-        _LEGISLATORS: StaticFiles(DATA / _LEGISLATORS),
-    }
+    hosts = (folder for folder in sorted(DATA.iterdir()) if folder.is_dir())
+    plain: dict[str, Handler] = {folder.name: StaticFiles(folder) for folder in hosts}
+    return {**plain, _REGISTER: RegisterApi(BundledRegister(DATA / _REGISTER))}
 
 
 class StaticFiles:
-    """Answers with the files below a folder, and with nothing outside it."""
+    """Answers with the files below a folder, and with nothing outside it.
+
+    An address that is a folder here, such as a listing, is answered by the `index.*` inside it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -42,6 +43,8 @@ class StaticFiles:
         if "\0" in request.path:
             return not_found()
         path = (self._folder / request.path.lstrip("/")).resolve()
+        if path.is_dir():
+            path = next(path.glob("index.*"), path)
         if not path.is_relative_to(self._folder) or not path.is_file():
             return not_found()
         guessed = mimetypes.guess_type(path.name)[0] or "application/octet-stream"

@@ -24,6 +24,7 @@ from fonds.errors import (
 )
 from fonds.fetch import answers
 from fonds.fetch.bodies import Intake, sweep
+from fonds.fetch.keys import key_headers
 from fonds.fetch.network import NetworkTransport
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.retries import Backoff
@@ -195,10 +196,12 @@ class Fetcher:
             raise
 
     def _request(self, ask: _Ask) -> httpx.Request:
+        address = _http_address(ask)
         headers = {
             "User-Agent": self._settings.user_agent,
             "Accept": "*/*",
             "Accept-Encoding": "gzip",
+            **key_headers(self._settings, ask.target),
             **ask.headers,
         }
         if ask.validators.etag:
@@ -206,7 +209,6 @@ class Fetcher:
         if ask.validators.last_modified:
             headers["If-Modified-Since"] = ask.validators.last_modified
         encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        address = _http_address(ask)
         return httpx.Request("GET", address, headers=encoded, extensions=self._extensions)
 
     async def _answered(

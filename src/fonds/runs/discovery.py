@@ -16,6 +16,7 @@ from fonds.runs.derive import chunker_label
 from fonds.runs.inputs import Wanted, recall, recall_files
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError
+from fonds.settings import Settings
 from fonds.sources.base import Answer, SourceInfo
 
 RECALLED_AT_ONCE: Final = 500
@@ -40,7 +41,7 @@ class Asker:
             source=self._info.name,
             url=url,
             path=path,
-            pace=pace_of(self._info),
+            pace=pace_of(self._info, self._workplace.settings),
             known=known,
         )
         if obtained.known is not None:
@@ -61,9 +62,12 @@ class Asker:
         return learned
 
 
-def pace_of(info: SourceInfo) -> Pace:
-    """How fast a source's upstream may be asked."""
-    return Pace(per_second=info.rate.per_second, burst=info.rate.burst)
+def pace_of(info: SourceInfo, settings: Settings) -> Pace:
+    """How fast a source's upstream may be asked, by us with the keys we have."""
+    rate = info.rate
+    if info.key is not None and info.key.rate is not None and getattr(settings, info.key.setting):
+        rate = info.key.rate
+    return Pace(per_second=rate.per_second, burst=rate.burst)
 
 
 async def discover(

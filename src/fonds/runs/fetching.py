@@ -68,7 +68,7 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
                     source=job.source.info.name,
                     url=part.url,
                     path=part.path,
-                    pace=pace_of(job.source.info),
+                    pace=pace_of(job.source.info, job.workplace.settings),
                     known=wanted.files.get(public_url(part.url)),
                     headers=part.headers,
                 )

@@ -21,6 +21,19 @@ class Rate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """A key that a source's upstream asks for, or that makes it more generous."""
+
+    setting: str
+    """Where it is set: `data_gov_key`."""
+    signup: str
+    """Where to get one."""
+    required: bool = True
+    rate: Rate | None = None
+    """How often the upstream may be asked by somebody with a key, where that differs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SourceInfo:
     """What everybody may know about a source without asking its upstream."""
 
@@ -37,6 +50,7 @@ class SourceInfo:
     rate: Rate
     tables: tuple[Table, ...]
     """Its typed tables, parents before children."""
+    key: Key | None = None
     depends_on: tuple[str, ...] = ()
     """Sources that `bootstrap` loads first."""
     at_least: int = 1
