@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 from sqlalchemy import select
 
 from fonds.chunk.splitter import Chunker
 from fonds.engine.local import LocalEngine
-from fonds.errors import UnknownDocumentError
+from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.network import NetworkTransport
@@ -24,17 +24,21 @@ from fonds.model import RetrievalResult
 from fonds.pipeline import run_source
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.normalization import Drained, Renormalized, Shelf, drain, renormalize
+from fonds.runs.order import in_order
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.search.retrieve import Filters, search
 from fonds.settings import Settings, read_settings
 from fonds.sources.base import Source
-from fonds.sources.registry import get_source, plugin_sources
+from fonds.sources.registry import dependency_graph, get_source, plugin_sources
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.schema import require_current
 from fonds.stores.tables import document_aliases, documents
+
+SIDE_BY_SIDE: Final = 4
+"""Sources that run at once; more would only wait for the one writer of the database."""
 
 
 class Library:
@@ -78,6 +82,25 @@ class Library:
         async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
             known = get_source(source) if isinstance(source, str) else source
             return await run_source(known, request, workplace)
+
+    async def ingest_all(
+        self, sources: Iterable[str], request: RunRequest, *, progress: Progress | None = None
+    ) -> list[RunReport]:
+        """Run sources, each after those it depends on, independent ones side by side.
+
+        A source that cannot even begin (its key is missing, another run of it is going on) is
+        reported as such, and the others go on.
+        """
+        async with self.workplace(progress=progress) as workplace:
+
+            async def run(name: str) -> RunReport:
+                try:
+                    return await run_source(get_source(name), request, workplace)
+                except FondsError as error:
+                    return RunReport.refused(name, error)
+
+            reports = await in_order(dependency_graph(sources), run, at_once=SIDE_BY_SIDE)
+        return list(reports.values())
 
     @asynccontextmanager
     async def workplace(

@@ -21,7 +21,7 @@ from fonds.model import FetchTask
 from fonds.runs.context import Job, Workplace
 from fonds.runs.discovery import Asker, discover, discovery_key
 from fonds.runs.fetching import Arrival, Fetched, fetch, fetch_task
-from fonds.runs.guards import check_yield
+from fonds.runs.guards import check_yield, require_key
 from fonds.runs.inputs import recall
 from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
@@ -34,6 +34,7 @@ from fonds.stores.rows import link_references
 async def run_source(source: Source, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     database, clock, info = workplace.database, workplace.seams.clock, source.info
+    require_key(info, workplace.settings)
     with (
         claim_source(database, workplace.settings.home, info.name, clock) as claim,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix=info.name) as thread,

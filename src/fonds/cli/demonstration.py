@@ -17,7 +17,7 @@ from fonds.cli.session import Session
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sources.registry import all_sources, in_dependency_order
+from fonds.sources.registry import all_sources
 from fonds.stores.tables import document_chunk_buffer, documents
 
 QUESTIONS: Final = ("overtime salary threshold", "how much lead may drinking water contain?")
@@ -43,8 +43,7 @@ def demonstrate(session: Session) -> int:
 async def _ingest(library: Library) -> list[RunReport]:
     request = RunRequest(mode="backfill", since=date(2026, 1, 1))
     with progress_display(quiet=False) as progress:
-        names = in_dependency_order(all_sources())
-        return [await library.ingest(name, request, progress=progress) for name in names]
+        return await library.ingest_all(all_sources(), request, progress=progress)
 
 
 def _print_holdings(library: Library) -> None:

@@ -11,10 +11,10 @@ from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, Sourc
 from fonds.cli.output import out, print_json, print_table, safe
 from fonds.cli.progress import progress_display, summary
 from fonds.cli.session import Session, run_until_stopped
-from fonds.errors import FondsError, UsageError
+from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest, Status
-from fonds.sources.registry import all_sources, get_source, in_dependency_order
+from fonds.sources.registry import all_sources, dependency_graph, get_source
 
 Recheck = Annotated[
     bool, typer.Option("--recheck", help="Ask for every item, also where the list is as before.")
@@ -72,8 +72,7 @@ def run(
     Example: fonds run federal_register
     """
     request = RunRequest(mode="incremental", recheck=recheck, accept_loss=accept_loss)
-    reports = _run_all(context.obj, [source], request, quiet=as_json, record=record, replay=replay)
-    _report(reports, reports[0] if as_json else None)
+    _run(context.obj, source, request, record=record, replay=replay, as_json=as_json)
 
 
 def backfill(
@@ -109,8 +108,7 @@ def backfill(
         recheck=recheck,
         accept_loss=accept_loss,
     )
-    reports = _run_all(context.obj, [source], request, quiet=as_json, record=record, replay=replay)
-    _report(reports, reports[0] if as_json else None)
+    _run(context.obj, source, request, record=record, replay=replay, as_json=as_json)
 
 
 def bootstrap(
@@ -127,42 +125,39 @@ def bootstrap(
               fonds bootstrap committees
     """
     request = RunRequest(mode="backfill", since=day(since))
-    names = in_dependency_order(only or all_sources())
-    reports = _run_all(context.obj, names, request, quiet=as_json)
+    names = dependency_graph(only or all_sources())
+
+    async def work(library: Library) -> list[RunReport]:
+        with progress_display(quiet=as_json) as progress:
+            return await library.ingest_all(names, request, progress=progress)
+
+    with context.obj.library() as library:
+        reports = run_until_stopped(work(library))
     _report(reports, reports if as_json else None)
 
 
-def _run_all(
+def _run(
     session: Session,
-    names: list[str],
+    source: str,
     request: RunRequest,
     *,
-    quiet: bool,
-    record: Path | None = None,
-    replay: Path | None = None,
-) -> list[RunReport]:
+    record: Path | None,
+    replay: Path | None,
+    as_json: bool,
+) -> NoReturn:
     if record is not None and replay is not None:
         raise UsageError("--record and --replay exclude each other")
-    for name in names:
-        get_source(name)
+    get_source(source)
 
-    async def work(library: Library) -> list[RunReport]:
-        reports = []
-        with progress_display(quiet=quiet) as progress:
-            for name in names:
-                try:
-                    report = await library.ingest(
-                        name, request, progress=progress, record=record, replay=replay
-                    )
-                except FondsError as error:
-                    if len(names) == 1:
-                        raise
-                    report = RunReport.refused(name, str(error))
-                reports.append(report)
-        return reports
+    async def work(library: Library) -> RunReport:
+        with progress_display(quiet=as_json) as progress:
+            return await library.ingest(
+                source, request, progress=progress, record=record, replay=replay
+            )
 
     with session.library() as library:
-        return run_until_stopped(work(library))
+        report = run_until_stopped(work(library))
+    _report([report], report if as_json else None)
 
 
 def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:
@@ -176,6 +171,9 @@ def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:
 def print_reports(reports: list[RunReport]) -> None:
     """What came of runs, a line each."""
     for report in reports:
+        if report.skipped:
+            out.print(f"{report.source}: skipped: {safe(report.error_summary or '')}")
+            continue
         out.print(
             f"{report.source}: {report.status} in {report.seconds:.1f} s: {summary(report.counts)}"
         )
@@ -189,7 +187,8 @@ def exit_code(reports: list[RunReport]) -> int:
     states = {report.status for report in reports}
     if states <= {Status.SUCCESS}:
         return 0
-    return EXIT_FAILED if states <= {Status.FAILED} else EXIT_INCOMPLETE
+    skipped = any(report.skipped for report in reports)
+    return EXIT_FAILED if states <= {Status.FAILED} and not skipped else EXIT_INCOMPLETE
 
 
 def _source_facts(info: Any) -> dict[str, Any]:

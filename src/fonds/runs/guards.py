@@ -1,10 +1,12 @@
-"""Zero is suspicious: checks that stop a walled, capped or shrunken feed from passing as news."""
+"""Checks before and after a run: keys at hand; and a walled, capped or shrunken feed is no news."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from fonds.errors import SuspiciousYieldError
+from fonds.errors import MissingKeyError, SuspiciousYieldError
+from fonds.settings import Settings
+from fonds.sources.base import SourceInfo
 
 LOSS_ALLOWED: Final = 0.2
 """Share of what was there before that may be missing at once."""
@@ -27,4 +29,14 @@ def check_yield(source: str, records: int, at_least: int) -> None:
         raise SuspiciousYieldError(
             f"{source} gave {records} records where at least {at_least} are expected; "
             "is the upstream down, or its answer walled?"
+        )
+
+
+def require_key(info: SourceInfo, settings: Settings) -> None:
+    """Refuse to run a source whose upstream would only say that a key is missing."""
+    key = info.key
+    if key is not None and key.required and not getattr(settings, key.setting):
+        raise MissingKeyError(
+            f"{info.name} needs a key: set {key.setting} in fonds.toml or FONDS_"
+            f"{key.setting.upper()}; get one at {key.signup}"
         )

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from fonds.errors import UsageError
 from fonds.runs.schedule import next_run
+from fonds.runs.state import Status
 from fonds.sources.base import Source
 from fonds.stores.database import Database
 from fonds.stores.tables import (
@@ -33,6 +34,8 @@ class SourceOverview:
     last_status: str | None
     last_run_at: datetime | None
     last_success_at: datetime | None
+    last_failure_at: datetime | None
+    """When a run of it last ended short of what it was asked for."""
     last_change_at: datetime | None
     """When a document of it was last written."""
     last_seen_key: str | None
@@ -113,6 +116,8 @@ def _overview(connection: Connection, source: Source, now: datetime) -> SourceOv
         ).where(documents.c.source == name)
     ).one()
     latest = select(runs.status).where(runs.source == name).order_by(runs.started_at.desc())
+    short = runs.status.in_([Status.PARTIAL, Status.FAILED])
+    failed = select(func.max(runs.finished_at)).where(runs.source == name, short)
     known = connection.execute(select(state).where(state.c.source == name)).one_or_none()
     errors = select(func.count()).where(
         tasks.source == name, tasks.stage == "errored", tasks.resolved_at.is_(None)
@@ -124,6 +129,7 @@ def _overview(connection: Connection, source: Source, now: datetime) -> SourceOv
         last_status=connection.scalar(latest.limit(1)),
         last_run_at=known.last_run_at if known else None,
         last_success_at=known.last_success_at if known else None,
+        last_failure_at=connection.scalar(failed),
         last_change_at=held[2],
         last_seen_key=known.last_seen_key if known else None,
         open_errors=connection.scalar(errors) or 0,

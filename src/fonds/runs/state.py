@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, select, update
 
+from fonds.errors import FondsError, MissingKeyError
 from fonds.model import SourceState, Watermark
 from fonds.seams import Clock
 from fonds.stores.database import Database, upsert
@@ -96,9 +97,11 @@ class RunReport:
     counts: Counts
     seconds: float
     error_summary: str | None = None
+    skipped: bool = False
+    """It lacks a key, and was not tried."""
 
     @classmethod
-    def refused(cls, source: str, reason: str) -> RunReport:
+    def refused(cls, source: str, error: FondsError) -> RunReport:
         """A run that never began."""
         counts = Counts(error=1)
         return cls(
@@ -107,7 +110,8 @@ class RunReport:
             status=Status.FAILED,
             counts=counts,
             seconds=0.0,
-            error_summary=reason,
+            error_summary=str(error),
+            skipped=isinstance(error, MissingKeyError),
         )
 
 

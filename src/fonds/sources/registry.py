@@ -56,8 +56,8 @@ def get_source(name: str) -> Source:
     return sources[name]
 
 
-def in_dependency_order(names: Iterable[str]) -> list[str]:
-    """Sources so that each comes after those it depends on, which are added if missing."""
+def dependency_graph(names: Iterable[str]) -> dict[str, set[str]]:
+    """Each source with those it depends on, which are added if missing."""
     graph: dict[str, set[str]] = {}
     waiting = sorted(names)
     while waiting:
@@ -66,6 +66,7 @@ def in_dependency_order(names: Iterable[str]) -> list[str]:
             graph[name] = set(get_source(name).info.depends_on)
             waiting += sorted(graph[name])
     try:
-        return list(TopologicalSorter(dict(sorted(graph.items()))).static_order())
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise UsageError(f"sources depend on each other in a circle: {error.args[1]}") from error
+    return dict(sorted(graph.items()))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Engine, Table, create_engine, event
@@ -27,6 +28,7 @@ class Database:
         self.engine = engine
         self.fulltext = fulltext
         self._seams = seams
+        self._turn = Lock()
 
     @property
     def is_sqlite(self) -> bool:
@@ -36,7 +38,9 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that takes the writer's claim at once and commits at the end."""
-        with self.engine.connect() as connection, connection.begin() as transaction:
+        # SQLite lets waiting writers try their luck; those of one process take turns instead.
+        turn = self._turn if self.is_sqlite else nullcontext()
+        with turn, self.engine.connect() as connection, connection.begin() as transaction:
             yield connection
             self._seams.durable("commit", self.engine.dialect.name)
             transaction.commit()

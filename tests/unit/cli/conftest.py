@@ -20,7 +20,7 @@ from fonds.demo.serving import Handler, Request, Response
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import open_library
 from fonds.runs.state import RunRequest
-from fonds.sources.registry import all_sources, in_dependency_order
+from fonds.sources.registry import all_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +88,7 @@ def filled(serving: Publishers, tmp_path_factory: pytest.TempPathFactory) -> Pat
     request = RunRequest(mode="backfill", since=date(2026, 1, 1))
     hosts = serving.upstream.hosts
     with open_library(home, hosts=hosts, allow_private=True) as library:
-        for name in in_dependency_order(all_sources()):
-            asyncio.run(library.ingest(name, request))
+        asyncio.run(library.ingest_all(all_sources(), request))
     return home
 
 

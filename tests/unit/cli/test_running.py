@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from tests.unit.cli.conftest import Fonds, Publishers
 
 from fonds.demo.serving import Response
 from fonds.library import open_library
+from fonds.sources import registry
+from fonds.sources.base import Key
+from fonds.testing import FakeSource
 
 REGISTER = "www.federalregister.gov"
 PEOPLE = "unitedstates.github.io"
@@ -17,7 +21,7 @@ TWO_DAYS = ["--since", "2026-01-12", "--until", "2026-01-13"]
 APOLOGY = Response(body=b"<html><p>Back soon</p></html>", media_type="text/html")
 DOWN = Response(status=HTTPStatus.SERVICE_UNAVAILABLE)
 
-REPORT = {"run_id", "source", "status", "counts", "seconds", "error_summary"}
+REPORT = {"run_id", "source", "status", "counts", "seconds", "error_summary", "skipped"}
 COUNTS = {"discovered", "fetched", "parsed", "inserted", "updated", "skipped", "error", "gone"}
 
 
@@ -90,6 +94,22 @@ def test_bootstrap_runs_sources_after_those_they_depend_on(fonds: Fonds, tmp_pat
 def test_bootstrap_of_one_source_is_a_list_too(fonds: Fonds, tmp_path: Path) -> None:
     reports = fonds("bootstrap", "legislators", "--json", "--home", str(tmp_path)).json
     assert [report["source"] for report in reports] == ["legislators"]
+
+
+def test_a_source_without_its_key_is_skipped_by_bootstrap_and_refused_by_run(
+    fonds: Fonds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = FakeSource()
+    key = Key(setting="data_gov_key", signup="https://api.data.gov/signup/")
+    locked.info = replace(locked.info, key=key)
+    monkeypatch.setattr(registry, "plugin_sources", lambda: {"fake": locked})
+    outcome = fonds("bootstrap", "legislators", "fake", "--home", str(tmp_path))
+    assert outcome.code == 3
+    assert "fake: skipped: fake needs a key: set data_gov_key" in outcome.out
+    assert "legislators: success" in outcome.out
+    assert fonds("bootstrap", "fake", "--home", str(tmp_path)).code == 3
+    refused = fonds("run", "fake", "--home", str(tmp_path))
+    assert (refused.code, "FONDS_DATA_GOV_KEY" in refused.err) == (2, True)
 
 
 def test_recorded_run_is_replayed_without_its_upstream(

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fonds.errors import SuspiciousYieldError
-from fonds.runs.guards import check_loss, check_yield
+from fonds.errors import MissingKeyError, SuspiciousYieldError
+from fonds.runs.guards import check_loss, check_yield, require_key
+from fonds.settings import Settings
+from fonds.sources.base import Key
+from fonds.testing import FakeSource
+
+KEY = Key(setting="data_gov_key", signup="https://api.data.gov/signup/")
+INFO = replace(FakeSource().info, key=KEY)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +37,24 @@ def test_yield_below_what_a_source_can_have_is_refused() -> None:
 def test_nothing_at_all_is_refused() -> None:
     with pytest.raises(SuspiciousYieldError, match="gave 0 records"):
         check_yield("fake", 0, 1)
+
+
+def test_a_missing_key_is_named_with_where_to_set_and_get_it() -> None:
+    with pytest.raises(MissingKeyError) as caught:
+        require_key(INFO, Settings())
+    for word in ("fake", "data_gov_key", "FONDS_DATA_GOV_KEY", "https://api.data.gov/signup/"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        (KEY, Settings(data_gov_key="d4ta")),
+        (replace(KEY, required=False), Settings()),
+        (None, Settings()),
+    ],
+)
+def test_a_source_that_has_or_needs_no_key_is_let_through(
+    key: Key | None, settings: Settings
+) -> None:
+    require_key(replace(INFO, key=key), settings)
