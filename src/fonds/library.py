@@ -99,8 +99,9 @@ class Library:
                 except FondsError as error:
                     return RunReport.refused(name, error)
 
-            reports = await in_order(dependency_graph(sources), run, at_once=SIDE_BY_SIDE)
-        return list(reports.values())
+            graph = dependency_graph(sources)
+            reports = await in_order(graph, run, at_once=SIDE_BY_SIDE)
+        return [reports[name] for name in graph]
 
     @asynccontextmanager
     async def workplace(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 BodyFormat = Literal["html", "xml", "pdf", "text"]
 
@@ -26,6 +27,9 @@ class Part:
     """Path below `corpus/<source>/` in the blob store."""
     optional: bool = False
     """A missing optional part (404) is absent from `Raw`; any other one fails the task."""
+    refusable: bool = False
+    """A refusal (403) of this optional part means that it is missing: some stores answer so for
+    what they do not have."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with the request; never recorded."""
 
@@ -242,6 +246,10 @@ class Chunk:
     heading_path: tuple[str, ...] = ()
     section: str | None = None
     page: str | None = None
+    enumeration: tuple[str, ...] = ()
+    """Labels it starts under, if its section was too long for one passage: `(a)`, `(1)`."""
+    lead_ins: tuple[str, ...] = ()
+    """What introduces the lists it starts in, outermost first, shortened."""
 
 
 # What search gives ------------------------------------------------------------------------
@@ -255,6 +263,10 @@ class ChunkLocator(BaseModel):
     heading_path: list[str] = []
     section: str | None = None
     page: str | None = None
+    enumeration: list[str] = Field(default=[], exclude_if=operator.not_)
+    """Labels the passage starts under, if its section was cut: `(a)`, `(1)`. Left out if empty."""
+    lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
+    """What introduces the lists it starts in, outermost first, shortened. Left out if empty."""
 
 
 class Citation(BaseModel):

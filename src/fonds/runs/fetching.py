@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fonds import ids
-from fonds.errors import NotFoundError
+from fonds.errors import NotFoundError, RefusedError
 from fonds.fetch.archive import KnownFile
 from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
@@ -72,8 +72,9 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
                     known=wanted.files.get(public_url(part.url)),
                     headers=part.headers,
                 )
-            except NotFoundError as error:
-                if not part.optional:
+            except (NotFoundError, RefusedError) as error:
+                missing = part.refusable or isinstance(error, NotFoundError)
+                if not (part.optional and missing):
                     raise
                 job.run.log("warn", f"went on without {part.name}: {error}", task=wanted.task.key)
                 continue

@@ -14,7 +14,7 @@ T = TypeVar("T")
 async def in_order(
     graph: Mapping[str, set[str]], act: Callable[[str], Awaitable[T]], *, at_once: int
 ) -> dict[str, T]:
-    """Act on every name after those it depends on; results in the order they were finished.
+    """Act on every name after those it depends on; gives what came of each.
 
     Whatever ends this, a failure or a cancellation, first ends everything still under way.
     """

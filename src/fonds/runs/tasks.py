@@ -136,6 +136,7 @@ def task_to_json(task: FetchTask) -> dict[str, Any]:
             "url": public_url(part.url),
             "path": part.path,
             "optional": part.optional,
+            "refusable": part.refusable,
         }
         for part in task.parts
     ]

@@ -57,7 +57,7 @@ def get_source(name: str) -> Source:
 
 
 def dependency_graph(names: Iterable[str]) -> dict[str, set[str]]:
-    """Each source with those it depends on, which are added if missing."""
+    """Each source after those it depends on, and with them; missing ones are added."""
     graph: dict[str, set[str]] = {}
     waiting = sorted(names)
     while waiting:
@@ -66,7 +66,7 @@ def dependency_graph(names: Iterable[str]) -> dict[str, set[str]]:
             graph[name] = set(get_source(name).info.depends_on)
             waiting += sorted(graph[name])
     try:
-        TopologicalSorter(graph).prepare()
+        order = list(TopologicalSorter(dict(sorted(graph.items()))).static_order())
     except CycleError as error:
         raise UsageError(f"sources depend on each other in a circle: {error.args[1]}") from error
-    return dict(sorted(graph.items()))
+    return {name: graph[name] for name in order}

@@ -48,6 +48,7 @@ def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:
             "last_status",
             "last_run_at",
             "last_success_at",
+            "last_failure_at",
             "last_change_at",
             "last_seen_key",
             "open_errors",

@@ -29,6 +29,7 @@ parts = st.builds(
     url=texts,
     path=texts,
     optional=st.booleans(),
+    refusable=st.booleans(),
     headers=st.dictionaries(texts, texts, max_size=2),
 )
 origins = st.builds(
