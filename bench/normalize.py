@@ -29,6 +29,7 @@ from fonds.chunk import tokens
 from fonds.chunk.splitter import Chunker
 from fonds.errors import FondsError
 from fonds.model import NormalizedBody
+from fonds.normalize.pdf import PdfNormalizer
 from fonds.normalize.registry import get_normalizer
 
 BARS = {"uslm_v1": 0.25, "html_v1": 5.0, "pdf_v1": 0.4, "chunker": 5.0}
@@ -41,10 +42,14 @@ PEERS = {
 FILES = {
     "uslm_v1": ("codes/usc-mono", "*.xml", 4),
     "html_v1": ("codes/la", "*.html", 200),
-    "pdf_v1": ("sites/pdf", "*.pdf", 12),
+    "pdf_v1": ("sites/pdf", "*.pdf", 40),
 }
 
 
+NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
+"""Without the programs that read pictures: pdf_oxide leaves those pages out."""
+ROUNDS = 5
+"""Of chunkers, which take a fraction of a second."""
 LONGEST = 400_000
 """Characters of a text that are cut into passages."""
 
@@ -80,18 +85,27 @@ def compare() -> dict[str, float]:
     }
     markdown: list[str] = []
     for name, (archive, pattern, count) in FILES.items():
-        normalizer = get_normalizer(name)
+        normalizer = NORMALIZERS.get(name) or get_normalizer(name)
         files = [data for data in real_files(archive, pattern, count) if works(normalizer, data)]
         texts = [normalizer.to_markdown(data).markdown for data in files]
         markdown += texts if name == "uslm_v1" else []
         ours = seconds(normalizer.to_markdown, files)
         ratios[name] = seconds(peers[name], files) / ours
-    # Both cap passages at 512 tokens, counted by the same function.
-    splitter = MarkdownSplitter.from_callback(tokens.count, 512)
-    markdown = [text[:LONGEST] for text in markdown]
-    ours = seconds(lambda text: Chunker().chunk(NormalizedBody(markdown=text)), markdown)
-    ratios["chunker"] = seconds(splitter.chunks, markdown) / ours
+    ratios["chunker"] = compare_chunkers([text[:LONGEST] for text in markdown])
     return ratios
+
+
+def compare_chunkers(markdown: list[str]) -> float:
+    """The peer's time over ours, each the best of some runs in turn.
+
+    Both cap passages at 512 tokens, counted by the same function, which has met all words before.
+    """
+    splitter = MarkdownSplitter.from_callback(tokens.count, 512)
+    ours, peer = [], []
+    for _ in range(ROUNDS):
+        ours.append(seconds(lambda text: Chunker().chunk(NormalizedBody(markdown=text)), markdown))
+        peer.append(seconds(splitter.chunks, markdown))
+    return min(peer) / min(ours)
 
 
 def works(normalizer: Any, data: bytes) -> bool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from fonds.chunk.enumeration import read_enumeration
 from fonds.chunk.headings import Outline, Span
-from fonds.chunk.tokens import count, count_within
-from fonds.chunk.units import PROSE, ROWS, blocks, characters, items, lines, sentences
+from fonds.chunk.tokens import Tally, count_within
+from fonds.chunk.units import PROSE, ROWS, Block, blocks, characters, items, lines, sentences
 
 SMALLEST_CAP: Final = 16
 """Holds any four characters, as none has more than four tokens."""
 
 _SURELY_FITTING: Final = 4
-_BYTES_OF_A_CHARACTER: Final = 4
+# To a token; a longer section hardly ever fits, and counting it only to learn that is a waste.
+_MOST_CHARACTERS: Final = 6
 _ROW_RUNG: Final = 1
 _SENTENCE_RUNG: Final = 2
 _LINE_RUNG: Final = 3
@@ -31,6 +33,10 @@ class Passage(NamedTuple):
     start: int
     end: int
     tokens: int
+    enumeration: tuple[str, ...] = ()
+    """The labels it starts under, if it is part of a long enumeration."""
+    lead_ins: tuple[str, ...] = ()
+    """What introduces the lists it starts in."""
 
 
 class _Unit(NamedTuple):
@@ -52,50 +58,59 @@ class Packer:
 
     def passages(self, start: int, end: int) -> Iterator[Passage]:
         """The passages of a section in order: itself if it fits, or what packing makes of it."""
-        tokens = count_within(self.markdown[start:end], self.max_tokens)
-        if tokens is not None:
+        if end - start <= self.max_tokens * _MOST_CHARACTERS:
+            tokens = count_within(self.markdown[start:end], self.max_tokens)
+            if tokens is not None:
+                yield Passage(start, end, tokens)
+                return
+        tally = Tally(self.markdown, start, end)
+        tokens = tally.count(start, end)
+        if tokens <= self.max_tokens:
             yield Passage(start, end, tokens)
             return
-        units: list[_Unit] = []
-        for block in blocks(self.outline, start, end):
-            self._collect(units, _Unit(*block, rung=0))
-        yield from _Packing(self, units).passages()
-
-    def fits(self, start: int, end: int, limit: int) -> bool:
-        """Whether a span is under a limit; short ones are not counted.
-
-        No text has more tokens than bytes in UTF-8.
-        """
-        if (end - start) * _BYTES_OF_A_CHARACTER <= limit:
-            return True
-        text = self.markdown[start:end]
-        if end - start <= limit and text.isascii():
-            return True
-        return count_within(text, limit) is not None
-
-    def _collect(self, units: list[_Unit], whole: _Unit) -> None:
-        if self.fits(whole.start, whole.end, self.max_tokens):
-            units.append(whole)
-            return
-        for start, end in self._pieces(whole):
-            self._collect(units, _Unit(start, end, whole.rows, whole.rung + 1))
-
-    def _pieces(self, unit: _Unit) -> list[Span]:
-        ladder = ROWS if unit.rows else PROSE
-        if unit.rung < len(ladder):
-            return ladder[unit.rung](self.outline.lines, unit.start, unit.end)
-        size = max(_SURELY_FITTING, self.max_tokens // 16)
-        return characters(self.markdown, unit.start, unit.end, size)
+        yield from _Packing(self, tally, list(blocks(self.outline, start, end))).passages()
 
 
 class _Packing:
     """Units of one section on their way into passages."""
 
-    def __init__(self, packer: Packer, units: list[_Unit]) -> None:
-        self.packer = packer
-        self.units = units
-        self.ends = [unit.end for unit in units]
+    def __init__(self, packer: Packer, tally: Tally, section: list[Block]) -> None:
+        self.text = packer.outline.lines
+        self.cap = packer.max_tokens
+        self.overlap = packer.overlap_tokens
+        self.tally = tally
+        self.enumeration = read_enumeration(self.text, section)
+        self.enumerated = bool(self.enumeration)
+        self.units: list[_Unit] = []
+        for block in section:
+            parts = self.enumeration.parts(block) if self.enumerated else [block[:2]]
+            for start, end in parts:
+                self._collect(_Unit(start, end, block.rows, rung=0))
+        self.ends = [unit.end for unit in self.units]
+        self.levels = [self.enumeration.level(unit.start) for unit in self.units]
         self.density = _CHARACTERS_OF_A_TOKEN
+
+    def _collect(self, whole: _Unit) -> None:
+        if self._fits(whole.start, whole.end, self.cap):
+            self.units.append(whole)
+            return
+        for start, end in self._pieces(whole):
+            self._collect(_Unit(start, end, whole.rows, whole.rung + 1))
+
+    def _pieces(self, unit: _Unit) -> list[Span]:
+        ladder = ROWS if unit.rows else PROSE
+        if unit.rung < len(ladder):
+            return ladder[unit.rung](self.text, unit.start, unit.end)
+        size = max(_SURELY_FITTING, self.cap // 16)
+        return characters(self.text, unit.start, unit.end, size)
+
+    def _fits(self, start: int, end: int, limit: int) -> bool:
+        # No text has more tokens than bytes in UTF-8.
+        if end - start <= limit:
+            size = len(self.text[start:end].encode(errors="surrogatepass"))
+            if size <= limit:
+                return True
+        return self.tally.count(start, end) <= limit
 
     def passages(self) -> Iterator[Passage]:
         fresh, stop = 0, 0
@@ -104,7 +119,25 @@ class _Packing:
             lead = self._lead(fresh, stop, passage) if stop else None
             fresh = stop
             passage, stop = self._filled(fresh, lead)
-            yield passage
+            if self.enumerated:
+                passage, stop = self._cut_back(passage, fresh, stop)
+                place = passage.start
+                yield passage._replace(
+                    enumeration=self.enumeration.path(place),
+                    lead_ins=self.enumeration.lead_ins(place),
+                )
+            else:
+                yield passage
+
+    def _cut_back(self, passage: Passage, fresh: int, stop: int) -> tuple[Passage, int]:
+        """The passage up to the shallowest label in its second half, if that is shallower."""
+        if stop >= len(self.units):
+            return passage, stop
+        half = passage.start + (passage.end - passage.start) // 2
+        earliest = bisect_left(self.ends, half, fresh) + 1
+        levels = self.levels[earliest : stop + 1]
+        best = stop - levels[::-1].index(min(levels))
+        return (passage, stop) if best == stop else (self._up_to(passage, best), best)
 
     def _filled(self, first: int, lead: Passage | None) -> tuple[Passage, int]:
         """A passage that begins with the lead, or else with the first unit, and where it stops."""
@@ -118,7 +151,7 @@ class _Packing:
     def _fill(self, passage: Passage, stop: int) -> tuple[Passage, int]:
         # Counts of pieces do not add up to the count of the whole: an estimate proposes where to
         # stop, and an exact count decides.
-        cap = self.packer.max_tokens
+        cap = self.cap
         while stop < len(self.units) and self._may_take(passage, stop):
             target = passage.end + int((cap - passage.tokens) * self.density)
             proposed = max(stop + 1, bisect_right(self.ends, target, stop))
@@ -135,13 +168,13 @@ class _Packing:
 
     def _may_take(self, passage: Passage, stop: int) -> bool:
         """Whether the next unit is worth a count: it is short enough, or the passage is empty."""
-        room = self.packer.max_tokens - passage.tokens
+        room = self.cap - passage.tokens
         longest = (room + 1) * self.density * _DENSEST
         return not passage.tokens or self.ends[stop] - passage.end <= longest
 
     def _up_to(self, passage: Passage, stop: int) -> Passage:
         end = self.ends[stop - 1]
-        tokens = count(self.packer.markdown[passage.start : end])
+        tokens = self.tally.count(passage.start, end)
         self.density = (end - passage.start) / tokens
         return Passage(passage.start, end, tokens)
 
@@ -149,23 +182,22 @@ class _Packing:
         """What the passage of the first unit repeats: whole sentences or lines, if they fit.
 
         Only what the previous passage did not repeat itself is repeated, so that no text stands
-        in three.
+        in three. Nothing is before a label: it would be cited as part of what follows.
         """
+        if self.enumerated and self.enumeration.begins_item(self.units[first].start):
+            return None
         allowed = self._room_before(self.units[first])
         lead = None
         for start, _ in self._sentences_backward(self.units[fresh:first]):
-            repeated = self.packer.markdown[start : previous.end]
-            tokens = count_within(repeated, allowed)
-            if start == previous.start or tokens is None:
+            tokens = self.tally.count(start, previous.end)
+            if start == previous.start or tokens > allowed:
                 break
             lead = Passage(start, previous.end, tokens)
         return lead
 
     def _room_before(self, unit: _Unit) -> int:
-        cap, overlap = self.packer.max_tokens, self.packer.overlap_tokens
-        if self.packer.fits(unit.start, unit.end, cap - overlap - 1):
-            return overlap
-        return max(0, cap - count(self.packer.markdown[unit.start : unit.end]) - 1)
+        room = self.cap - self.tally.count(unit.start, unit.end) - 1
+        return min(self.overlap, max(0, room))
 
     def _sentences_backward(self, units: list[_Unit]) -> Iterator[Span]:
         for unit in reversed(units):
@@ -175,7 +207,7 @@ class _Packing:
                 return
 
     def _sentences(self, unit: _Unit) -> list[Span]:
-        text, start, end = self.packer.outline.lines, unit.start, unit.end
+        text, start, end = self.text, unit.start, unit.end
         if unit.rows and unit.rung < _ROW_RUNG:
             return lines(text, start, end)
         if not unit.rows and unit.rung < _SENTENCE_RUNG:

@@ -44,18 +44,20 @@ class Chunker:
         page_starts = [mark.offset for mark in body.pages]
         chunks: list[Chunk] = []
         for section in Sections(body.markdown, outline, labels):
-            for start, end, tokens in packer.passages(section.start, section.end):
-                page = bisect_right(page_starts, start)
+            for passage in packer.passages(section.start, section.end):
+                page = bisect_right(page_starts, passage.start)
                 chunks.append(
                     Chunk(
                         ordinal=len(chunks),
-                        text=body.markdown[start:end],
-                        start=start,
-                        end=end,
-                        tokens=tokens,
+                        text=body.markdown[passage.start : passage.end],
+                        start=passage.start,
+                        end=passage.end,
+                        tokens=passage.tokens,
                         heading_path=section.heading_path,
                         section=section.label,
                         page=body.pages[page - 1].page if page else None,
+                        enumeration=passage.enumeration,
+                        lead_ins=passage.lead_ins,
                     )
                 )
         return chunks

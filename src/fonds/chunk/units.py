@@ -16,10 +16,13 @@ _DELIMITER_ROW: Final = re.compile(
     r"^ {0,3}\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*$", re.MULTILINE
 )
 _ITEM: Final = re.compile(r"\n(?=[ \t]*(?:\||(?:[-*+•]|\d{1,9}[.)])[ \t]))")
+# Begins with one set of characters, for which the regex engine skips through prose. Chinese and
+# Japanese put no space after the mark. The look behind keeps the dot leaders of a table of contents
+# from being tried once for each dot.
 _SENTENCE_END: Final = re.compile(
-    # Chinese and Japanese put no space after the mark. The look behind keeps the dot leaders of
-    # a table of contents from being tried once for each dot.
-    r"[。！？｡]++[」』）】”’]*+|(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s++"
+    r"[.!?…。！？｡](?:"
+    r"(?<=[。！？｡])[。！？｡]*+[」』）】”’]*+"
+    r"|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"'”’)\]*_]*+\s++)"
 )
 _WORD: Final = re.compile(r"\S+")
 
@@ -59,14 +62,22 @@ def blocks(outline: Outline, start: int, end: int) -> Iterator[Block]:
 
 
 def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
-    cuts = (found.end() for found in _BLANK_LINES.finditer(text, start, end))
-    for first, last in _between(text, start, end, cuts):
+    for first, last in _between_blank_lines(text, start, end):
         table = _table_start(text, first, last)
         yield from (Block(*span, rows=False) for span in trim(text, first, table))
         yield from (Block(*span, rows=True) for span in trim(text, table, last))
 
 
+def _between_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:
+    for found in _BLANK_LINES.finditer(text, start, end):
+        yield from trim(text, start, found.start())
+        start = found.end()
+    yield from trim(text, start, end)
+
+
 def _table_start(text: str, start: int, end: int) -> int:
+    if text.find("|", start, end) < 0:
+        return end
     delimiter = _DELIMITER_ROW.search(text, start, end)
     if delimiter is None:
         return end
@@ -146,6 +157,10 @@ ROWS: Final[tuple[Split, ...]] = (lines, words)
 
 def trim(text: str, start: int, end: int) -> list[Span]:
     """The span without white space at its ends, or nothing if it is blank."""
+    if start >= end:
+        return []
+    if not text[start].isspace() and not text[end - 1].isspace():
+        return [(start, end)]
     begun = text[start:end].lstrip()
     if not begun:
         return []

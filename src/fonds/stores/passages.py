@@ -56,6 +56,10 @@ def chunk_meta(chunk: Chunk) -> dict[str, Any]:
         locator["section"] = chunk.section
     if chunk.page is not None:
         locator["page"] = chunk.page
+    if chunk.enumeration:
+        locator["enumeration"] = list(chunk.enumeration)
+    if chunk.lead_ins:
+        locator["lead_ins"] = list(chunk.lead_ins)
     return {"start": chunk.start, "end": chunk.end, "tokens": chunk.tokens, "locator": locator}
 
 
@@ -116,7 +120,9 @@ def _insert(
 
 def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
     # The topmost heading often is the title, which is indexed for itself.
-    headings = [heading for heading in row["meta"]["locator"]["heading_path"] if heading != title]
+    locator = row["meta"]["locator"]
+    headings = [heading for heading in locator["heading_path"] if heading != title]
+    headings += locator.get("lead_ins", ())
     return IndexEntry(row=number, title=title, headings="\n".join(headings), text=row["text"])
 
 

@@ -57,3 +57,25 @@ def test_importing_the_chunker_does_not_load_the_vocabulary() -> None:
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
 def test_counting_by_words_is_exact(text: str) -> None:
     assert count(text) == tokens._tokenizer().count(text)
+
+
+@given(
+    st.lists(st.sampled_from((*FRAGMENTS, "漢字", "\u3000", "\u2003", "’")), max_size=14),
+    st.integers(0, 40),
+    st.integers(0, 40),
+)
+def test_tally_of_any_span_is_exact(parts: list[str], first: int, length: int) -> None:
+    text = "".join(parts).strip()
+    span = text[first : first + length]
+    start = first + len(span) - len(span.lstrip())
+    end = start + len(span.strip())
+    if start < end:
+        tally = tokens.Tally(text, 0, len(text))
+        assert tally.count(start, end) == tokens._tokenizer().count(text[start:end])
+
+
+def test_tally_goes_on_from_stretch_to_stretch() -> None:
+    text = "The  agency\n agrees. " * 20_000 + "End"
+    tally = tokens.Tally(text, 0, len(text))
+    assert tally.count(0, len(text)) == count(text)
+    assert tally.count(5, 300_003) == count(text[5:300_003])
