@@ -17,12 +17,11 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
 from fonds.errors import SuspiciousYieldError
-from fonds.model import FetchTask
+from fonds.runs.ahead import each
 from fonds.runs.context import Job, Workplace
-from fonds.runs.discovery import Asker, discover, discovery_key
-from fonds.runs.fetching import Arrival, Fetched, fetch, fetch_task
+from fonds.runs.discovery import Asker, changed, discover, discovery_key
+from fonds.runs.fetching import Fetched, fetch
 from fonds.runs.guards import check_yield, require_key
-from fonds.runs.inputs import recall
 from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
 from fonds.runs.state import Run, RunReport, RunRequest, Status
@@ -73,14 +72,9 @@ async def _take(job: Job, ready: list[Fetched], loader: Loader) -> None:
     waiting = deque(ready)
     while (unsettled := await job.in_thread(loader.take, waiting)) is not None:
         arrival, further = unsettled
-        await _take(job, [await _fetch_further(job, task) for task in further], loader)
+        async for fetched in fetch(job, each(changed(job, further, loader.standing))):
+            await _take(job, fetched, loader)
         await job.in_thread(loader.settle, arrival)
-
-
-async def _fetch_further(job: Job, task: FetchTask) -> Arrival | Failure:
-    with job.workplace.database.read() as connection:
-        (wanted,) = recall(connection, job.source.info.name, [task])
-    return await fetch_task(job, wanted)
 
 
 def _conclude(job: Job, loader: Loader) -> RunReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -59,3 +59,9 @@ def _leading_done(begun: deque[asyncio.Future[Result]]) -> list[asyncio.Future[R
             break
         leading.append(future)
     return leading
+
+
+async def each(items: Iterable[Item]) -> AsyncIterator[Item]:
+    """Things at hand, where a stream is wanted."""
+    for item in items:
+        yield item

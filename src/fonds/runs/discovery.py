@@ -84,7 +84,7 @@ async def discover(
                 waiting.pop(item.key, None)
                 batch.append(item)
             if batch and (len(batch) >= RECALLED_AT_ONCE or not isinstance(item, FetchTask)):
-                for wanted in _changed(job, batch, standing):
+                for wanted in changed(job, batch, standing):
                     yield wanted
                 batch = []
             if not isinstance(item, FetchTask):
@@ -92,7 +92,7 @@ async def discover(
     except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
         failure = Failure.of(error, "discover", discovery_key(job.run.request))
     again = [e.task for e in waiting.values() if e.task and e.attempts < MAX_ATTEMPTS]
-    for wanted in _changed(job, [*batch, *again], standing):
+    for wanted in changed(job, [*batch, *again], standing):
         yield wanted
     if failure is not None:
         yield failure
@@ -105,7 +105,7 @@ def discovery_key(request: RunRequest) -> str:
     return f"discover {request.since or ''}..{request.until or ''}"
 
 
-def _changed(job: Job, tasks: list[FetchTask], standing: Mapping[str, OpenError]) -> list[Wanted]:
+def changed(job: Job, tasks: list[FetchTask], standing: Mapping[str, OpenError]) -> list[Wanted]:
     """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
     with job.workplace.database.read() as connection:
         recalled = recall(connection, job.source.info.name, tasks)

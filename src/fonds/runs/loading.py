@@ -36,7 +36,8 @@ class Loader:
         learned: Callable[[], Iterable[KnownFile]],
     ) -> None:
         self._job = job
-        self._standing = standing
+        self.standing = standing
+        """Failures of earlier runs, by task."""
         self._writer = BatchWriter(job, standing, learned)
         self._entries: list[Entry] = []
         self._records = 0
@@ -107,7 +108,7 @@ class Loader:
         if known.input_sha256 != arrival.input_sha256:
             return False
         self._job.run.count(skipped=known.records)
-        failed_before = arrival.task.key in self._standing
+        failed_before = arrival.task.key in self.standing
         if arrival.task.fingerprint is not None or arrival.learned or failed_before:
             self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
         return True

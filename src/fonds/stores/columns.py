@@ -7,7 +7,17 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, Column, Dialect, ForeignKey, Integer, String, Text, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    Column,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    TypeDecorator,
+)
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.dialects.postgresql import UUID as POSTGRES_UUID
 from sqlalchemy.types import TypeEngine
@@ -72,8 +82,8 @@ class Identity(TypeDecorator[UUID]):
         return value if value is None or isinstance(value, UUID) else UUID(value)
 
 
-Json = JSON().with_variant(JSONB(), "postgresql")
-"""A JSON value; JSONB on PostgreSQL."""
+Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+"""A JSON value; JSONB on PostgreSQL. None is NULL, not JSON's null."""
 
 
 # Shapes that the tables of sources share --------------------------------------------------
@@ -106,14 +116,38 @@ def reference(
     """`<name>_ref`, as the publisher implies it, and `<name>_id`, set once that row is held."""
     return (
         Column(f"{name}_ref", Text, primary_key=primary_key, comment=comment),
+        Column(f"{name}_id", ForeignKey(f"{table}.id"), **_resolving(name, table, index=True)),
+    )
+
+
+def bulk_reference(
+    name: str, table: str, comment: str, *, via_aliases: bool = False
+) -> tuple[Column[Any], Column[Any], Index]:
+    """A reference of a table with millions of rows.
+
+    One index finds the rows of a parent as well as those that wait for theirs, so that linking
+    never reads the table. With `via_aliases`, `<name>_ref` may also hold any other name of the
+    parent's document, as `document_aliases` has it.
+    """
+    return (
+        Column(f"{name}_ref", Text, comment=comment),
         Column(
             f"{name}_id",
             ForeignKey(f"{table}.id"),
-            index=True,
-            comment=f"{table}.id once it is loaded.",
-            info={"resolves": f"{name}_ref"},
+            **_resolving(name, table, via_aliases=via_aliases),
         ),
+        Index(None, f"{name}_id", f"{name}_ref"),
     )
+
+
+def _resolving(
+    name: str, table: str, *, index: bool | None = None, via_aliases: bool = False
+) -> dict[str, Any]:
+    return {
+        "index": index,
+        "comment": f"{table}.id once it is loaded.",
+        "info": {"resolves": f"{name}_ref", "via_aliases": via_aliases},
+    }
 
 
 def task_key() -> Column[Any]:

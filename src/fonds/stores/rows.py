@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, exists, select, update
+from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, select, update
 
 from fonds.model import ParsedRecord
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_many
-from fonds.stores.tables import metadata
+from fonds.stores.tables import document_aliases, metadata
 
 
 def insert_records(
@@ -23,7 +23,7 @@ def insert_records(
         _collect(record, rows)
     for table in tables:
         if table.name in rows:
-            insert_many(connection, table, [_full(table, row) for row in rows[table.name]])
+            insert_many(connection, table, _linked(connection, table, rows[table.name]))
 
 
 def update_records(
@@ -60,7 +60,7 @@ def merge_rows(
             if (old := held.get(key_of(table, row))) is not None
             and any(old[column] != value for column, value in row.items())
         ]
-        insert_many(connection, table, [_full(table, row) for row in new])
+        insert_many(connection, table, _linked(connection, table, new))
         _update(connection, table, changed)
         inserted, updated = inserted + len(new), updated + len(changed)
     return inserted, updated
@@ -90,12 +90,11 @@ def drop_unyielded(
 
 def link_references(connection: Connection) -> int:
     """Set every reference whose parent has arrived since; says how many."""
-    linked = 0
-    for table in metadata.tables.values():
-        for column in table.c:
-            if "resolves" in column.info:
-                linked += _link(connection, table, column)
-    return linked
+    return sum(
+        _link(connection, table, column)
+        for table in metadata.tables.values()
+        for column in _references(table)
+    )
 
 
 def key_of(table: Table, row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -118,6 +117,26 @@ def _written(table: Table) -> list[str]:
     return [column.name for column in table.c if "resolves" not in column.info]
 
 
+def _references(table: Table) -> list[Column[Any]]:
+    return [column for column in table.c if "resolves" in column.info]
+
+
+def _linked(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Full rows, their references set where the parent is held.
+
+    Left to the end of a run, millions of them would be set in one long transaction.
+    """
+    full = [_full(table, row) for row in rows]
+    for column in _references(table):
+        stated = column.info["resolves"]
+        held = _resolved(connection, column, {row[stated] for row in full} - {None})
+        for row in full:
+            row[column.name] = held.get(row[stated])
+    return full
+
+
 def _stamped(table: Table, row: Mapping[str, Any], task_key: str) -> dict[str, Any]:
     return {**row, "task_key": task_key} if "task_key" in table.c else dict(row)
 
@@ -130,7 +149,7 @@ def _update(connection: Connection, table: Table, rows: Sequence[Mapping[str, An
         name: bindparam(f"new_{name}") for name in _written(table) if name not in keys
     }
     # A reference may point elsewhere now; it is linked again with the others.
-    values |= {column.name: None for column in table.c if "resolves" in column.info}
+    values |= {column.name: None for column in _references(table)}
     same = (table.c[name] == bindparam(f"new_{name}") for name in keys)
     connection.execute(
         update(table).where(and_(*same)).values(values),
@@ -169,10 +188,44 @@ def _held(
 
 def _link(connection: Connection, table: Table, column: Column[Any]) -> int:
     reference = table.c[column.info["resolves"]]
+    waiting = select(reference).where(column.is_(None), reference.is_not(None)).distinct()
+    held = _resolved(connection, column, set(connection.scalars(waiting)))
+    own_ids = [stated for stated, key in held.items() if stated == key]
+    linked = 0
+    for piece in pieces(own_ids):
+        stated_here = column.is_(None) & reference.in_(piece)
+        statement = update(table).where(stated_here).values({column.name: reference})
+        linked += connection.execute(statement).rowcount
+    for alias in held.keys() - set(own_ids):
+        stated_here = column.is_(None) & (reference == alias)
+        statement = update(table).where(stated_here).values({column.name: held[alias]})
+        linked += connection.execute(statement).rowcount
+    return linked
+
+
+def _resolved(
+    connection: Connection, column: Column[Any], references: Collection[Any]
+) -> dict[Any, Any]:
+    """The keys of the rows that references stand for, where those are held."""
     (key,) = column.foreign_keys
-    parent = key.column.table.alias("parent")
-    known = exists(select(1).where(parent.c[key.column.name] == reference))
-    open_reference = column.is_(None) & reference.is_not(None) & known
-    return connection.execute(
-        update(table).where(open_reference).values({column.name: reference})
-    ).rowcount
+    wanted = sorted(references)
+    found = select_in(connection, select(key.column), key.column, wanted)
+    held = {parent: parent for (parent,) in found}
+    if column.info.get("via_aliases"):
+        others = [name for name in wanted if name not in held]
+        held |= _resolved_aliases(connection, key.column, others)
+    return held
+
+
+def _resolved_aliases(
+    connection: Connection, parent: Column[Any], aliases: Sequence[str]
+) -> dict[Any, Any]:
+    # A name that two parents share names neither.
+    query = (
+        select(document_aliases.c.alias, func.min(parent).label("key"))
+        .join(parent.table, parent == document_aliases.c.document_id)
+        .group_by(document_aliases.c.alias)
+        .having(func.count() == 1)
+    )
+    found = select_in(connection, query, document_aliases.c.alias, aliases)
+    return {row.alias: row.key for row in found}
