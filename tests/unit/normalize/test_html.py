@@ -16,6 +16,7 @@ from fonds.model import NormalizedBody
 from fonds.normalize.base import Normalizer
 from fonds.normalize.encodings import decode
 from fonds.normalize.html import Html
+from fonds.normalize.html.walker import HtmlWalker
 
 WORD = re.compile(r"[^\W_]+")
 SILENT = ("script", "style", "head", "nav")
@@ -31,7 +32,7 @@ def markdown(page: str) -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Html(), Normalizer)
-    assert Html().label == "html_v1@1.0.0"
+    assert Html().label == "html_v1@1.1.0"
 
 
 def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
@@ -95,6 +96,47 @@ def test_spans_of_a_table_become_empty_cells_and_an_artifact() -> None:
     assert artifact.kind == "table"
     assert 'rowspan="2"' in artifact.content
     assert body.markdown[artifact.offset] == "|"
+
+
+def test_a_table_with_head_and_body_is_one_table() -> None:
+    page = (
+        "<table><thead><tr><th>Kind<th>Fee</thead> <tbody><tr><td>Oil<td>5</tbody>"
+        "<tfoot><tr><td>All<td>9</tfoot></table>"
+    )
+    assert markdown(page) == "| Kind | Fee |\n| --- | --- |\n| Oil | 5 |\n| All | 9 |\n"
+
+
+def test_a_row_in_a_place_of_no_row_keeps_its_words() -> None:
+    row = etree.fromstring("<table><tr><td>a</td><td><i><tr><td>b</td></tr></i></td></tr></table>")
+    text = HtmlWalker(row).walk().markdown
+    assert WORD.findall(text) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("head", "hint"),
+    [
+        ("", "https://a.example/b/c.html"),
+        ("<link rel='canonical' href='https://a.example/b/c.html'>", None),
+        ("<link rel='canonical' href='https://a.example/b/c.html'>", "fr:2026-00101"),
+        ("<base href='https://a.example/b/'>", "https://other.example/"),
+        ("<base href='/b/'>", "https://a.example/x/y"),
+    ],
+)
+def test_links_are_completed_where_the_address_is_known(head: str, hint: str | None) -> None:
+    links = "<a href='d.html'>d</a> <a href='/e f(1)'>e</a> <a href='//g.example/'>g</a>"
+    page = f"<html><head>{head}</head><body><p>{links} <a href='#h'>h</a></p></body></html>"
+    assert Html().to_markdown(page.encode(), hint).markdown == (
+        "[d](https://a.example/b/d.html) [e](https://a.example/e%20f%281%29) "
+        "[g](https://g.example/) h\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[bad", "javascript:x()", "data:text/html,x", "x\\y", "/" + "x" * 3000]
+)
+def test_links_that_lead_nowhere_are_text(address: str) -> None:
+    page = f'<html><base href="http://[::1"><p><a href="{address}">text</a></p></html>'
+    assert Html().to_markdown(page.encode(), "https://a.example/").markdown == "text\n"
 
 
 def test_a_table_that_arranges_the_page_is_written_as_blocks() -> None:

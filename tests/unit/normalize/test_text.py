@@ -49,7 +49,7 @@ def gpo(text: str) -> NormalizedBody:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Text(), Normalizer)
-    assert Text().label == "text_v1@1.0.0"
+    assert Text().label == "text_v1@1.1.0"
 
 
 def test_wrapped_paragraphs_are_whole_again() -> None:
@@ -90,6 +90,38 @@ def test_a_section_heading_of_two_lines_is_one_heading_with_its_label() -> None:
         "SEC. 12. PROMOTION OF RIVERS AND LAKES.",
         "SEC. 12",
     )
+
+
+def headings(*lines: str) -> list[tuple[int, str]]:
+    text = "\n\n  Words between them.\n\n".join(f"{line:^72}".rstrip() for line in lines)
+    return [(heading.level, heading.text) for heading in gpo(text).headings]
+
+
+def test_headings_that_name_their_level_stand_below_each_other() -> None:
+    found = headings(
+        "SECTION 1. SHORT TITLE.",
+        "TITLE I--LAMPS",
+        "Subtitle A--Oil Lamps",
+        "SEC. 101. FEES.",
+        "Subtitle B--Gas Lamps",
+        "TITLE II--LANTERNS",
+        "SEC. 201. LANTERNS OF THE CITY.",
+    )
+    assert [level for level, _ in found] == [4, 2, 3, 4, 3, 2, 4]
+
+
+def test_a_heading_that_names_no_level_stands_above_what_follows() -> None:
+    found = headings("TEXT OF AMENDMENTS", "PART A--LAMPS", "SEC. 5. FEES.", "ADJOURNMENT")
+    assert [level for level, _ in found] == [2, 3, 4, 2]
+
+
+def test_a_quoted_section_stands_within_the_one_that_quotes_it() -> None:
+    found = headings("SEC. 5. AMENDMENT.", "``SEC. 12. FEES.", "``SEC. 13. FINES.", "SEC. 6. DATE.")
+    assert [level for level, _ in found] == [2, 3, 3, 2]
+
+
+def test_a_sentence_about_a_title_is_no_heading() -> None:
+    assert headings("Title II of the act was read", "Part of the lamps were lit") == []
 
 
 def test_a_table_with_leaders_keeps_its_lines() -> None:

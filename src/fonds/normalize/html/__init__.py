@@ -11,6 +11,7 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
+from fonds.normalize.html.links import page_address
 from fonds.normalize.html.walker import HtmlWalker
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
@@ -38,7 +39,7 @@ class Html:
     """The normalizer `html_v1`."""
 
     name: str = "html_v1"
-    version: str = "1.0.0"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "html"
 
     @property
@@ -47,10 +48,9 @@ class Html:
         return f"{self.name}@{self.version}"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """The page's whole text as Markdown; the hint is not used."""
-        del source_hint
-        root, warnings = read_html(data)
-        body = HtmlWalker(root).walk(warnings)
+        """The page's whole text as Markdown; a hint that is an address completes its links."""
+        root, address, warnings = read_html(data, source_hint)
+        body = HtmlWalker(root, address).walk(warnings)
         if not any(character.isalnum() for character in body.markdown):
             raise WrongContentError(
                 "the page holds no text outside scripts and navigation; "
@@ -69,8 +69,8 @@ def refuse_other_files(data: bytes, wanted: str) -> None:
         raise MalformedError("the file is empty")
 
 
-def read_html(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of a page without its scripts and navigation, and what had to be mended."""
+def read_html(data: bytes, hint: str | None = None) -> tuple[Any, str | None, tuple[str, ...]]:
+    """A page without its scripts and navigation, its address, and what had to be mended."""
     refuse_other_files(data, "HTML")
     decoded = decode(data)
     text, removed = without_controls(decoded.text)
@@ -79,10 +79,11 @@ def read_html(data: bytes) -> tuple[Any, tuple[str, ...]]:
     if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
         raise WrongContentError(f"XML instead of HTML: the root element is <{xml[1] or xml[2]}>")
     root, flattened = _parsed(_DECLARATION.sub("", text, count=1))
+    address = page_address(root, hint)
     _open_head(root)
     etree.strip_elements(root, *_SILENT, with_tail=False)
     navigation = _without_navigation(root)
-    return root, (*decoded.warnings, *removed, *flattened, *navigation)
+    return root, address, (*decoded.warnings, *removed, *flattened, *navigation)
 
 
 def _parsed(text: str) -> tuple[Any, tuple[str, ...]]:

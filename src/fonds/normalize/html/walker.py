@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from lxml import etree
 
 from fonds.model import NormalizedBody
+from fonds.normalize.html.links import link_target
 from fonds.normalize.html.lists import Numbering, own_label
 from fonds.normalize.html.notes import notes_of
 from fonds.normalize.html.tables import Grid, grid_of
@@ -32,8 +33,6 @@ _TAGS: Final = {
     "q": ("“", "”"),
 }
 _CODE: Final = frozenset({"code", "kbd", "samp", "tt"})
-_ADDRESS: Final = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+")
-_LONGEST_ADDRESS: Final = 2_000
 _SECTION: Final = re.compile(
     r"[\[“]?("
     r"§+\s*\d[\w.:-]*\w"
@@ -56,8 +55,8 @@ def section_label(heading: str) -> str | None:
 class HtmlWalker:
     """One walk over one page."""
 
-    def __init__(self, root: Any) -> None:
-        self._root = root
+    def __init__(self, root: Any, address: str | None = None) -> None:
+        self._root, self._address = root, address
         self._out = HtmlWriter()
         self._notes = notes_of(root)
         self._noted = bool(self._notes.references)
@@ -115,8 +114,8 @@ class HtmlWalker:
     # Blocks -------------------------------------------------------------------------------
 
     def _heading(self, element: Any) -> Closer:
-        text = " ".join("".join(islice(element.itertext(), 20)).split())[:200]
-        self._out.open_heading(_HEADINGS[element.tag], section_label(text))
+        label = None if self._out.heading else _label(element)
+        self._out.open_heading(_HEADINGS[element.tag], label)
         return self._out.close_heading
 
     def _definition(self, element: Any) -> Closer:
@@ -224,9 +223,8 @@ class HtmlWalker:
         return lambda: self._out.close_mark(mark)
 
     def _link(self, element: Any) -> Closer | None:
-        address = (element.get("href") or "").strip()
-        wanted = len(address) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(address)
-        if not wanted or self._out.in_link:
+        address = link_target(element.get("href"), self._address)
+        if address is None or self._out.in_link:
             return None
         text = "".join(element.itertext())
         # An address that stands there as text needs no second copy of itself.
@@ -245,8 +243,7 @@ class HtmlWalker:
         alt = (element.get("alt") or "").replace("[", "(").replace("]", ")")
         if not alt.strip():
             return
-        source = (element.get("src") or "").strip()
-        address = source if _ADDRESS.fullmatch(source) and len(source) <= _LONGEST_ADDRESS else ""
+        address = link_target(element.get("src"), self._address) or ""
         mark = self._out.open_mark("![", f"]({address})")
         self._out.put(alt)
         self._out.close_mark(mark)
@@ -269,9 +266,15 @@ class HtmlWalker:
 
         return close
 
+    def _row_group(self, _element: Any) -> Closer | None:
+        if self._grids and self._grids[-1] is not None:
+            return None
+        self._out.block()
+        return self._out.block
+
     def _row(self, element: Any) -> Closer:
         grid = self._grids[-1] if self._grids else None
-        if grid is None:
+        if grid is None or element not in grid.at_end:
             self._out.block()
             return self._out.block
         if self._rows:
@@ -318,6 +321,7 @@ class HtmlWalker:
         **dict.fromkeys(("ul", "ol", "menu", "dir"), _list),
         **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _verbatim),
         **dict.fromkeys(("td", "th"), _cell),
+        **dict.fromkeys(("thead", "tbody", "tfoot"), _row_group),
         "a": _link,
         "blockquote": _quote,
         "br": _break,
@@ -332,6 +336,10 @@ class HtmlWalker:
 
 def _skipped() -> None:
     """Stand for an element whose content is already written."""
+
+
+def _label(heading: Any) -> str | None:
+    return section_label(" ".join("".join(islice(heading.itertext(), 20)).split())[:200])
 
 
 def _first(element: Any) -> str:

@@ -13,6 +13,7 @@ from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.html.writer import HtmlWriter, Mark
+from fonds.normalize.text.headings import levels_of
 from fonds.normalize.text.lines import (
     PAGE_CLOSE,
     PAGE_OPEN,
@@ -58,7 +59,7 @@ class Text:
     """The normalizer `text_v1`."""
 
     name: str = "text_v1"
-    version: str = "1.0.0"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "text"
 
     @property
@@ -116,6 +117,8 @@ class _Typist:
         self._blocks, self._layout = blocks_of(text)
         self._words = {word.lower() for word in _WORD.findall(text)}
         self._marks: dict[str, Mark] = {}
+        headings = [block for block in self._blocks if block.kind is Kind.HEADING]
+        self._levels = iter(levels_of([_TOKENS.sub("", _plain(block)) for block in headings]))
 
     def write(self, warnings: tuple[str, ...]) -> NormalizedBody:
         while self._blocks and self._blocks[-1].kind is Kind.RULE:
@@ -140,7 +143,7 @@ class _Typist:
     def _heading(self, block: Block) -> None:
         self._pages(block.lines[0])
         text = _quoted(self._joined(block.lines))
-        self._out.open_heading(2, section_label(_TOKENS.sub("", text)))
+        self._out.open_heading(next(self._levels), section_label(_TOKENS.sub("", text)))
         self._inline(text)
         self._end_codes()
         self._out.close_heading()
@@ -153,21 +156,24 @@ class _Typist:
 
     def _paragraph(self, paragraph: Paragraph) -> None:
         self._out.block()
-        ends = [*sorted(paragraph.breaks), len(paragraph.lines)]
-        for start, end in zip([0, *ends], ends, strict=False):
-            if start:
-                self._out.br()
+        start = 0
+        for end in sorted(paragraph.breaks):
             self._line(paragraph.lines[start:end])
+            self._out.br()
+            start = end
+        self._line(paragraph.lines[start:])
         self._end_codes()
 
     def _line(self, lines: list[Line]) -> None:
         text = _quoted(self._joined(lines))
-        if first := _FIRST_PAGE.fullmatch(text.strip()):
+        if text.startswith("[") and (first := _FIRST_PAGE.fullmatch(text.strip())):
             self._out.page(first[1])
         self._inline(text)
 
     def _joined(self, lines: list[Line]) -> str:
         """One line of text; a word parted by a hyphen grows together if the text has it whole."""
+        if len(lines) == 1 and not lines[0].pages:
+            return lines[0].text
         parts: list[str] = []
         for line in lines:
             if parts and parts[-1].endswith("-") and line.text[:1].isalnum():
@@ -188,6 +194,8 @@ class _Typist:
 
     def _end_codes(self) -> None:
         """A code that is never closed ends with its paragraph."""
+        if not self._marks:
+            return
         for mark in reversed(self._marks.values()):
             self._out.close_mark(mark)
         self._marks.clear()
@@ -208,6 +216,10 @@ class _Typist:
                 self._out.page(token.strip(PAGE_OPEN + PAGE_CLOSE))
             else:
                 self._out.put(token)
+
+
+def _plain(block: Block) -> str:
+    return " ".join(line.text for line in block.lines)
 
 
 def _quoted(text: str) -> str:

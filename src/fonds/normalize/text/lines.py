@@ -9,15 +9,17 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final
 
+from fonds.normalize.text.headings import is_labelled
+
 PAGE_OPEN: Final = "\ue010"
 PAGE_CLOSE: Final = "\ue011"
 """Around a page's number, where a page begins; private characters, since one is one column."""
 
 _PAGE_LINE: Final = re.compile(rf"\s*{PAGE_OPEN}([^{PAGE_CLOSE}]*){PAGE_CLOSE}\s*")
 _RULE: Final = re.compile(r"\s*(?:[_=*-]{4,}|(?:[_=*-]{2,}\s+)+[_=*-]{2,}|_+)\s*")
+_RULE_SIGNS: Final = frozenset("_=*-")
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){4,}|\.{3,}\s{2,}\S")
 _GAP: Final = re.compile(r"\S {3,}(?=\S)")
-_BRACKETED: Final = re.compile(r"\s*\[.*\]\s*")
 _ITEM: Final = re.compile(
     r"[“`'\"]{0,2}(?:\([0-9A-Za-z]{1,5}\)|(?:\d{1,3}[.)]|[a-z][.)]|[•·-]|--)\s|sec(?:tion|\.) \d)",
     re.IGNORECASE,
@@ -98,7 +100,8 @@ def blocks_of(text: str) -> tuple[list[Block], Layout]:
     current: list[Line] = []
     pages: list[str] = []
     for line in lines:
-        if match := _PAGE_LINE.fullmatch(line):
+        match = _PAGE_LINE.fullmatch(line) if PAGE_OPEN in line else None
+        if match:
             pages.append(match[1])
         if match or not line:
             _close(current, blocks, width)
@@ -114,9 +117,15 @@ def blocks_of(text: str) -> tuple[list[Block], Layout]:
 
 
 def _width(lines: Iterable[str]) -> int:
-    running = (line for line in lines if line and not _LEADERS.search(line))
-    lengths = sorted(len(line) for line in running if not _GAP.search(line))
+    lengths = sorted(len(line) for line in lines if line and not _in_columns(line))
     return max(_NARROWEST, lengths[len(lengths) * 9 // 10]) if lengths else _NARROWEST
+
+
+def _in_columns(line: str) -> bool:
+    # Most lines have neither of these; looking for them is ten times cheaper than the patterns.
+    if "   " not in line and ".." not in line and ". . " not in line:
+        return False
+    return bool(_LEADERS.search(line) or _GAP.search(line))
 
 
 def _openings(blocks: list[Block], width: int) -> frozenset[int]:
@@ -140,11 +149,15 @@ def _fits(line: Line, after: Line, width: int) -> bool:
 
 
 def _close(lines: list[Line], blocks: list[Block], width: int) -> None:
-    blocks.extend(Block(group, _kind(group, width)) for group in _apart(lines))
+    if lines:
+        blocks.extend(Block(group, _kind(group, width)) for group in _apart(lines))
 
 
 def _apart(lines: list[Line]) -> Iterator[list[Line]]:
     """Rules and headings of sections stand alone even without an empty line around them."""
+    if len(lines) == 1:
+        yield lines
+        return
     group: list[Line] = []
     tabular = _is_table(lines)
     alone = False
@@ -169,7 +182,7 @@ def _kind(lines: list[Line], width: int) -> Kind:
 
 
 def _is_rule(line: Line) -> bool:
-    return _RULE.fullmatch(line.text) is not None
+    return line.text[0] in _RULE_SIGNS and _RULE.fullmatch(line.text) is not None
 
 
 def _is_table(lines: list[Line]) -> bool:
@@ -179,6 +192,8 @@ def _is_table(lines: list[Line]) -> bool:
 
 
 def _is_tabular(line: Line) -> bool:
+    if not _in_columns(line.text):
+        return False
     if _LEADERS.search(line.text):
         return True
     gaps = len(_GAP.findall(line.text))
@@ -186,7 +201,11 @@ def _is_tabular(line: Line) -> bool:
 
 
 def _is_section_heading(line: Line) -> bool:
-    return _SECTION_HEADING.fullmatch(line.text) is not None and _is_capital(line.text)
+    return (
+        "SEC" in line.text[:8]
+        and _SECTION_HEADING.fullmatch(line.text) is not None
+        and _is_capital(line.text)
+    )
 
 
 def _is_unfinished_heading(group: list[Line]) -> bool:
@@ -201,8 +220,8 @@ def _is_heading(lines: list[Line], width: int) -> bool:
         len(lines) <= _MOST_HEADING_LINES
         and len(text) <= _LONGEST_HEADING
         and text[-1] not in ",;:"
-        and _is_capital(text)
         and all(_is_centred(line, width) for line in lines)
+        and (_is_capital(text) or is_labelled(text))
     )
 
 
@@ -240,6 +259,8 @@ def _continues_table(block: Block) -> bool:
 
 def paragraphs_of(block: Block, layout: Layout) -> list[Paragraph]:
     """The paragraphs of a block of prose."""
+    if len(block.lines) == 1:
+        return [Paragraph(block.lines)]
     paragraphs: list[Paragraph] = []
     layout = Layout(_local_width(block.lines, layout.width), layout.openings)
     for place, line in enumerate(block.lines):
@@ -264,7 +285,7 @@ class Joint(Enum):
 
 def _joint(paragraph: Paragraph, line: Line, after: Line | None, layout: Layout) -> Joint:
     last = paragraph.lines[-1]
-    if _BRACKETED.fullmatch(line.text) or _BRACKETED.fullmatch(last.text):
+    if _is_bracketed(line.text) or _is_bracketed(last.text):
         return Joint.BROKEN
     if last.end > _UNWRAPPED or (line.indent in layout.openings and line.indent >= last.indent):
         return Joint.APART
@@ -277,6 +298,10 @@ def _joint(paragraph: Paragraph, line: Line, after: Line | None, layout: Layout)
         hanging = len(paragraph.lines) == 1 and after is not None and after.indent == line.indent
         return Joint.WRAPPED if hanging and not fits else Joint.APART
     return _level(paragraph, last, line, fits=fits)
+
+
+def _is_bracketed(text: str) -> bool:
+    return text.startswith("[") and text.endswith("]")
 
 
 def _level(paragraph: Paragraph, last: Line, line: Line, *, fits: bool) -> Joint:

@@ -1,0 +1,1 @@
+"""Tests by kind: unit mirrors the package, contract runs on every implementation, system is real."""
