@@ -67,7 +67,8 @@ def _row(row: Any, covered: dict[int, int]) -> list[Any]:
         return [row]
     cells: list[Any] = []
     for cell in row:
-        _skip(cells, covered)
+        if covered:
+            _skip(cells, covered)
         cells.append(cell)
         if local_name(cell) not in _CELLS:
             continue
@@ -96,5 +97,8 @@ def _is_title(row: list[Any], width: int) -> bool:
 
 
 def _span(cell: Any, name: str) -> int:
-    value = cell.get(name, "1").strip()
+    value = cell.get(name)
+    if value is None:
+        return 1
+    value = value.strip()
     return max(1, min(int(value[:4]), _WIDEST)) if value.isascii() and value.isdigit() else 1

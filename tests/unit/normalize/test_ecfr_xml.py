@@ -35,7 +35,7 @@ def outline(body: NormalizedBody) -> list[tuple[int, str | None]]:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(EcfrXml(), Normalizer)
-    assert EcfrXml().label == "ecfr_xml_v1@1.0.0"
+    assert EcfrXml().label == "ecfr_xml_v1@1.1.0"
 
 
 @pytest.mark.parametrize("name", ["part", "granule"])
@@ -46,6 +46,11 @@ def test_a_part_reads_as_a_person_reviewed_it(name: str) -> None:
     for heading in body.headings:
         line = body.markdown[heading.offset :].split("\n", 1)[0]
         assert line.startswith("#" * heading.level + " ")
+
+
+def test_an_accent_behind_a_line_break_is_put_on_its_letter() -> None:
+    text = '<P>where <I>x\n<AC T="8"/></I> is the mean and y\n<AC T="b"/>, its rate</P>'
+    assert markdown(text) == "where *x\u0305* is the mean and ẏ, its rate\n"
 
 
 def test_a_part_from_the_api_has_its_outline_and_labels() -> None:

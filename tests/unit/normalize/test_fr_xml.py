@@ -20,7 +20,7 @@ def markdown(inside: str, root: str = "RULE") -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(FrXml(), Normalizer)
-    assert FrXml().label == "fr_xml_v1@1.0.0"
+    assert FrXml().label == "fr_xml_v1@1.1.0"
 
 
 def test_a_page_break_in_a_sentence_leaves_no_trace_but_its_offset() -> None:
@@ -77,6 +77,34 @@ def test_only_what_markdown_would_read_is_escaped(printed: str, written: str) ->
 def test_emphasis_that_markdown_could_not_read_is_left_out() -> None:
     spaced = '<E T="03">a</E> b <E T="03">c</E> d '
     assert markdown(f'<P>{spaced}pre<E T="03">(x)</E>post</P>').endswith("*c* d pre(x)post\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [("1", "é"), ("2", "è"), ("3", "ê"), ("4", "ë"), ("6", "ẽ"), ("9", "ȩ"), ("b", "ė")],
+)
+def test_an_accent_and_its_letter_are_one_character(code: str, written: str) -> None:
+    assert markdown(f'{SPACED}<P>Re<AC T="{code}"/>s 1</P>').endswith(f"R{written}s 1\n")
+
+
+def test_an_accent_reaches_its_letter_across_emphasis_and_lost_spaces() -> None:
+    text = '<P>the mean<E T="03">x</E>\n<AC T="8"/>of Ame<AC T="1"/>rica<E T="03">is</E>one</P>'
+    assert markdown(text) == "the mean *x\u0305*of América *is* one\n"
+
+
+@pytest.mark.parametrize("accent", ['<AC T="0"/>', "<AC/>", '<AC T="acute"/>'])
+def test_an_accent_nobody_can_name_leaves_the_word_as_it_is(accent: str) -> None:
+    body = normalized(f"{SPACED}<P>{accent}Re{accent}s</P>")
+    assert body.markdown.endswith("Res\n")
+    assert body.warnings == ()
+
+
+def test_the_place_of_signing_is_a_line_of_its_own() -> None:
+    body = normalized(
+        "<PSIG>wB</PSIG><PLACE>THE WHITE HOUSE,</PLACE><DATE>March 1.</DATE>", "PRESDOCU"
+    )
+    assert body.markdown == "wB\n\nTHE WHITE HOUSE,\n\nMarch 1.\n"
+    assert body.warnings == ()
 
 
 def test_footnotes_are_linked_and_repeated_numbers_stay_apart() -> None:

@@ -26,7 +26,6 @@ FIXTURES = Path(__file__).parent / "fixtures" / "uslm"
 HOUSE = "http://xml.house.gov/schemas/uslm/1.0"
 GPO = "http://schemas.gpo.gov/xml/uslm"
 WORD = re.compile(r"[^\W_]+")
-DEFINITION = re.compile(r"^[> ]*\[\^\S+\]: .*(?:\n(?:[> ]*\n)?[> ]*    .*)*", re.MULTILINE)
 LEVEL = re.compile(
     r"(?:sub)?(?:title|division|part|chapter|article)s?\b|rule\b|appendix\b|form\b", re.IGNORECASE
 )
@@ -58,16 +57,9 @@ def headed_sections(body: NormalizedBody) -> list[str]:
 
 
 def fidelity(root: Any, body: NormalizedBody) -> float:
-    """Words of the source found in order, notes apart from the lines that they interrupt."""
-    lines: list[str] = []
-    notes: list[str] = []
-    for text, in_note in _texts(root):
-        (notes if in_note else lines).append(text)
-    definitions = "\n".join(DEFINITION.findall(body.markdown))
-    rest = DEFINITION.sub("", body.markdown)
-    pairs = [(_words(lines), [rest]), (_words(notes), [definitions])]
-    kept = sum(LCSseq.similarity(source, _words(target)) for source, target in pairs)
-    return float(kept / max(1, sum(len(source) for source, _ in pairs)))
+    """The share of the source's words that are found in order."""
+    source = _words(list(_texts(root)))
+    return float(LCSseq.similarity(source, _words([body.markdown])) / max(1, len(source)))
 
 
 def _bare(label: str) -> str:
@@ -78,17 +70,13 @@ def _words(texts: list[str]) -> list[str]:
     return WORD.findall("\n".join(texts).lower())
 
 
-def _texts(element: Any, *, in_note: bool = False) -> Iterator[tuple[str, bool]]:
-    if not isinstance(element.tag, str):
+def _texts(element: Any) -> Iterator[str]:
+    if not isinstance(element.tag, str) or etree.QName(element).localname in {"meta", "amendMeta"}:
         return
-    name = etree.QName(element).localname
-    if name in {"meta", "amendMeta", "page"}:
-        return
-    in_note = in_note or name == "footnote" or element.get("type") in {"footnote", "endnote"}
-    yield element.text or "", in_note
+    yield element.text or ""
     for child in element:
-        yield from _texts(child, in_note=in_note)
-        yield child.tail or "", in_note
+        yield from _texts(child)
+        yield child.tail or ""
 
 
 @pytest.mark.parametrize("name", ["title", "law"])
@@ -103,7 +91,7 @@ def test_a_whole_document_reads_as_reviewed(name: str) -> None:
 
 def test_it_is_a_normalizer() -> None:
     assert isinstance(Uslm(), Normalizer)
-    assert Uslm().label == "uslm_v1@1.0.0"
+    assert Uslm().label == "uslm_v1@1.1.0"
 
 
 @pytest.mark.parametrize("name", ["title", "law"])
@@ -178,15 +166,72 @@ def test_a_quotation_within_a_sentence_stays_there() -> None:
     assert body.markdown == "It says: “This Act.” So be it.\n"
 
 
-def test_footnotes_are_linked_and_do_not_break_their_sentence() -> None:
-    note = (
-        '<ref class="footnoteRef" idref="f{0}">1</ref><note type="footnote" id="f{0}">'
-        "<num>1</num> So in original.</note>"
+CALLED_NOTE = (
+    '<ref class="footnoteRef" idref="f{0}">1</ref><note type="footnote" id="f{0}">'
+    "<num>1</num> So in <i>original</i>.</note>"
+)
+
+
+def test_a_footnote_in_mid_sentence_stays_there_with_its_number() -> None:
+    body = section(f"<content>of the {CALLED_NOTE.format(1)} law.</content>")
+    assert body.markdown == "of the <sup>1</sup> *[1 So in original.]* law.\n"
+
+
+def test_a_footnote_at_the_end_of_its_block_is_linked_and_follows_it() -> None:
+    body = section(
+        f"<content>the law{CALLED_NOTE.format(1)}.</content><p>and{CALLED_NOTE.format(2)}.</p>"
     )
-    body = section(f"<content>of the {note.format(1)} law</content><p>and{note.format(2)}.</p>")
     assert body.markdown == (
-        "of the [^1] law\n\n[^1]: So in original.\n\nand[^1-2].\n\n[^1-2]: So in original.\n"
+        "the law[^1].\n\n[^1]: So in *original*.\n\nand[^1-2].\n\n[^1-2]: So in *original*.\n"
     )
+
+
+def test_a_footnote_before_text_that_runs_in_stays_there() -> None:
+    body = section(
+        f"<subsection><num>(a){CALLED_NOTE.format(1)}</num><heading>Scope{CALLED_NOTE.format(2)}"
+        "</heading><content>All.</content></subsection>"
+    )
+    assert body.markdown == (
+        "(a)<sup>1</sup> *[1 So in original.]* **Scope<sup>1</sup> [1 So in original.]** All.\n"
+    )
+
+
+def test_a_footnote_in_the_heading_of_a_section_follows_it() -> None:
+    body = section(f"<num>§ 1.</num><heading>One {CALLED_NOTE.format(1)} law</heading>")
+    assert body.markdown == "# § 1. One [^1] law\n\n[^1]: So in *original*.\n"
+    assert body.headings[0].text == "§ 1. One law"
+
+
+def test_a_footnote_in_a_cell_stays_there_and_is_called_by_its_number() -> None:
+    body = law(
+        '<table xmlns="http://www.w3.org/1999/xhtml"><thead><tr><th>Code '
+        f'<ref xmlns="{GPO}" id="c" idref="f">b</ref></th></tr></thead><tfoot><tr><td>'
+        f'<footnote xmlns="{GPO}" id="f"><content><ref idref="c">b</ref> NAICS.</content>'
+        "</footnote></td></tr></tfoot><tbody><tr><td>22</td></tr></tbody></table>"
+    )
+    assert body.markdown == "| Code <sup>b</sup> |\n| --- |\n| *[b NAICS.]* |\n| 22 |\n"
+
+
+def test_a_register_footnote_is_linked_by_the_references_of_call_and_note() -> None:
+    body = law(
+        '<p>the share <ref id="c" idref="f">50</ref> was</p>'
+        '<footnote id="f"><content><p> <ref idref="c">50</ref> Of all.</p></content></footnote>'
+        "<p>More.</p>"
+    )
+    assert body.markdown == "the share [^50] was\n\n[^50]: Of all.\n\nMore.\n"
+
+
+def test_a_footnote_without_a_number_has_one_label_at_both_ends() -> None:
+    body = law("<p>Text.</p><footnote><p>Note.</p></footnote><p>More.</p>")
+    assert body.markdown == "Text.[^\\*]\n\n[^\\*]: Note.\n\nMore.\n"
+
+
+def test_gpo_typography_is_read_from_the_class() -> None:
+    body = law(
+        '<p><inline class="-gpo-grid-0-3">See</inline> SO<inline class="-gpo-grid-5-2">2</inline>, '
+        '6<inline role="fraction">1/2</inline>″</p>'
+    )
+    assert body.markdown == "*See* SO<sub>2</sub>, 6 1/2″\n"
 
 
 def test_a_compilations_footnote_is_linked_from_the_raised_number_before_it() -> None:
@@ -328,7 +373,16 @@ def test_groups_of_contents_may_nest_without_end() -> None:
     assert law(f"<toc>{nested}</toc>").markdown == "|  |\n| --- |\n| x |\n"
 
 
-@pytest.mark.parametrize("element", ["<odd>a</odd>", "<odd/><name/>", "<page>1</page><p/>"])
+@pytest.mark.parametrize(
+    "element",
+    [
+        "<odd>a</odd>",
+        "<odd/><name/>",
+        "<page>1</page><p/>",
+        "<footnote/>",
+        "<sup>1</sup><footnote/>",
+    ],
+)
 def test_a_long_run_of_small_elements_takes_no_more_than_its_length(element: str) -> None:
     body = law(f"<p>b{element * 20_000}</p>" + element * 20_000)
     assert body.markdown.startswith("b")

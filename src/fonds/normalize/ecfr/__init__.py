@@ -21,7 +21,7 @@ class EcfrXml:
     """The normalizer `ecfr_xml_v1`."""
 
     name: str = "ecfr_xml_v1"
-    version: str = "1.0.0"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "xml"
 
     @property

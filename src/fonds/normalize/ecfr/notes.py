@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any, Final
 
 from fonds.normalize.ecfr.vocabulary import DIVISIONS
+from fonds.normalize.fr.notes import is_reference, leading_sign, signs
 
 # Tables have notes of their own, which print the sign and nothing more.
 _ASIDE: Final = ("FTNT", "GPOTABLE", "TABLE")
-_NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 
 
 class Footnotes:
@@ -34,7 +33,7 @@ class Footnotes:
 
     def refers(self, element: Any) -> bool:
         """Whether a raised sign refers to a note, rather than being an exponent."""
-        return _is_marked(element) or element in self._promoted
+        return is_reference(element) or element in self._promoted
 
     def enter(self, division: Any) -> None:
         """What follows stands in that division."""
@@ -82,7 +81,7 @@ class Footnotes:
                 settings[parent] = _setting(parent, root)
             division, is_aside = settings[parent]
             keys = [(division, sign) for sign in signs(element)]
-            if _is_marked(element):
+            if is_reference(element):
                 marked.update(keys)
             elif len(keys) == 1 and not is_aside:
                 bare.setdefault(keys[0], element)
@@ -104,23 +103,6 @@ class Footnotes:
         return self._labels[key]
 
 
-def leading_sign(footnote: Any) -> Any:
-    """The `SU` a footnote begins with, or None."""
-    first = next(footnote.iterchildren("*"), None)
-    if first is None or (footnote.text or "").strip():
-        return None
-    if first.tag != "SU":
-        if (first.text or "").strip():
-            return None
-        first = next(first.iterchildren("*"), None)
-    return first if first is not None and first.tag == "SU" and signs(first) else None
-
-
-def signs(element: Any) -> list[str]:
-    """The printed signs: usually one number, sometimes `12 13` or `*`."""
-    return _NO_SIGN.sub(" ", "".join(element.itertext())).split()
-
-
 def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
     """The division a sign stands in, and whether it is part of a note or table."""
     is_aside = False
@@ -129,10 +111,3 @@ def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
             return element, is_aside
         is_aside = is_aside or element.tag in _ASIDE
     return root, is_aside
-
-
-def _is_marked(element: Any) -> bool:
-    """Whether FTREF follows, as behind a footnote's number."""
-    following = element.getnext()
-    referring = following is not None and following.tag == "FTREF"
-    return referring and not (element.tail or "").strip() and bool(signs(element))

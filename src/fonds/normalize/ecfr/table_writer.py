@@ -56,7 +56,7 @@ class TableWriter:
             content = etree.tostring(spanning, encoding="unicode", with_tail=False)
             self._out.artifact("table", content)
         self._out.in_table = True
-        self._cells(heads, columns)
+        self._out.row(heads, columns, self._flow)
         self._out.line()
         self._out.markup("|" + " --- |" * columns)
         width = columns if height * columns <= _ROOMIEST else 0
@@ -64,25 +64,9 @@ class TableWriter:
             for page in pages:
                 self._page(page)
             self._out.line()
-            self._cells(cells, width)
+            self._out.row(cells, width, self._flow)
         self._out.in_table = False
         self._out.end()
-
-    def _cells(self, cells: _Cells, width: int) -> None:
-        self._out.markup("|")
-        for cell in [*cells, *[()] * (width - len(cells))]:
-            self._out.cell()
-            self._out.markup(" ")
-            self._cell(cell)
-            self._out.cell()
-            self._out.markup(" |")
-
-    def _cell(self, path: tuple[Any, ...]) -> None:
-        for index, element in enumerate(path):
-            if index:
-                self._out.cell()
-                self._out.markup(" / ")
-            self._flow(element)
 
 
 def refuse_endless_heads(table: Any) -> None:

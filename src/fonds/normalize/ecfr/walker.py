@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize.ecfr.notes import Footnotes, leading_sign, signs
+from fonds.normalize.ecfr.notes import Footnotes
 from fonds.normalize.ecfr.table import read_html_table, stray_text
 from fonds.normalize.ecfr.table_writer import TableWriter, refuse_endless_heads
 from fonds.normalize.ecfr.vocabulary import (
@@ -33,14 +33,14 @@ from fonds.normalize.ecfr.vocabulary import (
     structure_label,
     tag_before,
 )
-from fonds.normalize.fr.vocabulary import DEEPEST_HEADING, RAISED, lost_its_spaces
+from fonds.normalize.fr.notes import leading_sign, signs
+from fonds.normalize.fr.vocabulary import DEEPEST_HEADING, lost_its_spaces
 from fonds.normalize.fr.walker import Walker
-from fonds.normalize.gpotable import read_table
+from fonds.normalize.gpotable import Grid
 
 # Twice what a volume needs; six calls each stay well within Python's own limit.
 _DEEPEST: Final = 80
 _LONGEST_NAME: Final = 200
-_OVERLINE: Final = "\u0305"
 _AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
 
 
@@ -80,13 +80,14 @@ class CfrWalker(Walker):
         self._out.seam()
         if own := self._CFR_INLINES.get(tag):
             own(self, element)
-        elif tag in {"FR", "PRTPAGE", "LI"}:
+        elif tag in {"E", "FR", "PRTPAGE", "LI", "AC"}:
             self._INLINES[tag](self, element)
         elif tag == "BR":
             self._line_item(element)
         else:
             self._flow(element)
-        self._out.seam()
+        if tag != "AC":
+            self._out.seam()
         self._in_line = former
         self._depth -= 1
 
@@ -258,15 +259,6 @@ class CfrWalker(Walker):
 
     # Inline -------------------------------------------------------------------------------
 
-    def _typography(self, element: Any) -> None:
-        code = element.get("T", "")
-        if raised := RAISED.get(code):
-            self._sign(element) if raised == "sup" else self._raise(element, raised)
-        elif marker := EMPHASIS.get(code):
-            self._emphasize(element, marker)
-        else:
-            self._flow(element)
-
     def _italic(self, element: Any) -> None:
         self._emphasize(element, "*")
 
@@ -286,13 +278,6 @@ class CfrWalker(Walker):
         self._flow(element)
         self._out.close(f"</{name}>")
         self._emphasized = False
-
-    def _accent(self, element: Any) -> None:
-        # The one accent whose code is certain: a bar over the letter before it.
-        if element.get("T") == "8" and self._out.before(_OVERLINE):
-            self._out.no_space()
-            self._out.text(_OVERLINE)
-        self._flow(element)
 
     def _picture(self, element: Any) -> None:
         parent = element.getparent()
@@ -319,11 +304,7 @@ class CfrWalker(Walker):
             self._paragraph(element)
             return
         label = self._footnotes.note(signs(sign)[0])
-        former = self._out.indent("    ", first=f"[^{label}]: ")
-        former_sign, self._note_sign = self._note_sign, sign
-        self._paragraph(element)
-        self._note_sign = former_sign
-        self._out.outdent(former)
+        self._define(label, element, sign)
 
     def _sign(self, element: Any) -> None:
         if element is self._note_sign:
@@ -338,17 +319,11 @@ class CfrWalker(Walker):
 
     def _table(self, element: Any) -> None:
         refuse_endless_heads(element)
-        grid = read_table(element)
-        for caption in grid.captions:
-            if caption.tag == "TTITLE":
-                self._strong(caption)
-            else:
-                self._flow_one(caption)
-        if grid.heads or grid.rows:
-            self._tables.draw_gpo(element, grid)
-        for note in grid.notes:
-            self._flow_one(note)
+        super()._table(element)
         self._stray(element)
+
+    def _draw(self, element: Any, grid: Grid) -> None:
+        self._tables.draw_gpo(element, grid)
 
     def _html_table(self, element: Any) -> None:
         grid = read_html_table(element)
@@ -369,6 +344,7 @@ class CfrWalker(Walker):
             self._out.text(stray)
             self._out.end()
 
+    _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
     _CFR_BLOCKS: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
         **dict.fromkeys(DIVISIONS, _division),
         **dict.fromkeys(METADATA, _metadata),
@@ -392,8 +368,6 @@ class CfrWalker(Walker):
         **dict.fromkeys(("SUP", "SUB"), _raised),
         **dict.fromkeys(("INS", "DEL"), _changed),
         **dict.fromkeys(("IMG", "GID", "MID"), _picture),
-        "E": _typography,
         "SU": _sign,
         "MATH": _figure_parts,
-        "AC": _accent,
     }

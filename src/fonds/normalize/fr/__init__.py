@@ -25,7 +25,7 @@ class FrXml:
     """The normalizer `fr_xml_v1`."""
 
     name: str = "fr_xml_v1"
-    version: str = "1.0.0"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "xml"
 
     @property
@@ -41,7 +41,10 @@ class FrXml:
         root, warnings = read_xml(data)
         if root.tag == "FEDREG" and source_hint:
             root = _named(root, source_hint)
-        return element_to_markdown(root, warnings)
+        body = element_to_markdown(root, warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{root.tag}> holds no text")
+        return body
 
 
 def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:

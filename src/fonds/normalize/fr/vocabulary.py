@@ -7,7 +7,7 @@ from typing import Any, Final
 # Deeper than anything GPO sets (about fifteen), and well within Python's own limit.
 DEEPEST: Final = 120
 
-INLINE: Final = frozenset({"E", "SU", "FTREF", "FR", "PRTPAGE", "LI"})
+INLINE: Final = frozenset({"E", "SU", "FTREF", "FR", "PRTPAGE", "LI", "AC"})
 TEXT: Final = frozenset(
     {"P", "FP", "HD", "AMDPAR", "ENT", "CHED", "TTITLE", "TDESC", "TNOTE", "SUBJECT", "SECTNO"}
 )
@@ -24,7 +24,7 @@ KNOWN: Final = (
         """
         ACT ADD AGCY AGENCY AGY AIDS BILCOD BOXHD CAT CFR CITA CNTNTS CONTENTS DATE DATED DATES
         DEPDOC DETERM DOC DOCENT EAR EFFDATE EXECORD EXECORDR EXTRACT FILED FRDOC FRDOCBP FTNT
-        FURINF GID GPH GPOTABLE LSTSUB MATH MEMO MID NAME NO PARTNO PGS PNOTICE PREAMB PREAMHD
+        FURINF GID GPH GPOTABLE LSTSUB MATH MEMO MID NAME NO PARTNO PGS PLACE PNOTICE PREAMB PREAMHD
         PRES PRESDOC PRIACT PRMEMO PRNOTICE PROC PROCLA PRORDER PSIG PTITLE PTS REGTEXT RESERVED
         RIN ROW SECHD SEE SEQUENCE SIG SJ SJDENT SJDOC STARS SUBAGY SUBJGRP SUM SUPLINF TITLE
         TITLE3 UNITNAME VOL RULE PRORULE NOTICE PRESDOCU CORRECT FEDREG NEWPART RULES PRORULES
@@ -38,6 +38,22 @@ RAISED: Final = {
     **dict.fromkeys(("51", "53", "0731", "8051"), "sup"),
     **dict.fromkeys(("52", "54", "0732", "0735", "8052", "8145"), "sub"),
 }
+ACCENTS: Final = {
+    "1": "\u0301",
+    "2": "\u0300",
+    "3": "\u0302",
+    "4": "\u0308",
+    "6": "\u0303",
+    "7": "\u030a",
+    "8": "\u0305",
+    "9": "\u0327",
+    "b": "\u0307",
+}
+"""Marks on the letter before `AC`, by its code: é è ê ë ñ å, a bar, ç, a dot.
+
+GPO's guide to e-CFR XML lists the digits; it prints 8 as a tilde, but its own example, and every
+use in print, is the bar of a mean. What 0 and 5 set, a stroke and a box, is no accent.
+"""
 
 
 def lost_its_spaces(root: Any) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from fonds.errors import MalformedError
 from fonds.model import NormalizedBody
+from fonds.normalize.fr.notes import is_reference, leading_sign, signs
 from fonds.normalize.fr.vocabulary import (
+    ACCENTS,
     BASE_LEVEL,
     DEEPEST,
     DEEPEST_HEADING,
@@ -31,7 +33,6 @@ _ENUMERATOR: Final = re.compile(
     r"(?:([IVXLC]+|[A-Z]|\d{1,2}|[a-z])\.|\(([A-Za-z]{1,4}|\d{1,2})\))\s"
 )
 _STRUCTURE: Final = re.compile(r"(?:sub)?(?:part|chapter|appendix)\s[^—]{1,60}", re.IGNORECASE)
-_NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 
 
 class Walker:
@@ -228,14 +229,17 @@ class Walker:
     # Footnotes ----------------------------------------------------------------------------
 
     def _footnote(self, element: Any) -> None:
-        sign = _leading_sign(element)
+        sign = leading_sign(element)
         if sign is None:
             self._paragraph(element)
             return
-        label = _label(_signs(sign)[0], self._notes)
+        label = _label(signs(sign)[0], self._notes)
+        self._define(label, element, sign)
+
+    def _define(self, label: str, note: Any, sign: Any) -> None:
         former = self._out.indent("    ", first=f"[^{label}]: ")
         former_sign, self._note_sign = self._note_sign, sign
-        self._paragraph(element)
+        self._paragraph(note)
         self._note_sign = former_sign
         self._out.outdent(former)
 
@@ -249,7 +253,9 @@ class Walker:
             self._unknown[element.tag] += 1
         self._out.seam()
         self._INLINES.get(element.tag, Walker._flow)(self, element)
-        self._out.seam()
+        # A word goes on behind its accent.
+        if element.tag != "AC":
+            self._out.seam()
         self._depth -= 1
 
     def _page(self, element: Any) -> None:
@@ -261,7 +267,7 @@ class Walker:
         code = element.get("T", "")
         if raised := RAISED.get(code):
             self._sign(element) if raised == "sup" else self._raise(element, raised)
-        elif marker := EMPHASIS.get(code):
+        elif marker := self._EMPHASIS.get(code):
             self._emphasize(element, marker)
         else:
             self._flow(element)
@@ -302,10 +308,10 @@ class Walker:
     def _sign(self, element: Any) -> None:
         if element is self._note_sign:
             return
-        if not _is_reference(element):
+        if not is_reference(element):
             self._raise(element, "sup")
             return
-        for sign in _signs(element):
+        for sign in signs(element):
             self._out.markup(f"[^{_label(sign, self._references)}]")
 
     def _fraction(self, element: Any) -> None:
@@ -314,6 +320,11 @@ class Walker:
         self._flow(element)
         if (element.tail or "")[:1].isalnum():
             self._out.space()
+
+    def _accent(self, element: Any) -> None:
+        if mark := ACCENTS.get(element.get("T", "")):
+            self._out.accent(mark)
+        self._flow(element)
 
     def _line_item(self, element: Any) -> None:
         self._out.space()
@@ -330,42 +341,29 @@ class Walker:
             else:
                 self._flow_one(caption)
         if grid.heads or grid.rows:
-            self._out.begin()
-            self._out.in_table = True
-            self._table_lines(grid)
-            self._out.in_table = False
-            self._out.end()
+            self._draw(element, grid)
         for note in grid.notes:
             self._flow_one(note)
 
-    def _table_lines(self, grid: Grid) -> None:
-        self._cells(grid.heads, grid.columns)
+    def _draw(self, element: Any, grid: Grid) -> None:
+        del element
+        self._out.begin()
+        self._out.in_table = True
+        self._out.row(grid.heads, grid.columns, self._flow)
         self._out.line()
         self._out.markup("|" + " --- |" * grid.columns)
+        # Markdown fills short rows up by itself; a hostile width must not be written out.
+        width = min(grid.columns, _FILLED_UP)
         for row in grid.rows:
             for page in row.pages:
                 self._page(page)
             self._out.line()
-            # Markdown fills short rows up by itself; a hostile width must not be written out.
-            width = min(grid.columns, _FILLED_UP)
-            self._cells([() if cell is None else (cell,) for cell in row.cells], width)
+            cells = [() if cell is None else (cell,) for cell in row.cells]
+            self._out.row(cells, width, self._flow)
+        self._out.in_table = False
+        self._out.end()
 
-    def _cells(self, cells: Sequence[tuple[Any, ...]], columns: int) -> None:
-        self._out.markup("|")
-        for cell in [*cells, *[()] * (columns - len(cells))]:
-            self._out.cell()
-            self._out.markup(" ")
-            self._cell(cell)
-            self._out.cell()
-            self._out.markup(" |")
-
-    def _cell(self, path: tuple[Any, ...]) -> None:
-        for index, element in enumerate(path):
-            if index:
-                self._out.cell()
-                self._out.markup(" / ")
-            self._flow(element)
-
+    _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
     _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
         "AGENCY": _strong,
         "SUBAGY": _strong,
@@ -388,32 +386,8 @@ class Walker:
         "FR": _fraction,
         "PRTPAGE": _page,
         "LI": _line_item,
+        "AC": _accent,
     }
-
-
-def _leading_sign(footnote: Any) -> Any:
-    for first in footnote.iterchildren("*"):
-        if (first.text or "").strip():
-            return None
-        sign = next(first.iterchildren("*"), None)
-        if sign is not None and sign.tag == "SU" and _signs(sign):
-            return sign
-        return None
-    return None
-
-
-def _signs(element: Any) -> list[str]:
-    """The printed signs: usually one number, sometimes `12 13` or `*`."""
-    return _NO_SIGN.sub(" ", "".join(element.itertext())).split()
-
-
-def _is_reference(element: Any) -> bool:
-    """Whether FTREF follows, which tells a footnote's number from an exponent."""
-    following = element.getnext()
-    if following is None and element.getparent().tag == "E":
-        following = element.getparent().getnext()
-    referring = following is not None and following.tag == "FTREF"
-    return referring and not (element.tail or "").strip() and bool(_signs(element))
 
 
 def _label(sign: str, seen: Counter[str]) -> str:

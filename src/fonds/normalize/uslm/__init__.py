@@ -27,7 +27,7 @@ class Uslm:
     """The normalizer `uslm_v1`."""
 
     name: str = "uslm_v1"
-    version: str = "1.0.0"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "xml"
 
     @property
@@ -40,7 +40,10 @@ class Uslm:
         root, warnings = read_uslm(data)
         if source_hint and source_hint.startswith("/us/"):
             root = _identified(root, source_hint)
-        return element_to_markdown(root, warnings)
+        body = element_to_markdown(root, warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{etree.QName(root).localname}> holds no text")
+        return body
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

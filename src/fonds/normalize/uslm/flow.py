@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
-import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from lxml import etree
 
 from fonds.errors import MalformedError
+from fonds.normalize.markdown import escape
 from fonds.normalize.uslm import vocabulary as words
 from fonds.normalize.uslm import writer as marks
+from fonds.normalize.uslm.footnotes import footnote_sign, interrupts, sign_element, sign_of
 from fonds.normalize.uslm.writer import BlockWriter
 from fonds.normalize.xhtml_table import local_name
 
@@ -24,11 +26,8 @@ Handler = Callable[[Any, Any], None]
 
 _CHANGES: Final = {"added": "ins", "deleted": "del", "notChanged": ""}
 
-FOOTNOTES: Final = frozenset({"footnote", "endnote"})
-"""The types of notes that stand at the foot of a page."""
-
-_NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
-_PLAIN: Final = frozenset({"td", "th", "tr", "caption", "sidenote"})
+_PLAIN: Final = frozenset({"td", "th", "tr", "caption", "sidenote", "note", "footnote"})
+_CELLS: Final = ("{*}td", "{*}th", "{*}toc")
 _LOOK_AHEAD: Final = 5
 # No element can have these names.
 _ENTITY: Final = "&"
@@ -56,9 +55,11 @@ class Flow:
         self._labels: dict[Any, str] = {}
         self._signs: Counter[str] = Counter()
         self._unknown: Counter[str] = Counter()
-        self._expected = [
-            (note, _footnote_sign(note)) for note in root.iter("{*}footnote")
-        ]  # fmt: skip
+        self._expected = {note: footnote_sign(note) for note in root.iter("{*}footnote")}
+        self._awaited = deque(self._expected)
+        self._footnotes = {note.get("id"): note for note in self._expected}
+        self._own_sign: Any = None
+        self._in_note = False
 
     def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
         """The Markdown, with the given warnings and those met on the way."""
@@ -81,10 +82,15 @@ class Flow:
         self._depth += 1
         if self._depth > words.DEEPEST:
             raise _too_deep()
-        handlers = self._handlers
+        handlers, words_of_a_line = self._handlers, self.HANDLERS["date"]
         for child in element:
             tag = child.tag
-            (handlers.get(tag) or self._handler(tag))(self, child)
+            handler = handlers.get(tag) or self._handler(tag)
+            if handler is words_of_a_line and not len(child):
+                if text := child.text:
+                    parts.append(text)
+            else:
+                handler(self, child)
             if (tail := child.tail) and (parts or not tail.isspace()):
                 parts.append(tail)
         self._depth -= 1
@@ -176,10 +182,29 @@ class Flow:
     # Notes and pages ------------------------------------------------------------------------
 
     def _reference(self, element: Any) -> None:
-        if element.get("class") == "footnoteRef" and (sign := _sign(element)):
-            self._refer(element.get("idref") or element, sign)
+        idref = element.get("idref")
+        if idref is None or not (sign := sign_of(element)):
+            self._flow(element)
+        elif element is self._own_sign:
+            return
+        elif (note := self._note_of(element, idref)) is not None and self._stays(note):
+            self._raise(element)
+        elif note is not None or element.get("class") == "footnoteRef":
+            self._refer(idref, sign)
         else:
             self._flow(element)
+
+    def _note_of(self, call: Any, idref: str) -> Any:
+        beside = call.getnext()
+        if beside is not None and beside.get("id") == idref:
+            return beside
+        return self._footnotes.get(idref)
+
+    def _stays(self, note: Any) -> bool:
+        """Whether a note is written where it is and not as a block."""
+        if (note.get("id") or note) in self._labels or self._out.level:
+            return False
+        return next(note.iterancestors(*_CELLS), None) is not None or interrupts(note)
 
     def _refer(self, key: Any, sign: str) -> None:
         if key not in self._labels:
@@ -191,16 +216,18 @@ class Flow:
         self._out.marked = True
 
     def _footnote(self, element: Any) -> None:
+        self._expected.pop(element, None)
+        blank = self._out.is_blank()
+        if not blank and self._stays(element):
+            self._aside(element, (element.tail or "")[:1])
+            return
         key = element.get("id") or element
         if key not in self._labels:
-            sign = _footnote_sign(element) or "*"
-            if self._out.is_blank():
-                self._refer(key, sign)
+            self._refer(key, footnote_sign(element) or "*")
+            if blank:
                 self._out.glue(self._out.take(0))
-            else:
-                self._refer(key, sign)
         self._notes.append((self._labels[key], element))
-        if self._out.is_blank():
+        if blank:
             self._end()
 
     def _write_note(self, label: str, note: Any) -> None:
@@ -208,24 +235,38 @@ class Flow:
         if self._depth > words.DEEPEST:
             raise _too_deep()
         levels, self._levels = self._levels, 0
-        former = self._out.enter("    ", first=f"[^{label}]: ")
-        sign = _sign_element(note)
+        former = self._out.enter("    ", first=f"[^{escape(label)}]: ")
+        sign, in_note = sign_element(note), self._in_note
+        said = sign is not None and sign_of(sign) == label.partition("-")[0]
+        self._own_sign, self._in_note = sign if said else None, True
         for child in note:
-            if child is not sign:
+            if child is not self._own_sign:
                 self._handler(child.tag)(self, child)
-            elif _sign(child) != label.partition("-")[0]:
-                self._flow(child)
             self._put(child.tail or "")
         self._end()
+        self._own_sign, self._in_note = None, in_note
         self._out.leave(former)
         self._levels = levels
         self._depth -= 1
 
+    def _aside(self, element: Any, after: str) -> None:
+        """Words that print sets outside the line, in their place before what comes after them."""
+        former = self._emphasized, self._in_note
+        self._emphasized = self._in_note = True
+        text = " ".join(self._one_line(element, " ").split())
+        self._emphasized, self._in_note = former
+        if self._emphasized:
+            self._put(f" [{text}]")
+        elif after and not after.isalnum():
+            self._out.aside(text)
+        else:
+            self._put(f" {marks.EMPHASIS}[{text}]{marks.ITALIC_END}")
+            self._out.marked = True
+
     def _sidenote(self, element: Any) -> None:
         alone = self._out.is_blank()
-        text = " ".join(self._one_line(element, " ").split())
-        self._put(f" {marks.EMPHASIS}[{text}]{marks.ITALIC_END} ")
-        self._out.marked = True
+        self._aside(element, " ")
+        self._put(" ")
         if alone:
             self._end()
 
@@ -237,14 +278,17 @@ class Flow:
     # Typography -----------------------------------------------------------------------------
 
     def _italic(self, element: Any) -> None:
-        self._emphasize(element, marks.ITALIC_END)
+        self._emphasize(element, marks.ITALIC, marks.ITALIC_END)
 
     def _bold(self, element: Any) -> None:
-        self._emphasize(element, marks.BOLD_END)
+        self._emphasize(element, marks.BOLD, marks.BOLD_END)
 
-    def _emphasize(self, element: Any, end: str) -> None:
+    def _emphasize(self, element: Any, marker: str, end: str) -> None:
         if self._emphasized or self._out.level:
             self._flow(element)
+            return
+        text = element.text
+        if text and not len(element) and self._out.emphasize(text, marker):
             return
         self._emphasized = self._out.marked = True
         self._put(marks.EMPHASIS)
@@ -253,12 +297,20 @@ class Flow:
         self._emphasized = False
 
     def _raised(self, element: Any) -> None:
-        sign = _sign(element) if self._expected else ""
-        for index, (note, expected) in enumerate(self._expected[:_LOOK_AHEAD]):
-            if sign and sign == expected:
-                del self._expected[index]
-                self._refer(note.get("id") or note, sign)
-                return
+        if element is self._own_sign:
+            return
+        if self._expected and not self._in_note and (sign := sign_of(element)):
+            # What is deleted from the front of a dict is walked over again each time.
+            while self._awaited[0] not in self._expected:
+                self._awaited.popleft()
+            for note in islice(self._awaited, _LOOK_AHEAD):
+                if sign == self._expected.get(note) and not self._stays(note):
+                    del self._expected[note]
+                    self._refer(note.get("id") or note, sign)
+                    return
+        self._raise(element)
+
+    def _raise(self, element: Any) -> None:
         self._wrap(element, marks.SUP, marks.SUP_END)
 
     def _lowered(self, element: Any) -> None:
@@ -313,17 +365,3 @@ class Flow:
 
 def _too_deep() -> MalformedError:
     return MalformedError(f"elements are nested more than {words.DEEPEST} deep")
-
-
-def _sign(element: Any) -> str:
-    return _NO_SIGN.sub("", "".join(element.itertext()))
-
-
-def _sign_element(note: Any) -> Any:
-    first = next(iter(note), None)
-    return first if first is not None and local_name(first) in {"num", "sup"} else None
-
-
-def _footnote_sign(note: Any) -> str:
-    sign = _sign_element(note)
-    return "" if sign is None else _sign(sign)

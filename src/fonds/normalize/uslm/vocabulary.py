@@ -59,6 +59,16 @@ RUN_IN: Final = frozenset({"content", "chapeau", "continuation", "text", "listCo
 NUMBERED: Final = frozenset({"num", "heading"})
 """What a level begins with."""
 
+GRID: Final = {
+    **dict.fromkeys(("-gpo-grid-0-2", "-gpo-grid-0-4"), "b"),
+    "-gpo-grid-0-3": "i",
+    **dict.fromkeys(("-gpo-grid-5-1", "-gpo-grid-5-3", "-gpo-grid-073-1"), "sup"),
+    **dict.fromkeys(
+        ("-gpo-grid-5-2", "-gpo-grid-5-4", "-gpo-grid-073-2", "-gpo-grid-073-5"), "sub"
+    ),
+}
+"""Classes of GPO's typesetting, in the Federal Register and the CFR, as the elements they mean."""
+
 TITLES: Final = frozenset({"docTitle", "coverTitle"})
 """Headings of a whole document."""
 
@@ -94,6 +104,8 @@ INLINE: Final = frozenset(
         "code",
         "q",
         "wbr",
+        "foreign",
+        "provisionRange",
     ]
 )
 """Words of a line; their markup says nothing a reader would see."""
@@ -101,6 +113,7 @@ INLINE: Final = frozenset(
 SPACED: Final = frozenset(
     [
         "name",
+        "affiliation",
         "role",
         "notation",
         "designator",
@@ -202,6 +215,33 @@ BLOCKS: Final = frozenset(
         "uscNote",
         "starPrint",
         "publisher",
+        "autograph",
+        "billingCode",
+        "crossHeading",
+        "docPublicationName",
+        "docReleasePoint",
+        "ear",
+        "findingAidsNote",
+        "frDocId",
+        "index",
+        "issue",
+        "leftRunningHead",
+        "notice",
+        "notices",
+        "presidentialDoc",
+        "proposedRule",
+        "proposedRules",
+        "rightRunningHead",
+        "rule",
+        "rulePreamble",
+        "rules",
+        "signatureDate",
+        "source",
+        "startingPage",
+        "statement",
+        "subject",
+        "volume",
+        "wordsOfIssuance",
     ]
 )
 """Paragraphs, or groups of them."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from lxml import etree
 
 from fonds.normalize.uslm import vocabulary as words
 from fonds.normalize.uslm import writer as marks
-from fonds.normalize.uslm.flow import FOOTNOTES, Flow, Handler
+from fonds.normalize.uslm.flow import Flow, Handler
+from fonds.normalize.uslm.footnotes import FOOTNOTES
 from fonds.normalize.xhtml_table import local_name, read_table
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Walker(Flow):
 
     def _number(self, element: Any) -> None:
         self._flow(element)
-        if self._parts and self._parts[-1][-1] != "—":
+        if self._parts and self._parts[-1][-1:] != "—":
             self._put(" ")
         self._label_end = len(self._parts)
 
@@ -134,10 +136,17 @@ class Walker(Flow):
         self._out.leave(former, quotation=True)
 
     def _inline(self, element: Any) -> None:
-        if element.get("role") == "after-quoted-block" and self._out.is_blank():
+        role = element.get("role")
+        if role is None and (set_as := words.GRID.get(element.get("class"))):
+            self.HANDLERS[set_as](self, element)
+            return
+        if role == "after-quoted-block" and self._out.is_blank():
             self._out.glue("".join(element.itertext()))
-        else:
-            self._flow(element)
+            return
+        # Six inches and a half are set as 6½ but written as `6<inline>1/2</inline>`.
+        if role == "fraction" and self._parts and self._parts[-1][-1:].isdigit():
+            self._put(" ")
+        self._flow(element)
 
     # Tables ---------------------------------------------------------------------------------
 
@@ -177,7 +186,12 @@ class Walker(Flow):
         self._end()
 
     def _cell(self, cell: Any) -> str:
-        return "" if cell is None else self._one_line(cell, marks.BREAK)
+        if cell is None:
+            return ""
+        if not len(cell) and self._handler(cell.tag) is self.HANDLERS["td"]:
+            text = cell.text or ""
+            return "" if text.isspace() else text
+        return self._one_line(cell, marks.BREAK)
 
     HANDLERS: ClassVar[dict[str, Handler]] = {
         **Flow.HANDLERS,
@@ -203,10 +217,11 @@ class Walker(Flow):
 def _header(element: Any) -> str | None:
     """The label of a level, empty if it has only a heading; None if it begins with neither."""
     label = None
-    for child in element[:3]:
+    for child in islice(element, 3):
         name = local_name(child)
         if name == "num":
-            return " ".join("".join(_label_text(child)).split()).strip(_NO_LABEL)
+            text = "".join(_label_text(child)) if len(child) else child.text or ""
+            return " ".join(text.split()).strip(_NO_LABEL)
         if name == "heading":
             label = ""
     return label

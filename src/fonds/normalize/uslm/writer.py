@@ -13,13 +13,13 @@ from collections import deque
 from typing import Final
 
 from fonds.model import Artifact, Heading, NormalizedBody, PageMark
-from fonds.normalize.markdown import escape, plain
+from fonds.normalize.markdown import escape, escape_start, plain, shared_prefix
 
 EMPHASIS, BOLD_END, ITALIC_END = "\x01", "\x02", "\x04"
 BREAK, PAGE = "\x05", "\x06"
 NOTE, NOTE_END = "\x07", "\x08"
 SUP, SUP_END, SUB, SUB_END = "\x0e", "\x0f", "\x10", "\x11"
-LEAD_IN = "\x16"
+BOLD, ITALIC = "\x16", "\x17"
 INS, INS_END, DEL, DEL_END = "\x12", "\x13", "\x14", "\x15"
 
 STRONG: Final = -1
@@ -44,13 +44,12 @@ _TAGS: Final = {
 }
 _MARKS: Final = re.compile("[\x01\x02\x04-\x08\x0e-\x15]")
 _EMPHASIS: Final = re.compile("\x01([^\x01\x02\x04]*)([\x02\x04])")
-_EDGES: Final = re.compile("^[ \x05]+|[ \x05]+$")
 _BREAKS: Final = re.compile("(?: ?\x05)+ ?")
 _SPACES: Final = re.compile(" {2,}")
 _NOT_PLAIN: Final = re.compile(r"</?(?:ins|del)>|<br>")
-_LINE_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s|$)|-{3}|>|\||=+$|(\d{1,9})(?=[.)](?:\s|$))")
 _STARTERS: Final = frozenset("#-+>|=0123456789")
 _LONGEST_CLOSING: Final = 3
+_MARKERS: Final = frozenset({BOLD, BOLD_END, ITALIC, ITALIC_END, "*"})
 
 
 class BlockWriter:
@@ -72,7 +71,7 @@ class BlockWriter:
         self.page_names: deque[str] = deque()
         """One name for each `PAGE` among the pieces."""
         self._waiting_pages = 0
-        self._led_in = False
+        self._emphatic = False
         self._prefix = ""
         self._first: str | None = None
         self._written_prefix = ""
@@ -133,9 +132,28 @@ class BlockWriter:
         """Make the pieces after so many a bold lead-in, with a space on either side."""
         text = self.take(since).strip()
         if any(map(str.isalnum, text)):
-            text = f" {LEAD_IN}{text}{LEAD_IN} "
-            self._led_in = True
+            text = f" {BOLD}{text}{BOLD} "
+            self._emphatic = True
         self.parts.append(text)
+
+    def emphasize(self, text: str, marker: str) -> bool:
+        """Add words between two markers, if Markdown is sure to read these; else nothing."""
+        core = text.strip()
+        if not core or not (core[0].isalnum() or core[-1].isalnum()):
+            return False
+        left, right = text[0].isspace(), text[-1].isspace()
+        if not ((left or core[0].isalnum()) and (right or core[-1].isalnum())):
+            return False
+        if not left and self.parts and self.parts[-1][-1:] in _MARKERS:
+            return False
+        self.parts.append(f"{' ' * left}{marker}{core}{marker}{' ' * right}")
+        self._emphatic = True
+        return True
+
+    def aside(self, text: str) -> None:
+        """Add a note in brackets and italics, before a space or a punctuation mark."""
+        self.parts.append(f" {ITALIC}[{text}]{ITALIC}")
+        self._emphatic = True
 
     def enter(self, prefix: str, first: str | None = None) -> tuple[str, int]:
         """Put a prefix before all lines to come; gives the former state, for `leave`."""
@@ -174,21 +192,20 @@ class BlockWriter:
         if len(line) <= _LONGEST_CLOSING and self._closes(line):
             self.glue(line)
             return
-        if line[0] == PAGE and not line.strip(" \x06"):
+        if self.page_names and not line.strip(" \x06"):
             self._waiting_pages += line.count(PAGE)
             return
         if level == STRONG:
             line = f"{EMPHASIS}{line}{BOLD_END}"
             self.marked = True
         text = escape(line) if _may_need_escapes(line) else line
-        if level <= 0 and text[0] in _STARTERS and (match := _LINE_START.match(text)):
-            at = match.end(1) if match[1] else 0
-            text = f"{text[:at]}\\{text[at:]}"
+        if level <= 0 and text[0] in _STARTERS:
+            text = escape_start(text)
         if self.marked:
             text = _rendered(text)
-        if self._led_in:
-            text = text.replace(LEAD_IN, "**")
-            self._led_in = False
+        if self._emphatic:
+            text = text.replace(BOLD, "**").replace(ITALIC, "*")
+            self._emphatic = False
         if self.change:
             text = f"<{self.change}>{text}</{self.change}>"
         if level > 0:
@@ -205,31 +222,40 @@ class BlockWriter:
         self._headings.append(Heading(level=level, text=shown, offset=start, section=section))
 
     def _write(self, text: str, *, indent: int) -> int:
-        first = self._prefix if self._first is None else self._first
-        if self._out:
-            shared = _shared(self._written_prefix, self._prefix)
-            first = f"\n{shared.rstrip()}\n{first}"
+        # Most blocks stand outside quotations and notes.
+        nested = self._prefix or self._written_prefix or self._first is not None
+        first = self._opening() if nested else "\n\n" if self._out else ""
         if indent:
             first += _INDENT * indent
-        self._first, self._written_prefix = None, self._prefix
         self._after_quotation = False
         if self._prefix and "\n" in text:
             text = text.replace("\n", "\n" + self._prefix)
         start = self._length + len(first)
-        if self._waiting_pages:
-            text = PAGE * self._waiting_pages + text
-            self._waiting_pages = 0
-        if PAGE not in text:
-            self._put(first + text)
-            return start
-        self._put(first)
+        if not self.page_names or not (self._waiting_pages or PAGE in text):
+            self._out.append(first + text)
+            self._length = start + len(text)
+        else:
+            self._put(first)
+            self._put_pages(text)
+        return start
+
+    def _opening(self) -> str:
+        """What separates a block from the one before it, and the prefix of its first line."""
+        first = self._prefix if self._first is None else self._first
+        if self._out:
+            first = f"\n{shared_prefix(self._written_prefix, self._prefix).rstrip()}\n{first}"
+        self._first, self._written_prefix = None, self._prefix
+        return first
+
+    def _put_pages(self, text: str) -> None:
+        text = PAGE * self._waiting_pages + text
+        self._waiting_pages = 0
         for index, piece in enumerate(text.split(PAGE)):
             if index:
                 page = self.page_names.popleft()
                 self._pages.append(PageMark(offset=self._length, page=page))
                 self._put(_unseen(page))
             self._put(piece)
-        return start
 
     def _put(self, text: str) -> None:
         self._out.append(text)
@@ -250,23 +276,29 @@ def _may_need_escapes(line: str) -> bool:
         or "<" in line
         or "&" in line
         or "~" in line
-        or "]" in line
         or "\\" in line
+        or ("]" in line and ("](" in line or "][" in line or "]:" in line))
     )
 
 
 def _single_spaced(line: str) -> str:
+    # The Code has one after each §.
+    if "\u202f" in line:
+        line = line.replace("\u202f", " ")
     if (
         "  " in line
         or "\n" in line
         or "\t" in line
         or "\r" in line
         or "\xa0" in line
+        or "\u2000" in line
+        or "\u2001" in line
         or "\u2002" in line
         or "\u2003" in line
+        or "\u2004" in line
+        or "\u2005" in line
         or "\u2009" in line
         or "\u2028" in line
-        or "\u202f" in line
     ):
         return " ".join(line.split())
     return line
@@ -274,10 +306,20 @@ def _single_spaced(line: str) -> str:
 
 def _rendered(text: str) -> str:
     """Text whose marks have become Markdown; only those of pages are left."""
-    text = _EMPHASIS.sub(_emphasized, text.replace(" \x06 ", " \x06"))
-    if any(mark in text for mark in _TAGS):
+    if PAGE in text:
+        text = text.replace(" \x06 ", " \x06")
+    if EMPHASIS in text:
+        text = _EMPHASIS.sub(_emphasized, text)
+    if _is_tagged(text):
         text = _MARKS.sub(_tag, text)
     return (_SPACES.sub(" ", text) if "  " in text else text).strip()
+
+
+def _is_tagged(text: str) -> bool:
+    for mark in _TAGS:  # noqa: SIM110 — `any` of a generator takes twice the time
+        if mark in text:
+            return True
+    return False
 
 
 def _tag(mark: re.Match[str]) -> str:
@@ -286,30 +328,32 @@ def _tag(mark: re.Match[str]) -> str:
 
 def _emphasized(match: re.Match[str]) -> str:
     """Markdown reads a marker only where words and punctuation around it allow it."""
-    inner = match[1]
+    inner, end = match.groups()
+    marker = "**" if end == BOLD_END else "*"
+    whole, start = match.string, match.start()
+    before = whole[start - 1] if start else ""
+    if inner[:1].isalnum() and inner[-1].isalnum():
+        return inner if before in _MARKERS else f"{marker}{inner}{marker}"
     core = inner.strip()
     if not any(map(str.isalnum, core)):
         return inner
-    marker = "**" if match[2] == BOLD_END else "*"
-    whole = match.string
-    before = " " if inner[0] == " " else whole[match.start() - 1 : match.start()]
+    before = " " if inner[0] == " " else before
     after = " " if inner[-1] == " " else whole[match.end() : match.end() + 1]
-    if before in {BOLD_END, ITALIC_END, "*"} or (before.isalnum() and not core[0].isalnum()):
+    if before in _MARKERS or (before.isalnum() and not core[0].isalnum()):
         return inner
     if after.isalnum() and not core[-1].isalnum():
         return inner
-    start, end = inner[: inner.index(core[0])], inner[len(inner.rstrip()) :]
-    return f"{start}{marker}{core}{marker}{end}"
+    left, right = inner[: inner.index(core[0])], inner[len(inner.rstrip()) :]
+    return f"{left}{marker}{core}{marker}{right}"
 
 
 def _cell(raw: str) -> str:
-    text = _EDGES.sub("", _BREAKS.sub(BREAK, " ".join(raw.split())))
-    text = escape(text).replace("|", "\\|").replace(LEAD_IN, "**")
-    return _rendered(text) if _MARKS.search(text) else text
-
-
-def _shared(one: str, other: str) -> str:
-    if one == other:
-        return one
-    shorter, longer = sorted((one, other), key=len)
-    return shorter if longer.startswith(shorter) else ""
+    text = " ".join(raw.split())
+    if BREAK in text:
+        text = _BREAKS.sub(BREAK, text).strip(" \x05")
+    if _may_need_escapes(text):
+        text = escape(text)
+    if "|" in text:
+        text = text.replace("|", "\\|")
+    text = text.replace(BOLD, "**").replace(ITALIC, "*")
+    return text if text.isascii() and text.isprintable() else _rendered(text)
