@@ -257,12 +257,13 @@ def _print_overview(rows: list[Any]) -> None:
 
 def _print_audit(found: Audit) -> None:
     short = [scope for scope in found.scopes if scope.missing]
-    out.print(
-        f"{found.source}: {found.expected:,} expected in {len(found.scopes)} lists, "
-        f"{found.missing:,} missing, {found.open_errors} errors stand"
-    )
+    counted = f"{found.expected:,} expected in {len(found.scopes)} lists, {found.missing:,} missing"
+    if not found.scopes:
+        counted = "its upstream offers no second list to count by"
+    out.print(f"{found.source}: {counted}, {found.open_errors} errors stand")
     for scope in short:
         shown = ", ".join(scope.missing[:5]) + (" …" if len(scope.missing) > 5 else "")  # noqa: PLR2004 — a handful
         out.print(f"  {safe(scope.name)}: {len(scope.missing)} of {scope.expected}: {safe(shown)}")
-    for reference, count in found.unlinked.items():
-        out.print(f"  {reference}: {count:,} references to something not held")
+    for column, unlinked in found.unlinked.items():
+        shown = ", ".join(unlinked.targets[:5]) + (" …" if len(unlinked.targets) > 5 else "")  # noqa: PLR2004 — a handful
+        out.print(f"  {column}: {unlinked.rows:,} references to what is not held: {safe(shown)}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
-from fonds.errors import UsageError
 from fonds.runs.context import Workplace
 from fonds.runs.discovery import Asker
 from fonds.runs.tasks import open_errors
@@ -15,6 +15,8 @@ from fonds.sources.base import Auditable, Expected, Source
 from fonds.stores.batches import select_in
 from fonds.stores.database import Database
 from fonds.stores.tables import documents, metadata
+
+SHOWN_TARGETS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,15 +29,25 @@ class Scope:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Unlinked:
+    """References of one column to something that is not held."""
+
+    rows: int
+    targets: tuple[str, ...]
+    """What they name, the most wanted first; not all where there are many."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
     """What an audit found."""
 
     source: str
     scopes: tuple[Scope, ...]
+    """Empty where the upstream can be counted in no other way than the one it is loaded by."""
     open_errors: int
     """Failures of earlier runs that still stand."""
-    unlinked: dict[str, int]
-    """References to something not held, by `table.column`."""
+    unlinked: dict[str, Unlinked]
+    """By `table.column`."""
 
     @property
     def expected(self) -> int:
@@ -52,13 +64,10 @@ async def audit_source(
     source: Source, workplace: Workplace, since: date | None, until: date | None
 ) -> Audit:
     """Count a source's upstream by another way than the one it is loaded by."""
-    if not isinstance(source, Auditable):
-        raise UsageError(f"{source.info.name} has no upstream list to be audited against")
-    asker = Asker(source.info, workplace)
-    scopes = [
-        _compare(workplace.database, expected)
-        async for expected in source.enumerate(asker, since, until)
-    ]
+    scopes: list[Scope] = []
+    if isinstance(source, Auditable):
+        named = source.enumerate(Asker(source.info, workplace), since, until)
+        scopes = [_compare(workplace.database, expected) async for expected in named]
     with workplace.database.read() as connection:
         standing = len(open_errors(connection, source.info.name))
     return Audit(
@@ -78,13 +87,20 @@ def _compare(database: Database, expected: Expected) -> Scope:
     return Scope(name=expected.scope, expected=len(wanted), missing=missing)
 
 
-def _unlinked(database: Database, source: Source) -> dict[str, int]:
-    counts: dict[str, int] = {}
+def _unlinked(database: Database, source: Source) -> dict[str, Unlinked]:
+    found: dict[str, Unlinked] = {}
     with database.read() as connection:
         for table in (metadata.tables[table.name] for table in source.info.tables):
             for column in (column for column in table.c if "resolves" in column.info):
                 reference = table.c[column.info["resolves"]]
-                query = select(func.count()).where(column.is_(None), reference.is_not(None))
-                if count := connection.scalar(query.select_from(table)):
-                    counts[f"{table.name}.{column.name}"] = count
-    return counts
+                open_ones = column.is_(None) & reference.is_not(None)
+                if rows := connection.scalar(select(func.count()).where(open_ones)):
+                    targets = _most_wanted(connection, reference, open_ones)
+                    found[f"{table.name}.{column.name}"] = Unlinked(rows=rows, targets=targets)
+    return found
+
+
+def _most_wanted(connection: Connection, reference: Any, open_ones: Any) -> tuple[str, ...]:
+    query = select(reference).where(open_ones).group_by(reference)
+    most = query.order_by(func.count().desc(), reference).limit(SHOWN_TARGETS)
+    return tuple(str(target) for target in connection.scalars(most))
