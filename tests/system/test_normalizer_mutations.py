@@ -94,7 +94,8 @@ def test_a_megabyte_of_one_thing_is_no_hang(name: str, tmp_path: Path) -> None:
 
 
 def test_every_normalizer_is_tried() -> None:
-    assert sorted(FILES) == sorted(REAL) == normalizer_names()
+    # Of a page's article html_v1 makes the Markdown.
+    assert sorted(FILES) == sorted(REAL) == sorted({*normalizer_names()} - {"html_article_v1"})
     assert all(FILES.values())
 
 

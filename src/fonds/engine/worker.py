@@ -26,6 +26,7 @@ def work(channel: Connection, memory_mib: int, seconds: float) -> None:
     _limit_memory(memory_mib)
     with contextlib.suppress(EOFError, OSError):
         channel.send_bytes(READY)
+        _silence()
         while True:
             task = channel.recv_bytes()
             _limit_processor(seconds)
@@ -38,6 +39,13 @@ def _watch(lifeline: Connection) -> None:
         lifeline.recv_bytes()
     # The whole group: the item may have started programs of its own.
     os.killpg(0, signal.SIGKILL)
+
+
+def _silence() -> None:
+    """Native code prints its panics, which are no news: what went wrong is answered."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, sys.stderr.fileno())
+    os.close(silence)
 
 
 def _limit_memory(memory_mib: int) -> None:

@@ -17,6 +17,7 @@ _HOMES: Final = {
     "billres_v1": "fonds.normalize.billres:BillRes",
     "ecfr_xml_v1": "fonds.normalize.ecfr:EcfrXml",
     "fr_xml_v1": "fonds.normalize.fr:FrXml",
+    "html_article_v1": "fonds.normalize.html:HtmlArticle",
     "html_v1": "fonds.normalize.html:Html",
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
     "text_v1": "fonds.normalize.text:Text",

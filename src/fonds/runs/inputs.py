@@ -85,6 +85,13 @@ def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> di
     }
 
 
+def address_of(connection: Connection, key: str) -> str | None:
+    """Where an archived file came from; None for one that its address no longer serves."""
+    query = select(fetched_files.c.url).where(fetched_files.c.blob_key == key).limit(1)
+    address: str | None = connection.scalar(query)
+    return address
+
+
 def _url(part: Part) -> str:
     return public_url(part.url)
 

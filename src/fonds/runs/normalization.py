@@ -17,6 +17,7 @@ from fonds.errors import BlobMissingError, FondsError
 from fonds.model import NormalizedBody, PageMark
 from fonds.normalize.registry import get_normalizer, normalizer_names
 from fonds.runs.derive import passages_of_text, recipe_of
+from fonds.runs.inputs import address_of
 from fonds.seams import Seams
 from fonds.stores import queues
 from fonds.stores.blobs import Blobs
@@ -46,7 +47,8 @@ class Work:
 
     normalizer: str
     data: bytes
-    hint: str
+    address: str | None
+    """Where the bytes came from, which completes the links of a page."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +73,7 @@ class Renormalized:
 
 def make_text(work: Work) -> NormalizedBody:
     """Normalize one body; runs in a worker process."""
-    return get_normalizer(work.normalizer).to_markdown(work.data, work.hint)
+    return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
 
 
 def drain(shelf: Shelf, engine: Engine) -> Drained:
@@ -134,11 +136,13 @@ def _readable(shelf: Shelf, rows: Sequence[Row[Any]]) -> Iterator[Row[Any]]:
 
 
 def _work(shelf: Shelf, row: Row[Any]) -> Work:
-    return Work(
-        normalizer=BY_FORMAT[row.raw_format],
-        data=shelf.blobs.get(row.raw_path),
-        hint=row.record_id,
-    )
+    return _work_on(shelf, BY_FORMAT[row.raw_format], row.raw_path)
+
+
+def _work_on(shelf: Shelf, normalizer: str, key: str) -> Work:
+    with shelf.database.read() as connection:
+        address = address_of(connection, key)
+    return Work(normalizer=normalizer, data=shelf.blobs.get(key), address=address)
 
 
 def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:
@@ -186,9 +190,7 @@ def _renormalize_one(shelf: Shelf, document_id: str) -> bool:
     with shelf.database.read() as connection:
         row = connection.execute(query.where(table.id == document_id)).one()
     name = row.body_normalizer_version.partition("@")[0]
-    text = make_text(
-        Work(normalizer=name, data=shelf.blobs.get(row.body_raw_path), hint=document_id)
-    )
+    text = make_text(_work_on(shelf, name, row.body_raw_path))
     text = _with_first_page(text, row.body_map)
     with shelf.database.write() as connection:
         return _write(connection, shelf, document_id, text, name)

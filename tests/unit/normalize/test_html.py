@@ -15,7 +15,7 @@ from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.base import Normalizer
 from fonds.normalize.encodings import decode
-from fonds.normalize.html import Html
+from fonds.normalize.html import Html, HtmlArticle
 from fonds.normalize.html.walker import HtmlWalker
 
 WORD = re.compile(r"[^\W_]+")
@@ -262,3 +262,14 @@ def test_real_pages_keep_their_words(corpus: Callable[[str], Path], folder: str)
         words = WORD.findall(" ".join(root.itertext()).lower())[:8000]
         written = WORD.findall(Html().to_markdown(data).markdown.lower())[:11000]
         assert LCSseq.similarity(words, written) >= 0.999 * len(words), page.name
+
+
+def test_of_a_page_that_marks_its_article_only_that_is_taken() -> None:
+    page = b"<body><p>Menu</p><main><p>Caf\xc3\xa9</p></main>tail<footer>Foot</footer></body>"
+    assert HtmlArticle().to_markdown(page).markdown.strip() == "Café"
+
+
+@pytest.mark.parametrize("inner", ["", "<main> </main>", "<main>1</main><main>2</main>"])
+def test_without_one_marked_article_the_page_stays_whole(inner: str) -> None:
+    page = f"<html><body><p>All</p>{inner}</body></html>".encode()
+    assert HtmlArticle().to_markdown(page).markdown == Html().to_markdown(page).markdown

@@ -50,13 +50,36 @@ class Html:
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The page's whole text as Markdown; a hint that is an address completes its links."""
         root, address, warnings = read_html(data, source_hint)
-        body = HtmlWalker(root, address).walk(warnings)
+        body = HtmlWalker(self._content(root), address).walk(warnings)
         if not any(character.isalnum() for character in body.markdown):
             raise WrongContentError(
                 "the page holds no text outside scripts and navigation; "
                 "it may be built by a script in the browser"
             )
         return body
+
+    def _content(self, root: Any) -> Any:
+        return root
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlArticle(Html):
+    """The normalizer `html_article_v1`: of a page that marks its one article, only that.
+
+    Sites of one office share heads, menus and feet. Only what the page itself marks as its content
+    is taken, and nothing is guessed; a page that marks none, or several, is taken whole.
+    """
+
+    name: str = "html_article_v1"
+
+    def _content(self, root: Any) -> Any:
+        for name in ("article", "main"):
+            found = list(root.iter(name))
+            if len(found) == 1 and any(map(str.strip, found[0].itertext())):
+                found[0].tail = None
+                found[0].getparent().remove(found[0])
+                return found[0]
+        return root
 
 
 def refuse_other_files(data: bytes, wanted: str) -> None:
