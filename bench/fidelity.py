@@ -2,7 +2,9 @@
 
 All text nodes of the raw file outside script, style, head, nav and metadata elements, as lower-case
 words; the longest common subsequence with the words of the Markdown, over the source's count.
-For a PDF the words are those of its text layer as pdfium reads it.
+For a PDF the words are those of its text layer as pdfium reads it. A word that the page breaks with
+a hyphen at a line's end counts as one where the Markdown has it in one, and as its two parts where
+it has not. Files without a text layer are not measured, and no picture is read.
 
     FONDS_CORPUS=… python bench/fidelity.py [--json] [--only uslm_v1] [FOLDER…]
 """
@@ -18,16 +20,25 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import pypdfium2
 from lxml import etree, html
 from rapidfuzz.distance import LCSseq
 
 from fonds.errors import FondsError
+from fonds.normalize.pdf import PdfNormalizer
 from fonds.normalize.registry import get_normalizer, sniff
 
 AT_LEAST = {"pdf_v1": 0.98}
 WORD = re.compile(r"[^\W_]+")
-SKIPPED = {"script", "style", "head", "nav", "meta", "metadata", "HEADER", "FDSYS"}
+# Where a line ends in a hyphen, pdfium writes a non-character, or the hyphen and the line's end.
+LINE_END = re.compile("[\ufffe\x02]|-\r\n")
+PDF_WORD = re.compile("[^\\W_]+(?:(?:[\ufffe\x02]|-\r\n)[^\\W\\d_]+)*")
+BROKEN = "\n"
+NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
+"""Without the programs that read pictures: their words are in no text layer."""
+SKIPPED = {"script", "style", "head", "nav", "meta", "amendMeta", "metadata", "HEADER", "FDSYS"}
 LONGEST = 60_000
 """Words compared of one file; the comparison is quadratic in the worst case."""
 ARCHIVES = (
@@ -53,6 +64,14 @@ ARCHIVES = (
     "sites/pdf",
     "sites/sites",
 )
+
+
+class Measured(NamedTuple):
+    """One file: the worst come first."""
+
+    kept: float
+    words: int
+    path: str
 
 
 def source_words(data: bytes, normalizer: str) -> list[str]:
@@ -89,30 +108,45 @@ def _texts(root: etree._Element) -> Iterator[str]:
 
 
 def _pdf_words(data: bytes) -> list[str]:
-    import pypdfium2  # noqa: PLC0415 — only for PDFs
-
+    """Words as pdfium reads them; where a hyphen ends a line, both parts with the mark between."""
     document = pypdfium2.PdfDocument(data)
     pages = (document[index].get_textpage().get_text_range() for index in range(len(document)))
-    return [word for page in pages for word in WORD.findall(page.lower())]
+    words = (word for page in pages for word in PDF_WORD.findall(page.lower()))
+    return [LINE_END.sub(BROKEN, word) for word in words]
 
 
-def measure(path: Path, only: str | None) -> tuple[str, float, int] | None:
-    """Normalizer, share of words kept and their number; None for a file that is no body."""
+def mended(words: list[str], markdown: str) -> list[str]:
+    """Broken words in one where the Markdown has them so, else their parts."""
+    known = set(WORD.findall(markdown.lower()))
+    found: list[str] = []
+    for word in words:
+        parts = word.split(BROKEN)
+        whole = "".join(parts)
+        found += [whole] if whole in known else parts
+    return found
+
+
+def share(words: list[str], markdown: str) -> float:
+    """How many of the words are in the Markdown, in the same order."""
+    kept = WORD.findall(markdown.lower())[: LONGEST + LONGEST // 2]
+    return LCSseq.similarity(words[:LONGEST], kept) / len(words[:LONGEST])
+
+
+def measure(path: Path, only: str | None) -> tuple[str, Measured] | None:
+    """Normalizer and what was measured; None for a file that is no body."""
     data = path.read_bytes()
     try:
         name = sniff(data)
         if only not in {None, name}:
             return None
         words = source_words(data, name)
-        markdown = get_normalizer(name).to_markdown(data).markdown
+        body = (NORMALIZERS.get(name) or get_normalizer(name)).to_markdown(data)
     except (FondsError, etree.LxmlError, ValueError, RuntimeError):
         return None
+    words = mended(words, body.markdown) if name == "pdf_v1" else words
     if not words:
         return None
-    kept = WORD.findall(markdown.lower())
-    wanted = len(words[:LONGEST])
-    found = LCSseq.similarity(words[:LONGEST], kept[: LONGEST + LONGEST // 2])
-    return name, found / wanted, wanted
+    return name, Measured(share(words, body.markdown), len(words[:LONGEST]), str(path))
 
 
 def files(folders: list[Path]) -> Iterator[Path]:
@@ -135,11 +169,11 @@ def main() -> None:
     parser.add_argument("--only")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
+    rows: dict[str, list[Measured]] = defaultdict(list)
     for path in files(options.folders):
         measured = measure(path, options.only)
         if measured:
-            rows[measured[0]].append((measured[1], measured[2], str(path)))
+            rows[measured[0]].append(measured[1])
     figures = {name: _summary(name, found) for name, found in sorted(rows.items())}
     if options.json:
         print(json.dumps(figures))
@@ -147,15 +181,18 @@ def main() -> None:
     for name, figure in figures.items():
         print(f"{name:12} {figure['files']:>6,} files {figure['words']:>11,} words", end="")
         print(f" {figure['kept']:.5f} kept (at least {figure['at_least']})")
-        for share, words, worst in sorted(rows[name])[:10]:
-            print(f"    {share:.4f} of {words:>7,}  {worst}")
+        for worst in sorted(rows[name])[:10]:
+            print(f"    {worst.kept:.4f} of {worst.words:>7,}  {worst.path}")
 
 
-def _summary(name: str, found: list[tuple[float, int, str]]) -> dict[str, float]:
-    words = sum(count for _, count, _ in found)
-    kept = sum(share * count for share, count, _ in found)
-    at_least = AT_LEAST.get(name, 0.999)
-    return {"files": len(found), "words": words, "kept": kept / words, "at_least": at_least}
+def _summary(name: str, found: list[Measured]) -> dict[str, float]:
+    words = sum(file.words for file in found)
+    return {
+        "files": len(found),
+        "words": words,
+        "kept": sum(file.kept * file.words for file in found) / words,
+        "at_least": AT_LEAST.get(name, 0.999),
+    }
 
 
 if __name__ == "__main__":

@@ -67,6 +67,14 @@ def plain(markdown: str) -> str:
     return _MARKUP.sub("", markdown).strip()
 
 
+def unseen(text: str) -> str:
+    """What a page prints beside its text, as a comment.
+
+    No word is lost, and no sentence is interrupted for a reader; nor does search see it.
+    """
+    return f"<!-- {' '.join(text.split()).replace('--', '- -')} -->"
+
+
 class MarkdownWriter:
     """Collects blocks of Markdown; every offset it hands out is final."""
 

@@ -6,14 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from fonds.stores.fulltext import without_comments
+
 LENGTH: Final = 320
 
-_SPACE: Final = re.compile(r"(?:\s|<!--.*?-->)+", re.DOTALL)
+_SPACE: Final = re.compile(r"\s+")
 
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:
     """At most about `LENGTH` characters around the densest stretch of the terms."""
-    flat = _SPACE.sub(" ", text).strip()
+    flat = _SPACE.sub(" ", without_comments(text)).strip()
     if len(flat) <= LENGTH:
         return flat
     start = _densest(flat, terms)

@@ -19,6 +19,7 @@ _CJK: Final = re.compile(
     "[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +64,11 @@ class FullText(Protocol):
     ) -> list[Match]:
         """The best passages for any of the terms among the rows of the query `eligible`."""
         ...
+
+
+def without_comments(text: str) -> str:
+    """The text as a reader sees it: what a page prints beside its text is no word of it."""
+    return _COMMENT.sub(" ", text) if "<!--" in text else text
 
 
 def with_bigrams(text: str) -> str:

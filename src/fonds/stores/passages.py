@@ -15,7 +15,7 @@ from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_ignoring, insert_many
-from fonds.stores.fulltext import FullText, IndexEntry
+from fonds.stores.fulltext import FullText, IndexEntry, without_comments
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
 
 
@@ -123,7 +123,8 @@ def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
     locator = row["meta"]["locator"]
     headings = [heading for heading in locator["heading_path"] if heading != title]
     headings += locator.get("lead_ins", ())
-    return IndexEntry(row=number, title=title, headings="\n".join(headings), text=row["text"])
+    text = without_comments(row["text"])
+    return IndexEntry(row=number, title=title, headings="\n".join(headings), text=text)
 
 
 def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> None:

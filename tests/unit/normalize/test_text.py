@@ -49,7 +49,7 @@ def gpo(text: str) -> NormalizedBody:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Text(), Normalizer)
-    assert Text().label == "text_v1@1.1.0"
+    assert Text().label == "text_v1@1.2.0"
 
 
 def test_wrapped_paragraphs_are_whole_again() -> None:
@@ -67,9 +67,9 @@ def test_wrapped_paragraphs_are_whole_again() -> None:
 
 def test_a_page_break_does_not_break_the_sentence() -> None:
     body = gpo(RECORD)
-    assert "is reading and until the reading" in body.markdown
+    assert "is reading and<!-- Page H11 --> until the reading" in body.markdown
     assert [mark.page for mark in body.pages] == ["H10", "H11"]
-    assert body.markdown[body.pages[1].offset :].startswith("until the reading")
+    assert body.markdown[body.pages[1].offset :].startswith("<!-- Page H11 --> until the reading")
 
 
 def test_a_centred_line_in_capitals_is_a_heading() -> None:

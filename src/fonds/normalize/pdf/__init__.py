@@ -6,20 +6,29 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
-from fonds.errors import WrongContentError
+from fonds.errors import NoTextError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.markdown import MarkdownWriter
-from fonds.normalize.pdf.blocks import Block, Joiner, blocks_of, note_names
-from fonds.normalize.pdf.furniture import without_furniture
-from fonds.normalize.pdf.layout import NOTE_CLOSE, NOTE_OPEN, lines_of
-from fonds.normalize.pdf.ocr import RENDER_SCALE, Recognizer, installed_recognizer
-from fonds.normalize.pdf.page import Page, Pdf, guarded
-from fonds.normalize.pdf.table import Table
+from fonds.normalize.markdown import MarkdownWriter, unseen
+from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
+from fonds.normalize.pdf.document import Pdf
+from fonds.normalize.pdf.furniture import Stripped, without_furniture
+from fonds.normalize.pdf.layout import lines_of
+from fonds.normalize.pdf.line import NOTE_CLOSE, NOTE_OPEN, Block, Grid
+from fonds.normalize.pdf.ocr import (
+    RENDER_SCALE,
+    Recognizer,
+    installed_recognizer,
+    language_of,
+)
+from fonds.normalize.pdf.page import Page, guarded
+from fonds.normalize.pdf.table import with_tables
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")
+_ADVICE: Final = "to have it read, pip install 'fonds[ocr]' or install tesseract"
 _MAX_PIXELS: Final = 40_000_000
 # pdfium keeps state of its own for the whole process.
 _ONE_AT_A_TIME: Final = threading.Lock()
@@ -30,7 +39,7 @@ class PdfNormalizer:
     """The normalizer `pdf_v1`."""
 
     name: str = "pdf_v1"
-    version: str = "1.0.0"
+    version: str = "2.0.0"
     accepts_format: BodyFormat = "pdf"
     recognizer: Recognizer | None = field(default_factory=installed_recognizer)
     """Reads pages without text; None leaves them out, with a warning each."""
@@ -44,45 +53,59 @@ class PdfNormalizer:
         """The whole file as Markdown, or a `ParseError` that names the cause."""
         with _ONE_AT_A_TIME:
             pages, warnings = _read(data, self.recognizer)
-        lines, printed = without_furniture(
+        stripped = without_furniture(
             [lines_of(page) for page in pages], [page.height for page in pages]
         )
+        lines = [with_tables(page.lines) for page in stripped]
         labels = [
-            name or page.label or str(page.number)
-            for name, page in zip(printed, pages, strict=True)
+            bare.number or page.label or str(page.number)
+            for bare, page in zip(stripped, pages, strict=True)
         ]
         blocks = blocks_of(lines)
-        writer = _BodyWriter(Joiner(lines), labels, note_names(blocks))
+        beside = _printed_beside(pages, stripped)
+        writer = _BodyWriter(Joiner(lines), labels, beside, note_names(blocks))
         for block in blocks:
             writer.write(block)
         return writer.finish(warnings)
 
 
+def _printed_beside(pages: Sequence[Page], stripped: Sequence[Stripped]) -> list[str]:
+    """What stands between the text of each page and that of the one before, and behind the last."""
+    between = [""] * (len(pages) + 1)
+    for at, (page, bare) in enumerate(zip(pages, stripped, strict=True)):
+        before = [*bare.before, *(text for rows, text in page.outside if not rows)]
+        after = [*(text for rows, text in page.outside if rows), *bare.after]
+        between[at] = " ".join([between[at], *before]).strip()
+        between[at + 1] = " ".join(after)
+    return between
+
+
 def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[Page], tuple[str, ...]]:
     pdf = Pdf(data)
-    warnings: list[str] = []
     try:
         pages = [pdf.page(index) for index in range(pdf.page_count)]
-        warnings.extend(pdf.remarks())
-        for page in pages:
-            if page.scanned:
-                page.text = _recognized(pdf, page, recognizer)
+        warnings = pdf.remarks()
+        if scanned := [page for page in pages if page.scanned]:
+            language = language_of(" ".join(page.said for page in pages), pdf.language)
+            for page in scanned:
+                page.text = _recognized(pdf, page, recognizer, language)
                 warnings.append(_about_scan(page, recognizer))
     finally:
         pdf.close()
     if removed := sum(page.removed for page in pages):
         warnings.append(f"{removed} control characters removed")
-    if not any(page.runs or page.turned or page.text for page in pages):
-        raise WrongContentError(_about_nothing(pages, recognizer))
+    if not any(page.text or (page.rows and not page.scanned) for page in pages):
+        raise NoTextError(_about_nothing(pages, recognizer))
     return pages, tuple(warnings)
 
 
-def _recognized(pdf: Pdf, page: Page, recognizer: Recognizer | None) -> str:
+def _recognized(pdf: Pdf, page: Page, recognizer: Recognizer | None, language: str | None) -> str:
     if recognizer is None:
         return ""
     scale = min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5)
     bitmap = pdf.render(page.number - 1, scale)
-    return (guarded(lambda: recognizer.read(bitmap)) or "").strip() if bitmap else ""
+    said = guarded(lambda: recognizer.read(bitmap, language)) if bitmap else ""
+    return (said or "").strip()
 
 
 def _about_scan(page: Page, recognizer: Recognizer | None) -> str:
@@ -91,7 +114,7 @@ def _about_scan(page: Page, recognizer: Recognizer | None) -> str:
             f"page {page.number} has no usable text layer; its text was recognized from the picture"
         )
     if recognizer is None:
-        return f"page {page.number} has no text layer; install fonds[ocr]"
+        return f"page {page.number} has no usable text layer; {_ADVICE}"
     return f"page {page.number} has no text layer, and no text was recognized in its picture"
 
 
@@ -99,7 +122,7 @@ def _about_nothing(pages: Sequence[Page], recognizer: Recognizer | None) -> str:
     scanned = sum(page.scanned for page in pages)
     if not scanned:
         return f"this PDF holds no text: all of its pages ({len(pages)}) are blank or unreadable"
-    advice = "install fonds[ocr]" if recognizer is None else "no text was recognized in them"
+    advice = _ADVICE if recognizer is None else "no text was recognized in them"
     return (
         f"this PDF holds no usable text: {scanned} of its {len(pages)} pages are pictures, or "
         f"their fonts do not say which letters they are; {advice}"
@@ -107,30 +130,35 @@ def _about_nothing(pages: Sequence[Page], recognizer: Recognizer | None) -> str:
 
 
 class _BodyWriter:
-    """Writes blocks, and a page mark wherever the page changes."""
+    """Writes blocks, and where the page changes a mark, and unseen what is printed there."""
 
     def __init__(
-        self, joiner: Joiner, labels: Sequence[str], notes: Mapping[tuple[int, str], str]
+        self,
+        joiner: Joiner,
+        labels: Sequence[str],
+        beside: Sequence[str],
+        notes: Mapping[tuple[int, str], str],
     ) -> None:
         self._writer = MarkdownWriter()
         self._joiner = joiner
         self._labels = labels
+        self._beside = beside
         self._page = -1
         self._notes = notes
 
     def finish(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        self._turn_to(len(self._labels) - 1)
+        self._turn_before_block(len(self._labels) - 1)
+        self._unseen_block(self._beside[-1])
         return self._writer.finish(warnings)
 
     def write(self, block: Block) -> None:
         page, line = block.lines[0]
+        self._turn_before_block(page)
         if line.table:
-            self._turn_to(page)
             self._table(line.table)
             return
         self._writer.begin(level=block.level, section=block.section)
         if block.note:
-            self._turn_to(page)
             self._writer.markup(f"[^{self._notes[page, block.note]}]: ")
         self._lines(block)
         self._writer.end()
@@ -139,13 +167,27 @@ class _BodyWriter:
         texts = [line.text for _, line in block.lines]
         if block.note:
             texts[0] = _NOTE_LABEL.sub("", texts[0], count=1)
+        self._texts(texts, [page for page, _ in block.lines])
+        self._writer.no_space()
+
+    def _texts(self, texts: Sequence[str], pages: Sequence[int] = ()) -> None:
+        """Lines put together; those of a table's cell are all on one page."""
         pending = ""
-        for (page, _), text, after in zip(block.lines, texts, [*texts[1:], ""], strict=True):
-            self._turn_to(page)
+        for at, (text, after) in enumerate(zip_longest(texts, texts[1:], fillvalue="")):
             end, between = self._joiner.joined(text, after)
+            if pages and pages[at] > self._page:
+                pending, end = self._over_page(pending, end, pages[at])
             self._text(pending + end)
             pending = between
-        self._writer.no_space()
+
+    def _over_page(self, pending: str, text: str, page: int) -> tuple[str, str]:
+        """Turn the page; no comment comes between the halves of a word that the page cut."""
+        if self._page >= 0 and not pending and any(self._beside[self._page + 1 : page + 1]):
+            rest, _, text = text.partition(" ")
+            self._text(rest)
+            pending = " " if text else ""
+        self._turn_to(page)
+        return pending, text
 
     def _text(self, text: str) -> None:
         parts = _NOTE.split(text)
@@ -155,23 +197,39 @@ class _BodyWriter:
             else:
                 self._writer.text(part)
 
-    def _reference(self, number: str) -> None:
+    def _reference(self, said: str) -> None:
+        number = said.strip()
         # A note may begin on the page after its reference, where the foot is full.
         note = self._notes.get((self._page, number)) or self._notes.get((self._page + 1, number))
         if note:
+            self._writer.no_space()
             self._writer.markup(f"[^{note}]")
         else:
-            self._writer.text(number)
+            self._writer.text(said)
+
+    def _turn_before_block(self, page: int) -> None:
+        while self._page < page:
+            self._page += 1
+            self._writer.page(self._labels[self._page])
+            self._unseen_block(self._beside[self._page])
+
+    def _unseen_block(self, text: str) -> None:
+        if text:
+            self._writer.begin()
+            self._writer.markup(unseen(text))
+            self._writer.end()
 
     def _turn_to(self, page: int) -> None:
         while self._page < page:
             self._page += 1
             self._writer.page(self._labels[self._page])
+            if text := self._beside[self._page]:
+                self._writer.markup(unseen(text))
 
-    def _table(self, table: Table) -> None:
+    def _table(self, table: Grid) -> None:
         self._writer.begin()
         self._writer.in_table = True
-        for at, row in enumerate(table.rows):
+        for at, row in enumerate(table):
             if at:
                 self._writer.line()
             self._row(row)
@@ -181,10 +239,10 @@ class _BodyWriter:
         self._writer.in_table = False
         self._writer.end()
 
-    def _row(self, row: Sequence[str]) -> None:
+    def _row(self, row: Sequence[tuple[str, ...]]) -> None:
         self._writer.markup("|")
         for cell in row:
             self._writer.cell()
             self._writer.markup(" ")
-            self._writer.text(cell)
+            self._texts(cell)
             self._writer.markup(" |" if cell else "|")

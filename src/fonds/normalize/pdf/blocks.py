@@ -1,25 +1,20 @@
-"""From lines to paragraphs, headings, tables and notes."""
+"""From lines to paragraphs and notes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from fonds.normalize.pdf.layout import NOTE_CLOSE, NOTE_OPEN, Line
+from fonds.normalize.pdf.headings import body_size, mark_headings
+from fonds.normalize.pdf.line import NOTE_CLOSE, NOTE_OPEN, Block, Line
 
-SECTION: Final = re.compile(
-    r"(§§?\s*\d[\w.\-–]*"
-    r"|(?:sec(?:tion|\.)|art(?:icle|ikel|\.)|part|chapter|teil|kapitel|appendix|annex|schedule)"
-    r"\s+(?:\d[\w.\-–]*|[IVXLC]+\b|[A-Z]\b)"
-    r"|\d{1,3}(?:\.\d{1,3})+(?!\d))",
-    re.IGNORECASE,
-)
 _LABEL: Final = re.compile(r"(?:\([0-9A-Za-z]{1,5}\)|\d{1,3}[.)]|[a-zA-Z][.)]|[•●▪◦‣–—-])\s|§")
-_NOTE_START: Final = re.compile(rf"(?:{NOTE_OPEN})?(\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*\S")
+_NOTE_START: Final = re.compile(
+    rf"(?:{NOTE_OPEN})?\s*(\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*\S"
+)
 _REFERENCE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _HYPHEN: Final = re.compile(r"([^\W\d_]+)[-‐]$")
 _WORD_START: Final = re.compile(r"[^\W\d_]+")
@@ -29,39 +24,7 @@ _SENTENCE_END: Final = (".", ":", ";", "!", "?", "”", '"', "。", "؟")
 _SUSPENDED: Final = frozenset(
     {"and", "or", "to", "und", "oder", "bzw", "bis", "et", "ou", "y", "o"}
 )
-_BULLETS: Final = ("•", "●", "▪", "◦", "‣", "- ", "– ")
-_MUCH: Final = 0.25
-_LARGER: Final = 1.12
 _SMALLER: Final = 0.93
-_HEADING_LINES: Final = 3
-_HEADING_LENGTH: Final = 200
-_LEVELS: Final = 4
-
-
-@dataclass(slots=True)
-class Block:
-    """Lines that belong together; each with the page it stands on."""
-
-    lines: list[tuple[int, Line]] = field(default_factory=list)
-    level: int = 0
-    """Of a heading; zero is text."""
-    section: str | None = None
-    note: str | None = None
-    """The number of a footnote that begins here."""
-
-    @property
-    def last(self) -> Line:
-        """The line a next one would follow."""
-        return self.lines[-1][1]
-
-
-def body_size(pages: Iterable[Sequence[Line]]) -> float:
-    """The size most of the text is set in; zero where sizes are unknown."""
-    sizes: Counter[float] = Counter()
-    for lines in pages:
-        for line in lines:
-            sizes[round(line.size * 2) / 2] += len(line.text)
-    return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
 def blocks_of(pages: Sequence[list[Line]]) -> list[Block]:
@@ -76,7 +39,7 @@ def blocks_of(pages: Sequence[list[Line]]) -> list[Block]:
             if last is None or not _continues(last, line, index, leading, right):
                 blocks.append(last := Block())
             last.lines.append((index, line))
-    _mark_headings(blocks, body)
+    mark_headings(blocks, body)
     _mark_notes(blocks, body)
     return _rejoined(blocks)
 
@@ -107,7 +70,9 @@ def _continues(
     if block.lines[-1][0] != page or line.column != last.column:
         return _runs_on(last, line)
     gap = last.y - line.y
-    if not -1 <= gap <= max(1.45 * leading, 1.3 * line.size) + 0.5:
+    # Titles are set in type larger than the page's leading was made for.
+    nearest = 1.45 * leading if leading > line.size else 1.7 * line.size
+    if not -1 <= gap <= max(nearest, 1.3 * line.size) + 0.5:
         return False
     return not _begins(block, line, right[line.column])
 
@@ -120,14 +85,16 @@ def _begins(block: Block, line: Line, right: float) -> bool:
     if _LABEL.match(line.text) and (short or ended or last.bold):
         return True
     left = min(earlier.x0 for _, earlier in block.lines)
-    indented = line.size > 0 and line.x0 - left > 0.9 * line.size
+    # Titles are centred: their last line begins farther right.
+    indented = line.size > 0 and not line.bold and line.x0 - left > 0.9 * line.size
     if indented and len(block.lines) > 1 and abs(last.x0 - left) < 1:
         return True
     return short and ended
 
 
 def _same_type(last: Line, line: Line) -> bool:
-    return last.bold == line.bold and abs(last.size - line.size) <= 0.08 * max(last.size, line.size)
+    # What a scanner recognized is of a slightly other size in every line.
+    return last.bold == line.bold and abs(last.size - line.size) <= 0.11 * max(last.size, line.size)
 
 
 def _runs_on(last: Line, line: Line) -> bool:
@@ -135,61 +102,7 @@ def _runs_on(last: Line, line: Line) -> bool:
     return not last.text.endswith(_SENTENCE_END) and line.text[:1].islower() and not last.bold
 
 
-# Headings and notes -----------------------------------------------------------------------
-
-
-def _mark_headings(blocks: Sequence[Block], body: float) -> None:
-    short = [block for block in blocks if _short(block)]
-    larger = sorted(_heading_sizes(blocks, short, body), reverse=True)
-    levels = {size: min(rank, _LEVELS) for rank, size in enumerate(larger, 1)}
-    bold_level = min(len(larger), _LEVELS) + 1
-    mostly_bold = 2 * sum(len(b.lines) for b in blocks if b.last.bold) > sum(
-        len(b.lines) for b in blocks
-    )
-    for block in short:
-        size = round(block.last.size * 2) / 2
-        text = block.lines[0][1].text
-        label = SECTION.match(text)
-        if size in levels:
-            block.level = levels[size]
-        elif block.last.bold and (
-            text.startswith("§") or (not mostly_bold and _titled(block, label is not None, body))
-        ):
-            block.level = bold_level
-        if block.level and label:
-            block.section = " ".join(label[1].rstrip(".-–").split())
-
-
-def _heading_sizes(blocks: Iterable[Block], short: Iterable[Block], body: float) -> set[float]:
-    """Sizes above the body's; one that much of the text is set in is another body's."""
-    letters: Counter[float] = Counter()
-    for block in blocks:
-        letters[round(block.last.size * 2) / 2] += sum(len(line.text) for _, line in block.lines)
-    sizes = {round(block.last.size * 2) / 2 for block in short}
-    return {
-        size
-        for size in sizes
-        if body and size > _LARGER * body and letters[size] < _MUCH * letters.total()
-    }
-
-
-def _short(block: Block) -> bool:
-    text = "".join(line.text for _, line in block.lines)
-    return (
-        len(block.lines) <= _HEADING_LINES
-        and len(text) <= _HEADING_LENGTH
-        and not block.last.table
-        and not text.startswith(_BULLETS)
-        and not text[:1].islower()
-        and not text.endswith((",", ";"))
-        and sum(map(str.isalpha, text)) > 1
-    )
-
-
-def _titled(block: Block, labelled: bool, body: float) -> bool:  # noqa: FBT001 — one private caller
-    if block.last.size < 0.95 * body or block.last.cells:
-        return False
-    return labelled or not block.last.text.endswith((".", ",", ";", ":"))
+# Notes ------------------------------------------------------------------------------------
 
 
 def _mark_notes(blocks: Sequence[Block], body: float) -> None:
@@ -198,7 +111,7 @@ def _mark_notes(blocks: Sequence[Block], body: float) -> None:
         (page, number)
         for block in blocks
         for page, line in block.lines
-        for number in _REFERENCE.findall(line.text)
+        for number in map(str.strip, _REFERENCE.findall(line.text))
     }
     taken: set[tuple[int, str]] = set()
     for block in blocks:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from fonds.normalize.pdf.layout import Line
+from fonds.normalize.pdf.line import Line
 
 _MARGIN: Final = 0.13
 _FAR_MARGIN: Final = 0.25
@@ -15,7 +16,9 @@ _OUTERMOST: Final = 3
 _PLAIN_NUMBER: Final = 12
 _REPEATED: Final = 3
 _LONGEST: Final = 160
+_SHORT_HEAD: Final = 80
 _DIGITS: Final = re.compile(r"\d+")
+_ENDS: Final = re.compile(r"^[ivxlc]{1,8}(?=\s)|(?<=\s)[ivxlc]{1,8}$")
 _ROMAN: Final = re.compile(r"[ivxlc]{1,8}$", re.IGNORECASE)
 _BARE: Final = re.compile(
     r"(?:page|seite|p\.|s\.)?\s*[-–—•|\[(]*\s*(\d{1,5}|[ivxlc]{1,8})\s*[-–—•|\])]*"
@@ -25,36 +28,72 @@ _BARE: Final = re.compile(
 _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
-def without_furniture(
-    pages: Sequence[list[Line]], heights: Sequence[float]
-) -> tuple[list[list[Line]], list[str | None]]:
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A page without what is printed on it for the sake of the page alone."""
+
+    lines: list[Line]
+    number: str | None
+    """As the page prints it."""
+    before: tuple[str, ...] = ()
+    """The heads, feet and marks drawn before the text."""
+    after: tuple[str, ...] = ()
+    """Those drawn among and behind it."""
+
+
+def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[Stripped]:
     """The pages' lines without heads and feet, and the page number each one prints."""
     margins = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
     repeated = _repeated(margins) - _inner(pages, margins)
     shifts = _shifts(margins, repeated)
-    kept: list[list[Line]] = []
-    printed: list[str | None] = []
-    for index, (lines, margin) in enumerate(zip(pages, margins, strict=True)):
-        gone = {id(line) for line in margin if _shape(line) in repeated}
-        numbers = [
-            (line, number)
-            for line in margin
-            for number in _numbers(line, bare=id(line) not in gone)
-            if (value := _value(number)) is not None and value - index in shifts
-        ]
-        gone |= {id(line) for line, number in numbers if _BARE.fullmatch(line.text)}
-        kept.append([line for line in lines if id(line) not in gone])
-        printed.append(next((number for line, number in numbers if id(line) in gone), None))
-    return kept, printed
+    return [
+        _stripped(index, lines, margin, repeated, shifts)
+        for index, (lines, margin) in enumerate(zip(pages, margins, strict=True))
+    ]
+
+
+def _stripped(
+    index: int,
+    lines: Sequence[Line],
+    margin: Sequence[Line],
+    repeated: frozenset[tuple[str, int]],
+    shifts: frozenset[int],
+) -> Stripped:
+    gone = {id(line) for line in margin if _shape(line) in repeated}
+    numbers = [
+        (line, number)
+        for line in margin
+        for number in _numbers(line, bare=id(line) not in gone)
+        if _fits(number, index, shifts)
+    ]
+    gone |= {id(line) for line, number in numbers if _BARE.fullmatch(line.text)}
+    # The head of a short chapter stays for a page or two, but it has the page's number in it.
+    heights = [line.y for line in lines]
+    for line in margin:
+        if line.y in (max(heights), min(heights)) and len(line.text) <= _SHORT_HEAD:
+            named = [n for n in _numbers(line, bare=False) if _fits(n, index, shifts)]
+            numbers += [(line, number) for number in named]
+            gone |= {id(line) for _ in named}
+    first = next((at for at, line in enumerate(lines) if id(line) not in gone), len(lines))
+    return Stripped(
+        lines=[line for line in lines if id(line) not in gone],
+        number=next((number for line, number in numbers if id(line) in gone), None),
+        before=tuple(line.text for line in lines[:first]),
+        after=tuple(line.text for line in lines[first:] if id(line) in gone),
+    )
+
+
+def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
+    value = _value(number)
+    return value is not None and value - index in shifts
 
 
 def _margin(lines: Sequence[Line], height: float) -> list[Line]:
     """The outermost lines at the head and the foot of a page."""
-    flat = [line for line in lines if not line.table]
-    top = sorted((x for x in flat if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
-    bottom = sorted((x for x in flat if x.y < _MARGIN * height), key=lambda x: x.y)
+    top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
+    bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
     # A page number may hang right below a text that leaves a wide margin.
-    ends = sorted(flat, key=lambda x: x.y)
+    ends = sorted(lines, key=lambda x: x.y)
     numbers = [
         line
         for line in (*ends[:1], *ends[1:][-1:])
@@ -66,7 +105,7 @@ def _margin(lines: Sequence[Line], height: float) -> list[Line]:
 
 def _shape(line: Line) -> tuple[str, int]:
     """What stays the same from page to page: the words, and about where they stand."""
-    return _DIGITS.sub("#", line.text), round(line.y / 8)
+    return _ENDS.sub("#", _DIGITS.sub("#", line.text)), round(line.y / 8)
 
 
 def _repeated(margins: Sequence[Sequence[Line]]) -> frozenset[tuple[str, int]]:
@@ -137,5 +176,5 @@ def _shifts(
         shifts.update(values)
     if len(margins) < _REPEATED:
         return frozenset({1} & shifts.keys())
-    enough = max(2, min(5, len(margins) // 3))
+    enough = max(2, min(3, len(margins) // 3))
     return frozenset(shift for shift, count in shifts.items() if count >= enough)

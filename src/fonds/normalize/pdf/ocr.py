@@ -1,24 +1,47 @@
-"""Reading pages that are only pictures, with whichever recognizer this machine has."""
+"""Reading pages that are only pictures, with whichever recognizers this machine has."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-RENDER_SCALE = 200 / 72
-"""Two hundred dots an inch: what recognizers are trained on, and quick enough."""
+RENDER_SCALE: Final = 300 / 72
+"""Three hundred dots an inch, which recognizers are trained on."""
 
-_SECONDS = 120
+JAPANESE: Final = "ja"
+
+_SECONDS: Final = 120
+# Pages with few words are turned the right way up on weaker evidence than tesseract asks for.
+_UPSIDE_DOWN: Final = ("--dpi", "300", "-c", "min_orientation_margin=3")
+_KANA: Final = re.compile("[\u3041-\u30ff\uff66-\uff9f]")
+_IDEOGRAPHS: Final = re.compile("[\u4e00-\u9fff]")
+_HANGUL: Final = re.compile("[\uac00-\ud7af]")
+_SCRIPT: Final = re.compile(r"^Script: (Japanese|Han|Hiragana|Katakana)", re.MULTILINE)
+_TESSERACT_NAMES: Final = {
+    "de": "deu",
+    "es": "spa",
+    "fr": "fra",
+    "it": "ita",
+    "ja": "jpn",
+    "ko": "kor",
+    "nl": "nld",
+    "pt": "por",
+    "vi": "vie",
+}
+"""What tesseract calls the languages that are not its own default."""
 
 
 class Recognizer(Protocol):
     """Turns a grey bitmap of pdfium into lines of text."""
 
-    def read(self, bitmap: Any) -> str:
+    def read(self, bitmap: Any, language: str | None) -> str:
         """The text of the picture, a line each; empty where none is found."""
         ...
 
@@ -28,42 +51,113 @@ class Tesseract:
 
     def __init__(self, program: str) -> None:
         self._program = program
+        self._languages: frozenset[str] | None = None
 
-    def read(self, bitmap: Any) -> str:
+    def read(self, bitmap: Any, language: str | None) -> str:
         """The text of the picture, a line each; empty where the program fails."""
+        name = _TESSERACT_NAMES.get(language or "", "")
+        chosen = ["-l", name] if name and self._knows(name) else []
+        return self._said(["stdin", "stdout", "--psm", "1", *_UPSIDE_DOWN, *chosen], bitmap)
+
+    def language(self, bitmap: Any) -> str | None:
+        """The language that the picture's script tells: Japanese, or None."""
+        return (
+            JAPANESE if _SCRIPT.search(self._said(["stdin", "-", "--psm", "0"], bitmap)) else None
+        )
+
+    def _knows(self, name: str) -> bool:
+        if self._languages is None:
+            self._languages = frozenset(self._said(["--list-langs"], None).split())
+        return name in self._languages
+
+    def _said(self, arguments: Sequence[str], bitmap: Any) -> str:
         try:
             done = subprocess.run(  # noqa: S603 — the program's own path, fixed arguments
-                [self._program, "stdin", "stdout", "--psm", "1"],
-                input=_portable_graymap(bitmap),
+                [self._program, *arguments],
+                input=b"" if bitmap is None else _portable_graymap(bitmap),
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
+                # Many workers run at a time; each program would take all cores for itself.
                 env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             )
         except (OSError, subprocess.TimeoutExpired):
             return ""
-        return (
-            done.stdout.decode("utf-8", "replace").replace("\f", "") if not done.returncode else ""
-        )
+        said = done.stdout.decode("utf-8", "replace").replace("\f", "")
+        return said if not done.returncode else ""
 
 
 class RapidOcr:
-    """The `rapidocr` package, which brings its models along."""
+    """The `rapidocr` package, which brings its models along; they are loaded when first used."""
 
     def __init__(self) -> None:
-        self._engine = importlib.import_module("rapidocr").RapidOCR()
+        self._engine: Any = None
 
-    def read(self, bitmap: Any) -> str:
+    def read(self, bitmap: Any, language: str | None) -> str:  # noqa: ARG002 — its model knows all of ours
         """The text of the picture, a line each."""
+        if self._engine is None:
+            self._engine = importlib.import_module("rapidocr").RapidOCR(
+                params={
+                    "Global.log_level": "critical",
+                    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+                    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+                }
+            )
         found = self._engine(bitmap.to_numpy())
-        return "\n".join(found.txts or ())
+        texts = list(found.txts or ())
+        if found.boxes is not None and _vertical(found.boxes):
+            texts = [text for _, text in sorted(zip(map(_right, found.boxes), texts, strict=True))]
+        return "\n".join(texts)
+
+
+@dataclass(slots=True)
+class Recognizers:
+    """Tesseract for most pages, rapidocr for Japanese ones, and each for all where it is alone."""
+
+    tesseract: Tesseract | None = None
+    rapidocr: RapidOcr | None = None
+
+    def read(self, bitmap: Any, language: str | None) -> str:
+        """The text of the picture; where no language is known, its script is looked at first."""
+        if self.tesseract is None:
+            return self.rapidocr.read(bitmap, language) if self.rapidocr else ""
+        language = language or self.tesseract.language(bitmap)
+        if language == JAPANESE and self.rapidocr is not None:
+            return self.rapidocr.read(bitmap, language)
+        return self.tesseract.read(bitmap, language)
 
 
 def installed_recognizer() -> Recognizer | None:
-    """The recognizer this machine has, or None."""
-    if program := shutil.which("tesseract"):
-        return Tesseract(program)
-    return RapidOcr() if find_spec("rapidocr") else None
+    """What this machine has to read pictures with, or None."""
+    program = shutil.which("tesseract")
+    tesseract = Tesseract(program) if program else None
+    rapidocr = RapidOcr() if find_spec("rapidocr") and find_spec("onnxruntime") else None
+    return Recognizers(tesseract, rapidocr) if tesseract or rapidocr else None
+
+
+def language_of(text: str, declared: str | None) -> str | None:
+    """The language of a document, by what it declares and by its letters; None if unknown."""
+    if _KANA.search(text):
+        return JAPANESE
+    if declared:
+        return declared[:2].lower()
+    if _HANGUL.search(text):
+        return "ko"
+    return JAPANESE if _IDEOGRAPHS.search(text) else None
+
+
+def _vertical(boxes: Sequence[Any]) -> bool:
+    """Whether most lines run from the top to the bottom, as in a traditional Japanese book."""
+    tall = sum(_side(box, 1) > 2 * _side(box, 0) for box in boxes)
+    return 2 * tall > len(boxes)
+
+
+def _side(box: Any, axis: int) -> float:
+    return float(max(corner[axis] for corner in box) - min(corner[axis] for corner in box))
+
+
+def _right(box: Any) -> float:
+    return -float(max(corner[0] for corner in box))
 
 
 def _portable_graymap(bitmap: Any) -> bytes:

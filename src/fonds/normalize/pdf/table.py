@@ -1,78 +1,232 @@
-"""Tables of a PDF page, kept only where every word of their place is in exactly one cell."""
+"""Tables, told by cells that are drawn one after the other, row by row, under each other.
+
+The order of the words is never changed: what does not fit a grid as it is drawn stays text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from statistics import median
+from typing import Final
 
-_WORDS: Final = re.compile(r"[^\W_]+")
-_SLACK: Final = 1.5
-# Of a table without rules the reader often finds only two rows: a slice, no table.
+from fonds.normalize.pdf.line import Grid, Line, Piece
+
 _MIN_ROWS: Final = 3
 _MIN_COLUMNS: Final = 2
+_MAX_CELL_LINES: Final = 25
+_MIN_FILLED: Final = 0.5
+_NEAR: Final = 1.6
+_PARAGRAPH: Final = 3.5
+_LABEL: Final = re.compile(
+    r"\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})(?:\.\d{1,3})*[.)]*|[^\w\s]{1,2}|[o§]", re.ASCII
+)
+_LEADERS: Final = re.compile(r"(?:\. ?){4}|…{2}")
 
-Box = tuple[float, float, float, float, str]
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A grid of cells and its place on the page."""
-
+@dataclass(slots=True)
+class _Cell:
     x0: float
-    y0: float
     x1: float
-    y1: float
-    rows: tuple[tuple[str, ...], ...]
+    top: float
+    bottom: float
+    size: float
+    texts: list[str]
+    first: int
+    """Of the lines it is made of."""
+    last: int
 
-    def holds(self, x0: float, y0: float, x1: float, y1: float) -> bool:
-        """Whether the middle of a run lies within."""
-        x, y = (x0 + x1) / 2, (y0 + y1) / 2
-        return (
-            self.x0 - _SLACK <= x <= self.x1 + _SLACK and self.y0 - _SLACK <= y <= self.y1 + _SLACK
-        )
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    def extend(self, cell: _Cell) -> None:
+        self.x0, self.x1 = min(self.x0, cell.x0), max(self.x1, cell.x1)
+        self.bottom, self.last = cell.bottom, cell.last
+        self.texts.extend(cell.texts)
+
+    def below(self, piece: Piece, line: Line) -> bool:
+        """Whether a piece goes on right under this cell."""
+        shared = min(self.x1, piece.x1) - max(self.x0, piece.x0)
+        gap = self.bottom - line.y
+        near = 0 < gap <= _NEAR * max(self.size, line.size)
+        return near and shared > 0.5 * min(self.width, piece.x1 - piece.x0)
+
+    def add(self, piece: Piece, line: Line, number: int) -> None:
+        self.x0, self.x1 = min(self.x0, piece.x0), max(self.x1, piece.x1)
+        self.bottom, self.last = line.y, number
+        self.texts.append(piece.text)
 
 
-def sound_tables(
-    found: Iterable[Mapping[str, Any]], boxes: Sequence[Box], origin: tuple[float, float]
-) -> list[Table]:
-    """Those of the tables found that hold all the text of their place, each word once."""
-    tables: list[Table] = []
-    for table in found:
-        candidate = _table(table, *origin)
-        if candidate is not None and _sound(candidate, boxes):
-            tables.append(candidate)
-    return tables
+@dataclass(slots=True)
+class _Row:
+    cells: list[_Cell] = field(default_factory=list)
+
+    def continued_by(self, cell: _Cell) -> bool:
+        """Whether a cell is another paragraph of the last, which is not the row's first."""
+        last = self.cells[-1]
+        shared = min(last.x1, cell.x1) - max(last.x0, cell.x0)
+        near = 0 < last.bottom - cell.top <= _PARAGRAPH * cell.size
+        return len(self.cells) > 1 and near and shared > 0.5 * min(last.width, cell.width)
+
+    def takes(self, cell: _Cell) -> bool:
+        """Whether a cell stands to the right of the last, at the same height."""
+        last = self.cells[-1]
+        top, bottom = max(c.top for c in self.cells), min(c.bottom for c in self.cells)
+        level = cell.bottom - 0.5 * cell.size <= top and cell.top >= bottom - 0.5 * cell.size
+        return level and cell.x0 >= last.x1 - 0.2 * cell.size
 
 
-def _table(found: Mapping[str, Any], left: float, bottom: float) -> Table | None:
-    x, y, width, height = found["bbox"]
-    x, y = x - left, y - bottom
-    rows = [tuple(" ".join(c["text"].split()) for c in row["cells"]) for row in found["rows"]]
-    rows = [row for row in rows if any(row)]
-    columns = max((len(row) for row in rows), default=0)
-    used = [any(column < len(row) and row[column] for row in rows) for column in range(columns)]
-    if len(rows) < _MIN_ROWS or sum(used) < _MIN_COLUMNS:
+def with_tables(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a page, those of each table as one."""
+    found = [table for rows in _groups(_rows(_cells(lines))) if (table := _table(rows))]
+    if not found:
+        return list(lines)
+    kept: list[Line] = []
+    at = 0
+    for first, last, rows in found:
+        kept.extend(lines[at:first])
+        kept.append(replace(lines[first], text="", bold=False, pieces=(), table=rows))
+        at = last + 1
+    return kept + list(lines[at:])
+
+
+def _cells(lines: Sequence[Line]) -> list[_Cell]:
+    cells: list[_Cell] = []
+    for number, line in enumerate(lines):
+        for at, piece in enumerate(line.pieces or (Piece(line.x0, line.x1, line.text),)):
+            if cells and at == 0 and cells[-1].below(piece, line):
+                cells[-1].add(piece, line, number)
+            else:
+                cells.append(
+                    _Cell(
+                        piece.x0, piece.x1, line.y, line.y, line.size, [piece.text], number, number
+                    )
+                )
+    return cells
+
+
+def _cell(piece: Piece, line: Line, number: int) -> _Cell:
+    return _Cell(piece.x0, piece.x1, line.y, line.y, line.size, [piece.text], number, number)
+
+
+def _rows(cells: Iterable[_Cell]) -> list[_Row]:
+    rows: list[_Row] = []
+    for cell in cells:
+        if rows and rows[-1].continued_by(cell):
+            rows[-1].cells[-1].extend(cell)
+        elif rows and rows[-1].takes(cell):
+            rows[-1].cells.append(cell)
+        else:
+            rows.append(_Row([cell]))
+    return rows
+
+
+def _groups(rows: Sequence[_Row]) -> Iterable[list[_Row]]:
+    """Rows of several cells that follow each other; single cells may stand between them."""
+    group: list[_Row] = []
+    alone: list[_Row] = []
+    for row in rows:
+        if len(row.cells) < _MIN_COLUMNS:
+            alone.append(row)
+            continue
+        if len(alone) > 1 or not _fits(alone, group, row):
+            yield group
+            group = []
+        group += [*alone, row] if group else [row]
+        alone = []
+    yield group
+
+
+def _fits(alone: Sequence[_Row], group: Sequence[_Row], row: _Row) -> bool:
+    """Whether a row, and a single cell before it, go on with the grid of the rows above."""
+    if not group or row.cells[0].top > group[-1].cells[0].top:
+        return not group
+    columns = max((r.cells for r in (*group, row)), key=len)
+    return all(len(_overlapped(one.cells[0], columns)) <= 1 for one in alone)
+
+
+def _overlapped(cell: _Cell, columns: Sequence[_Cell]) -> list[int]:
+    return [at for at, c in enumerate(columns) if min(c.x1, cell.x1) - max(c.x0, cell.x0) > 0]
+
+
+def _table(rows: Sequence[_Row]) -> tuple[int, int, Grid] | None:
+    """First and last line of a table and its cells, or None where these rows make no grid."""
+    full = [row for row in rows if len(row.cells) >= _MIN_COLUMNS]
+    width = max((len(row.cells) for row in full), default=0)
+    if len(full) < (_MIN_ROWS if width == _MIN_COLUMNS else _MIN_ROWS - 1):
         return None
-    grid = tuple(
-        tuple(row[i] if i < len(row) else "" for i in range(columns) if used[i]) for row in rows
-    )
-    return Table(x, y, x + width, y + height, grid)
+    widest = [row for row in full if len(row.cells) == width]
+    if _stretched(full):
+        return None
+    columns = _columns(widest)
+    placed = [_placed(row, columns) for row in rows]
+    grid = [row for row in placed if row is not None]
+    if len(grid) < len(rows) or not _sound(grid):
+        return None
+    cells = [cell for row in rows for cell in row.cells]
+    first, last = min(c.first for c in cells), max(c.last for c in cells)
+    return first, last, tuple(grid)
 
 
-def _sound(table: Table, boxes: Sequence[Box]) -> bool:
-    cells = _letters(cell for row in table.rows for cell in row)
-    inside = _letters(box[4] for box in boxes if table.holds(*box[:4]))
-    if cells != inside or not cells:
+def _stretched(rows: Sequence[_Row]) -> bool:
+    """Whether these are lines of prose, stretched to a narrow column's width.
+
+    They begin and end alike, their gaps are small, and nothing between is aligned.
+    """
+    slack = 0.4 * rows[0].cells[0].size
+    ends = ([row.cells[0].x0 for row in rows], [row.cells[-1].x1 for row in rows])
+    gaps = [b.x0 - a.x1 for row in rows for a, b in pairwise(row.cells)]
+    if any(max(end) - min(end) > slack for end in ends) or median(gaps) > 6 * slack:
         return False
-    spilling = any(
-        table.holds(*box[:4]) and (box[0] < table.x0 - 9 or box[2] > table.x1 + 9) for box in boxes
-    )
-    filled = sum(bool(cell) for row in table.rows for cell in row)
-    return not spilling and 2 * filled >= sum(map(len, table.rows))
+    counts = Counter(len(row.cells) for row in rows)
+    alike = [row for row in rows if len(row.cells) == counts.most_common(1)[0][0]]
+    inner = range(1, len(alike[0].cells) - 1) if len(alike) > 1 else ()
+    return not any(_aligned([row.cells[at] for row in alike], slack) for at in inner)
 
 
-def _letters(texts: Iterable[str]) -> Counter[str]:
-    return Counter("".join("".join(_WORDS.findall(text)) for text in texts))
+def _aligned(cells: Sequence[_Cell], slack: float) -> bool:
+    """Whether all cells begin or end at one place."""
+    sides = ([cell.x0 for cell in cells], [cell.x1 for cell in cells])
+    return any(max(side) - min(side) < slack for side in sides)
+
+
+def _columns(rows: Sequence[_Row]) -> list[tuple[float, float]]:
+    return [
+        (min(row.cells[at].x0 for row in rows), max(row.cells[at].x1 for row in rows))
+        for at in range(len(rows[0].cells))
+    ]
+
+
+def _placed(
+    row: _Row, columns: Sequence[tuple[float, float]]
+) -> tuple[tuple[str, ...], ...] | None:
+    """The texts of a row's cells by column, or None where two of them claim one."""
+    placed: list[tuple[str, ...]] = [() for _ in columns]
+    at = -1
+    for cell in row.cells:
+        shared = [min(cell.x1, x1) - max(cell.x0, x0) for x0, x1 in columns]
+        best = next((i for i, s in enumerate(shared) if i > at and s > 0), None)
+        if best is None:
+            return None
+        at = best
+        placed[at] = tuple(cell.texts)
+    return tuple(placed)
+
+
+def _sound(grid: Sequence[Sequence[tuple[str, ...]]]) -> bool:
+    cells = [cell for row in grid for cell in row]
+    if max(map(len, cells)) > _MAX_CELL_LINES:
+        return False
+    # A label and the paragraph behind it are no table.
+    first = [" ".join(row[0]) for row in grid if row[0]]
+    if not first or all(_LABEL.fullmatch(text) for text in first):
+        return False
+    # A table of contents reads better as lines.
+    led = sum(_LEADERS.search(" ".join(chain.from_iterable(row))) is not None for row in grid)
+    if 2 * led > len(grid):
+        return False
+    return sum(map(bool, cells)) >= _MIN_FILLED * len(cells)

@@ -13,6 +13,7 @@ from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.html.writer import HtmlWriter, Mark
+from fonds.normalize.markdown import unseen
 from fonds.normalize.text.headings import levels_of
 from fonds.normalize.text.lines import (
     PAGE_CLOSE,
@@ -59,7 +60,7 @@ class Text:
     """The normalizer `text_v1`."""
 
     name: str = "text_v1"
-    version: str = "1.1.0"
+    version: str = "1.2.0"
     accepts_format: BodyFormat = "text"
 
     @property
@@ -202,7 +203,9 @@ class _Typist:
 
     def _pages(self, line: Line) -> None:
         for page in line.pages:
+            self._out.block()
             self._out.page(page)
+            self._out.put_markup(unseen(f"Page {page}"))
 
     def _inline(self, text: str) -> None:
         for token in _TOKENS.split(text):
@@ -213,7 +216,9 @@ class _Typist:
                 if mark := self._marks.pop(_CLOSING[token], None):
                     self._out.close_mark(mark)
             elif token.startswith(PAGE_OPEN):
-                self._out.page(token.strip(PAGE_OPEN + PAGE_CLOSE))
+                page = token.strip(PAGE_OPEN + PAGE_CLOSE)
+                self._out.page(page)
+                self._out.put_markup(unseen(f"Page {page}"))
             else:
                 self._out.put(token)
 

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Final
 
 from fonds.model import Artifact, Heading, NormalizedBody, PageMark
-from fonds.normalize.markdown import escape, escape_start, plain, shared_prefix
+from fonds.normalize.markdown import escape, escape_start, plain, shared_prefix, unseen
 
 EMPHASIS, BOLD_END, ITALIC_END = "\x01", "\x02", "\x04"
 BREAK, PAGE = "\x05", "\x06"
@@ -89,7 +89,7 @@ class BlockWriter:
             self._put("\n")
         for page in self.page_names:
             self._pages.append(PageMark(offset=self._length, page=page))
-            self._put(f"{_unseen(page)}\n")
+            self._put(f"{unseen(page)}\n")
         return NormalizedBody(
             markdown="".join(self._out),
             headings=tuple(self._headings),
@@ -254,17 +254,12 @@ class BlockWriter:
             if index:
                 page = self.page_names.popleft()
                 self._pages.append(PageMark(offset=self._length, page=page))
-                self._put(_unseen(page))
+                self._put(unseen(page))
             self._put(piece)
 
     def _put(self, text: str) -> None:
         self._out.append(text)
         self._length += len(text)
-
-
-def _unseen(page: str) -> str:
-    """A page's name as a comment: no word is lost, and no sentence is interrupted for a reader."""
-    return f"<!-- {page.replace('--', '- -')} -->"
 
 
 # A search for one character runs at the speed of memory; a pattern takes each one in turn.
