@@ -24,7 +24,7 @@ _JOINT: Final = re.compile(
 # being part of its last item; `[Reserved]` and footnotes do not.
 _AFTERWORD: Final = re.compile(r"\((?:[A-Z][a-z]+\.? )|\[(?!\^|Reserved)|\*\*|History\b")
 _TERM: Final = re.compile(r"\*(?!\*)[^*\n]{1,200}\*(?!\*)")
-_QUOTE_MARKS: Final = re.compile(r"(?:^|\n)[ \t>]*")
+_QUOTE_MARKS: Final = re.compile(r"\n[ \t>]*")
 _LONGEST_LEAD_IN: Final = 200
 _LOOK_AHEAD: Final = 80
 _LOOK_BACK: Final = 600
@@ -32,7 +32,7 @@ _FEWEST: Final = 2
 # No publisher goes deeper; a text that seems to is a jumble of lists.
 _DEEPEST: Final = 12
 _INTRODUCING: Final = (":", "—", "：")
-_NO_LABELS: Final = Labelled(0, (), ())
+_OF_ROWS: Final = Labelled(0, (), ())
 _A_TERM: Final = "term"
 _A_PREAMBLE: Final = "preamble"
 
@@ -63,16 +63,8 @@ class Mark(NamedTuple):
     labelled: bool
 
 
-class _Paragraph(NamedTuple):
-    start: int
-    end: int
-    head: Labelled
-
-
-class _Option(NamedTuple):
-    below: Item | None
-    reading: Reading
-    opens: bool
+_Option = tuple[Item | None, Reading, bool]
+"""What a label may stand below, what it counts there, and whether a list opens with it."""
 
 
 class Enumeration:
@@ -83,23 +75,25 @@ class Enumeration:
         self._marks = marks
         self._starts = [mark.start for mark in marks]
         self._lead_ins: dict[Span, str] = {}
-        self._levels = {mark.start: mark.level for mark in marks}
 
     def __bool__(self) -> bool:
         """Whether there are labels enough to be a list."""
-        return sum(mark.labelled for mark in self._marks) >= _FEWEST
+        return sum([mark.labelled for mark in self._marks]) >= _FEWEST
 
     def parts(self, block: Block) -> list[Span]:
         """A block cut where its paragraphs begin."""
-        first, last = (bisect_right(self._starts, edge) for edge in block[:2])
+        start, end = block.start, block.end
+        first = bisect_right(self._starts, start)
+        last = bisect_right(self._starts, end, first)
         if first == last:
-            return [block[:2]]
-        edges = [block.start, *self._starts[first:last], block.end]
+            return [(start, end)]
+        edges = [start, *self._starts[first:last], end]
         return [span for edge in pairwise(edges) for span in trim(self._text, *edge)]
 
-    def level(self, position: int) -> int:
-        """How deep a cut before this position goes."""
-        return self._levels.get(position, INSIDE_A_PARAGRAPH)
+    def levels(self, positions: list[int]) -> list[int]:
+        """How deep a cut before each position goes."""
+        levels = {mark.start: mark.level for mark in self._marks}
+        return [levels.get(position, INSIDE_A_PARAGRAPH) for position in positions]
 
     def begins_item(self, position: int) -> bool:
         """Whether a labelled paragraph begins exactly here."""
@@ -148,89 +142,81 @@ def _lead_in(text: str, start: int, end: int) -> str:
 
 
 def _plain(markdown: str) -> str:
-    return " ".join(plain_text(_QUOTE_MARKS.sub(" ", markdown)).split())
+    return " ".join(plain_text(_QUOTE_MARKS.sub(" ", f"\n{markdown}")).split())
 
 
 def read_enumeration(text: str, blocks: list[Block]) -> Enumeration:
     """The enumeration of one section, given its blocks."""
-    reader = _Reader(text, list(_paragraphs(text, blocks)))
-    if sum(bool(paragraph.head.labels) for paragraph in reader.paragraphs) >= _FEWEST:
-        for index in range(len(reader.paragraphs)):
+    spans = list(_paragraphs(text, blocks))
+    heads = [_OF_ROWS if rows else read_labels(text, start, end) for start, end, rows in spans]
+    reader = _Reader(text, spans, heads)
+    if sum(1 for head in heads if head.labels) >= _FEWEST:
+        for index in range(len(heads)):
             reader.take(index)
     return Enumeration(text, reader.marks)
 
 
-def _paragraphs(text: str, blocks: list[Block]) -> Iterator[_Paragraph]:
+def _paragraphs(text: str, blocks: list[Block]) -> Iterator[Block]:
     for block in blocks:
-        if block.rows:
-            yield _Paragraph(block.start, block.end, _NO_LABELS)
+        start, end, rows = block
+        if rows or text.find("\n", start, end) < 0:
+            yield block
             continue
-        start = block.start
-        for joint in _JOINT.finditer(text, block.start, block.end):
-            if joint.end() < block.end:
-                yield _Paragraph(start, joint.start(), read_labels(text, start, joint.start()))
+        for joint in _JOINT.finditer(text, start, end):
+            if joint.end() < end:
+                yield Block(start, joint.start(), rows)
                 start = joint.end()
-        yield _Paragraph(start, block.end, read_labels(text, start, block.end))
+        yield Block(start, end, rows)
 
 
 class _Reader:
     """Paragraphs on their way into the tree; the open item is the innermost one so far."""
 
-    def __init__(self, text: str, paragraphs: list[_Paragraph]) -> None:
+    def __init__(self, text: str, paragraphs: list[Block], heads: list[Labelled]) -> None:
         self.text = text
         self.paragraphs = paragraphs
+        self.heads = heads
         self.marks: list[Mark] = []
         self.open: Item | None = None
         self.begun = False
 
     def take(self, index: int) -> None:
-        paragraph = self.paragraphs[index]
-        while self.open is not None and self.open.quote > paragraph.head.quote:
+        head = self.heads[index]
+        while self.open is not None and self.open.quote > head.quote:
             self.open = self.open.parent
+        if not head.labels:
+            self._take_unlabelled(index)
+            return
         outer: tuple[Item | None, int] | None = None
-        if paragraph.head.behind_heading:
+        if head.behind_heading:
             below = self._around_term()
             outer = below, 2 * _depth(below)
-            self.open = _unlabelled(paragraph, _A_TERM, below)
-        for place, label in enumerate(paragraph.head.labels):
+            self.open = self._unlabelled(index, _A_TERM, below)
+        for place, label in enumerate(head.labels):
             option = self._choose(index, place, label)
             if option is None:
                 break
-            outer = outer or (option.below, 2 * _depth(option.below) + option.opens)
-            self.open = self._item(paragraph, place, option)
+            below, reading, opens = option
+            outer = outer or (below, 2 * _depth(below) + opens)
+            self.open = _item(head, place, reading, below)
         if outer is None:
             self._take_unlabelled(index)
         else:
             self.begun = True
-            self.marks.append(Mark(paragraph.start, self.open, *outer, labelled=True))
-
-    def _item(self, paragraph: _Paragraph, place: int, option: _Option) -> Item:
-        written = paragraph.head.labels[place].text
-        around = next((item for item in _up(option.below) if item.label), None)
-        quoted = around is not None and around.quote < paragraph.head.quote
-        return Item(
-            # A quoted provision has a numbering of its own.
-            label=f"“{written}" if quoted else written,
-            kind=option.reading.kind,
-            value=option.reading.value,
-            quote=paragraph.head.quote,
-            lead_in=paragraph.head.spans[place],
-            parent=option.below,
-            depth=_depth(option.below) + 1,
-        )
+            self.marks.append(Mark(self.paragraphs[index].start, self.open, *outer, True))
 
     def _take_unlabelled(self, index: int) -> None:
-        paragraph = self.paragraphs[index]
-        if _AFTERWORD.match(self.text, paragraph.start):
+        start = self.paragraphs[index].start
+        if _AFTERWORD.match(self.text, start):
             self.open = None
-        elif not paragraph.head.quote and _TERM.match(self.text, paragraph.start):
-            self._enter_unlabelled(paragraph, _A_TERM, self._around_term())
+        elif not self.heads[index].quote and _TERM.match(self.text, start):
+            self._enter_unlabelled(index, _A_TERM, self._around_term())
             return
-        elif not self.begun and self._introduces(paragraph):
-            self._enter_unlabelled(paragraph, _A_PREAMBLE, None)
+        elif not self.begun and self._introduces(index):
+            self._enter_unlabelled(index, _A_PREAMBLE, None)
             return
         item = self._continued(index)
-        self.marks.append(Mark(paragraph.start, item, item, 2 * _depth(item) + 1, labelled=False))
+        self.marks.append(Mark(start, item, item, 2 * _depth(item) + 1, False))
 
     def _continued(self, index: int) -> Item | None:
         """What a paragraph without a label belongs to.
@@ -239,22 +225,28 @@ class _Reader:
         such as a formula, or quoted surely belongs to the item.
         """
         item = self.open
-        head = self.paragraphs[index].head
-        if item is None or not item.label or item.quote < head.quote or head is _NO_LABELS:
+        head = self.heads[index]
+        if item is None or not item.label or item.quote < head.quote or head is _OF_ROWS:
             return item
-        return item if self._introduces(self.paragraphs[index - 1]) else item.parent
+        return item if self._introduces(index - 1) else item.parent
 
     def _around_term(self) -> Item | None:
         return next((item.parent for item in _up(self.open) if item.kind == _A_TERM), self.open)
 
-    def _enter_unlabelled(self, paragraph: _Paragraph, kind: str, below: Item | None) -> None:
-        self.open = _unlabelled(paragraph, kind, below)
-        level = 2 * _depth(below)
-        self.marks.append(Mark(paragraph.start, self.open, below, level, labelled=False))
+    def _enter_unlabelled(self, index: int, kind: str, below: Item | None) -> None:
+        self.open = self._unlabelled(index, kind, below)
+        start, level = self.paragraphs[index].start, 2 * _depth(below)
+        self.marks.append(Mark(start, self.open, below, level, False))
 
-    def _introduces(self, paragraph: _Paragraph) -> bool:
-        words = self.text[paragraph.start : paragraph.end].rstrip(" *_")
-        return words.endswith(_INTRODUCING)
+    def _unlabelled(self, index: int, kind: str, below: Item | None) -> Item:
+        start, end, _ = self.paragraphs[index]
+        return Item("", kind, 0, self.heads[index].quote, (start, end), below, _depth(below) + 1)
+
+    def _introduces(self, index: int) -> bool:
+        start, end, _ = self.paragraphs[index]
+        while end > start and self.text[end - 1] in " *_":
+            end -= 1
+        return self.text.endswith(_INTRODUCING, start, end)
 
     def _choose(self, index: int, place: int, label: Label) -> _Option | None:
         """What the label means here: the next of an open list, or the first of one within."""
@@ -267,63 +259,57 @@ class _Reader:
             )
         if options or not label.sure:
             return options[0] if options else None
-        return self._irregular(label, self.paragraphs[index].head.quote)
+        return self._irregular(label, self.heads[index].quote)
 
     def _continuing(self, index: int, label: Label) -> _Option | None:
         """The plain case: a label with one meaning that is next in the innermost such list."""
-        reading, *others = label.readings
-        if others or reading.value == STEP:
+        reading = label.readings[0]
+        if reading.value == STEP or len(label.readings) > 1:
             return None
-        item, quote = self.open, self.paragraphs[index].head.quote
+        item, quote = self.open, self.heads[index].quote
         while item is not None and item.quote == quote:
             if item.kind == reading.kind:
                 continues = 0 < reading.value - item.value <= STEP
-                return _Option(item.parent, reading, opens=False) if continues else None
+                return (item.parent, reading, False) if continues else None
             item = item.parent
         return None
 
     def _options(self, index: int, label: Label) -> list[_Option]:
         """Innermost first."""
-        own = list(self._own(self.paragraphs[index].head.quote))
+        own = self._own(self.heads[index].quote)
         first = [reading for reading in label.readings if reading.value == STEP]
-        options = [_Option(self.open, r, opens=True) for r in first if self._may_open(r.kind, own)]
+        options: list[_Option] = [
+            (self.open, reading, True) for reading in first if _may_open(reading.kind, own)
+        ]
         options += [
-            _Option(item.parent, reading, opens=False)
+            (item.parent, reading, False)
             for item in own
             for reading in label.readings
             if reading.kind == item.kind and 0 < reading.value - item.value <= STEP
         ]
         return options or [self._again(index, reading, own) for reading in first[:1]]
 
-    @staticmethod
-    def _may_open(kind: str, own: list[Item]) -> bool:
-        """No list stands in a list of its kind, unless words without a label come between."""
-        for item in own:
-            if not item.label:
-                return True
-            if item.kind == kind:
-                return False
-        return True
-
     def _again(self, index: int, first: Reading, own: list[Item]) -> _Option:
         """A second list of the same kind: within the innermost item, or after the first list."""
         former = next(item for item in own if item.kind == first.kind)
-        before = self.paragraphs[index - 1]
-        if former is not self.open and before.head.labels and _depth(self.open) < _DEEPEST:
-            return _Option(self.open, first, opens=True)
+        before = self.heads[index - 1]
+        if former is not self.open and before.labels and _depth(self.open) < _DEEPEST:
+            return self.open, first, True
         below = former.parent
-        if not before.head.labels and self._introduces(before):
+        if not before.labels and self._introduces(index - 1):
             if below is not None and below.kind == _A_PREAMBLE:
                 below = below.parent
-            below = _unlabelled(before, _A_PREAMBLE, below)
-        return _Option(below, first, opens=True)
+            below = self._unlabelled(index - 1, _A_PREAMBLE, below)
+        return below, first, True
 
-    def _own(self, quote: int) -> Iterator[Item]:
+    def _own(self, quote: int) -> list[Item]:
         """Open items of the same quotation, innermost first."""
+        own = []
         item = self.open
         while item is not None and item.quote == quote:
-            yield item
+            own.append(item)
             item = item.parent
+        return own
 
     def _foretold(
         self, index: int, place: int, label: Label, options: list[_Option]
@@ -334,42 +320,61 @@ class _Reader:
         another `(i)` comes before `(ii)`, that one is the numeral.
         """
         successors = {
-            Reading(option.reading.kind, option.reading.value + STEP): option
-            for option in reversed(options)
+            (reading.kind, reading.value + STEP): (below, reading, opens)
+            for below, reading, opens in reversed(options)
         }
         for following in self._following(index, place):
             if following.text == label.text:
-                return next((option for option in options if not option.opens), None)
+                return next((option for option in options if not option[-1]), None)
             for reading in following.readings:
                 if reading in successors:
                     return successors[reading]
         return None
 
     def _following(self, index: int, place: int) -> Iterator[Label]:
-        quote = self.paragraphs[index].head.quote
-        yield from self.paragraphs[index].head.labels[place + 1 :]
-        for paragraph in self.paragraphs[index + 1 : index + _LOOK_AHEAD]:
-            if paragraph.head.quote < quote:
+        quote = self.heads[index].quote
+        yield from self.heads[index].labels[place + 1 :]
+        for head in self.heads[index + 1 : index + _LOOK_AHEAD]:
+            if head.quote < quote:
                 return
-            if paragraph.head.quote == quote:
-                yield from paragraph.head.labels
+            if head.quote == quote:
+                yield from head.labels
 
     def _likelier(self, index: int, place: int, options: list[_Option]) -> _Option:
-        introduced = place > 0 or (index > 0 and self._introduces(self.paragraphs[index - 1]))
-        return next((option for option in options if option.opens == introduced), options[0])
+        introduced = place > 0 or (index > 0 and self._introduces(index - 1))
+        return next((option for option in options if option[-1] == introduced), options[0])
 
     def _irregular(self, label: Label, quote: int) -> _Option | None:
         """Repealed and reserved labels leave gaps; a quoted amendment begins anywhere."""
         for item in self._own(quote):
             for reading in label.readings:
                 if reading.kind == item.kind:
-                    return _Option(item.parent, reading, opens=False)
-        return _Option(self.open, label.readings[0], opens=True)
+                    return item.parent, reading, False
+        return self.open, label.readings[0], True
 
 
-def _unlabelled(paragraph: _Paragraph, kind: str, below: Item | None) -> Item:
-    span = (paragraph.start, paragraph.end)
-    return Item("", kind, 0, paragraph.head.quote, span, below, _depth(below) + 1)
+def _may_open(kind: str, own: list[Item]) -> bool:
+    """No list stands in a list of its kind, unless words without a label come between."""
+    for item in own:
+        if not item.label:
+            return True
+        if item.kind == kind:
+            return False
+    return True
+
+
+def _item(head: Labelled, place: int, reading: Reading, below: Item | None) -> Item:
+    quote, labels, spans, _ = head
+    written = labels[place].text
+    # A quoted provision has a numbering of its own.
+    if quote and _quotes(below, quote):
+        written = f"“{written}"
+    return Item(written, *reading, quote, spans[place], below, _depth(below) + 1)
+
+
+def _quotes(below: Item | None, quote: int) -> bool:
+    around = next((item for item in _up(below) if item.label), None)
+    return around is not None and around.quote < quote
 
 
 def _up(item: Item | None) -> Iterator[Item]:

@@ -86,9 +86,9 @@ def _scan(outline: Outline) -> None:
     text = f"\n{outline.lines}"
     position = taken = 0
     while found := _CANDIDATE.search(text, position):
-        if found["hashes"]:
+        if found.lastgroup == "hashes":
             line = _hashed(text, found)
-        elif found["fence"]:
+        elif found.lastgroup == "fence":
             position = taken = _fence_end(text, found)
             outline.fences.append((found.start(), taken))
             continue
@@ -107,20 +107,22 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _hashed(text: str, found: re.Match[str]) -> HeadingLine:
-    end = _line_end(text, found.end())
-    content = text[found.end() : end].rstrip()
-    unclosed = content.rstrip("#")
-    if not unclosed or unclosed[-1].isspace():
-        content = unclosed.rstrip()
-    text_end = found.end() + len(content)
+    hashes_start, hashes_end = found.span("hashes")
+    end = _line_end(text, hashes_end)
+    content = text[hashes_end:end].rstrip()
+    if content.endswith("#"):
+        unclosed = content.rstrip("#")
+        if not unclosed or unclosed[-1].isspace():
+            content = unclosed.rstrip()
+    text_end = hashes_end + len(content)
     text_start = text_end - len(content.lstrip())
     return HeadingLine(
-        level=len(found["hashes"]),
+        level=hashes_end - hashes_start,
         start=found.start(),
         end=min(end, len(text) - 1),
         text_start=text_start - 1,
         text_end=text_end - 1,
-        offset=found.start("hashes") - 1,
+        offset=hashes_start - 1,
     )
 
 
@@ -181,16 +183,14 @@ class Sections:
 
     def __iter__(self) -> Iterator[Section]:
         """The sections, each once."""
-        yield from self._text(0, self._starts_at(0))
-        for index, line in enumerate(self._outline.headings):
+        headings = self._outline.headings
+        start, *ends = *(line.start for line in headings), len(self._markdown)
+        yield from self._text(0, start)
+        for line, end in zip(headings, ends, strict=True):
             yield from self._close(line.level)
             self._enter(line)
-            yield from self._text(line.end, self._starts_at(index + 1))
+            yield from self._text(line.end, end)
         yield from self._close(0)
-
-    def _starts_at(self, index: int) -> int:
-        headings = self._outline.headings
-        return headings[index].start if index < len(headings) else len(self._markdown)
 
     def _enter(self, line: HeadingLine) -> None:
         text = _plain(self._markdown, line)
@@ -203,21 +203,22 @@ class Sections:
             path = (*path, text)
         self._open.append(_Open(line, path, label, self._yielded))
 
-    def _close(self, level: int) -> Iterator[Section]:
+    def _close(self, level: int) -> list[Section]:
+        sections: list[Section] = []
         while self._open and self._open[-1].line.level >= level:
             if self._open[-1].yielded_before == self._yielded:
                 line = self._open[-1].line
-                yield from self._text(line.text_start, line.text_end)
+                sections += self._text(line.text_start, line.text_end)
             self._open.pop()
+        return sections
 
-    def _text(self, start: int, end: int) -> Iterator[Section]:
+    def _text(self, start: int, end: int) -> list[Section]:
         begun = self._markdown[start:end].lstrip()
         if not begun:
-            return
+            return []
         start = end - len(begun)
         end = start + len(begun.rstrip())
         self._yielded += 1
-        if self._open:
-            yield Section(start, end, self._open[-1].heading_path, self._open[-1].label)
-        else:
-            yield Section(start, end)
+        if not self._open:
+            return [Section(start, end)]
+        return [Section(start, end, self._open[-1].heading_path, self._open[-1].label)]

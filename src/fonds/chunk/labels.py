@@ -69,31 +69,35 @@ class Labelled(NamedTuple):
     """Whether a heading without a label of its own, such as a defined term, comes first."""
 
 
+UNLABELLED: Final = Labelled(0, (), ())
+"""What a paragraph of plain words begins with."""
+
+
 def read_labels(text: str, start: int, end: int) -> Labelled:
     """The labels at the start of a paragraph; none is an empty tuple."""
-    quote, position = 0, start
-    if text[start] != "(":
+    quote, position, behind = 0, start, None
+    if text[start] != "(" and not text[start].isalnum():
         opening = _OPENING.match(text, start, end)
         assert opening is not None
-        quote, position = opening["quote"].count(">"), opening.end()
+        behind = _behind_heading(text, start, end) if text[start] == "*" else None
+        quote, position = opening["quote"].count(">"), behind or opening.end()
     labels: list[Label] = []
-    begins: list[int] = []
-    ends: list[int] = []
-    behind = _behind_heading(text, start, end) if text[start] == "*" else None
-    position = behind or position
+    spans: list[Span] = []
+    begun = position
     while found := _LABEL.match(text, position, end):
         style = found.lastgroup or ""
         label = _label(found[style], style)
         if not label.readings:
             break
+        if labels:
+            spans.append((begun, position))
         labels.append(label)
-        ends.append(position)
-        position = found.end()
-        begins.append(position)
+        begun = position = found.end()
         if text.startswith("*", position):
             position = _behind_heading(text, position, end) or position
-    spans = tuple(zip(begins, [*ends[1:], end], strict=bool(begins)))
-    return Labelled(quote, tuple(labels), spans, behind is not None)
+    if labels:
+        return Labelled(quote, tuple(labels), (*spans, (begun, end)), behind is not None)
+    return Labelled(quote, (), ()) if quote else UNLABELLED
 
 
 def _behind_heading(text: str, position: int, end: int) -> int | None:

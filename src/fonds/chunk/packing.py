@@ -9,15 +9,25 @@ from typing import Final, NamedTuple
 
 from fonds.chunk.enumeration import read_enumeration
 from fonds.chunk.headings import Outline, Span
-from fonds.chunk.tokens import Tally, count_within
-from fonds.chunk.units import PROSE, ROWS, Block, blocks, characters, items, lines, sentences
+from fonds.chunk.tokens import Tally, count_words
+from fonds.chunk.units import (
+    PROSE,
+    ROWS,
+    Block,
+    Ladder,
+    blocks,
+    characters,
+    items,
+    lines,
+    sentences,
+)
 
 SMALLEST_CAP: Final = 16
 """Holds any four characters, as none has more than four tokens."""
 
 _SURELY_FITTING: Final = 4
-# To a token; a longer section hardly ever fits, and counting it only to learn that is a waste.
-_MOST_CHARACTERS: Final = 6
+# To a token; a longer section seldom fits, and counting it only to learn that is a waste.
+_MOST_CHARACTERS: Final = 4.5
 _ROW_RUNG: Final = 1
 _SENTENCE_RUNG: Final = 2
 _LINE_RUNG: Final = 3
@@ -39,12 +49,11 @@ class Passage(NamedTuple):
     """What introduces the lists it starts in."""
 
 
-class _Unit(NamedTuple):
-    start: int
-    end: int
-    rows: bool
-    rung: int
-    """How many of its ladder's splits it took to make it: 0 for a whole block."""
+_Unit = tuple[int, int, Ladder, int]
+"""Start, end, the splits that apply to it, and how many of them it took to make it."""
+
+_Cut = tuple[int, int, int]
+"""Start, end and tokens of a passage in the making."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +65,17 @@ class Packer:
     max_tokens: int
     overlap_tokens: int
 
-    def passages(self, start: int, end: int) -> Iterator[Passage]:
+    def passages(self, start: int, end: int) -> list[Passage]:
         """The passages of a section in order: itself if it fits, or what packing makes of it."""
         if end - start <= self.max_tokens * _MOST_CHARACTERS:
-            tokens = count_within(self.markdown[start:end], self.max_tokens)
-            if tokens is not None:
-                yield Passage(start, end, tokens)
-                return
+            tokens = count_words(self.markdown[start:end])
+            if tokens is not None and tokens <= self.max_tokens:
+                return [Passage(start, end, tokens)]
         tally = Tally(self.markdown, start, end)
-        tokens = tally.count(start, end)
-        if tokens <= self.max_tokens:
-            yield Passage(start, end, tokens)
-            return
-        yield from _Packing(self, tally, list(blocks(self.outline, start, end))).passages()
+        tokens = tally.count_within(start, end, self.max_tokens)
+        if tokens is not None:
+            return [Passage(start, end, tokens)]
+        return list(_Packing(self, tally, list(blocks(self.outline, start, end))).passages())
 
 
 class _Packing:
@@ -83,134 +90,134 @@ class _Packing:
         self.enumerated = bool(self.enumeration)
         self.units: list[_Unit] = []
         for block in section:
-            parts = self.enumeration.parts(block) if self.enumerated else [block[:2]]
+            start, end, rows = block
+            parts = self.enumeration.parts(block) if self.enumerated else [(start, end)]
             for start, end in parts:
-                self._collect(_Unit(start, end, block.rows, rung=0))
-        self.ends = [unit.end for unit in self.units]
-        self.levels = [self.enumeration.level(unit.start) for unit in self.units]
+                self._collect(start, end, ROWS if rows else PROSE, 0)
+        self.ends = [end for _, end, _, _ in self.units]
+        self.levels = self.enumeration.levels([start for start, _, _, _ in self.units])
         self.density = _CHARACTERS_OF_A_TOKEN
 
-    def _collect(self, whole: _Unit) -> None:
-        if self._fits(whole.start, whole.end, self.cap):
-            self.units.append(whole)
+    def _collect(self, start: int, end: int, ladder: Ladder, rung: int) -> None:
+        if self._fits(start, end):
+            self.units.append((start, end, ladder, rung))
             return
-        for start, end in self._pieces(whole):
-            self._collect(_Unit(start, end, whole.rows, whole.rung + 1))
+        while (pieces := self._pieces(start, end, ladder, rung)) == [(start, end)]:
+            rung += 1
+        for piece in pieces:
+            self._collect(*piece, ladder, rung + 1)
 
-    def _pieces(self, unit: _Unit) -> list[Span]:
-        ladder = ROWS if unit.rows else PROSE
-        if unit.rung < len(ladder):
-            return ladder[unit.rung](self.text, unit.start, unit.end)
-        size = max(_SURELY_FITTING, self.cap // 16)
-        return characters(self.text, unit.start, unit.end, size)
+    def _pieces(self, start: int, end: int, ladder: Ladder, rung: int) -> list[Span]:
+        if rung < len(ladder):
+            return ladder[rung](self.text, start, end)
+        return characters(self.text, start, end, max(_SURELY_FITTING, self.cap // 16))
 
-    def _fits(self, start: int, end: int, limit: int) -> bool:
-        # No text has more tokens than bytes in UTF-8.
-        if end - start <= limit:
-            size = len(self.text[start:end].encode(errors="surrogatepass"))
-            if size <= limit:
+    def _fits(self, start: int, end: int) -> bool:
+        # No text has more tokens than bytes in UTF-8, and no character more than four.
+        if (end - start) * 4 <= self.cap:
+            return True
+        if end - start <= self.cap:
+            size = len(self.text[start:end].encode("utf-8", "surrogatepass"))
+            if size <= self.cap:
                 return True
-        return self.tally.count(start, end) <= limit
+        return self.tally.count_within(start, end, self.cap) is not None
 
     def passages(self) -> Iterator[Passage]:
-        fresh, stop = 0, 0
-        passage = Passage(0, 0, 0)
+        fresh = stop = start = end = 0
         while stop < len(self.units):
-            lead = self._lead(fresh, stop, passage) if stop else None
+            lead = self._lead(fresh, stop, start, end) if stop else None
             fresh = stop
             passage, stop = self._filled(fresh, lead)
             if self.enumerated:
                 passage, stop = self._cut_back(passage, fresh, stop)
-                place = passage.start
-                yield passage._replace(
-                    enumeration=self.enumeration.path(place),
-                    lead_ins=self.enumeration.lead_ins(place),
-                )
-            else:
-                yield passage
+            start, end, tokens = passage
+            path = self.enumeration.path(start) if self.enumerated else ()
+            lead_ins = self.enumeration.lead_ins(start) if self.enumerated else ()
+            yield Passage(start, end, tokens, path, lead_ins)
 
-    def _cut_back(self, passage: Passage, fresh: int, stop: int) -> tuple[Passage, int]:
+    def _cut_back(self, passage: _Cut, fresh: int, stop: int) -> tuple[_Cut, int]:
         """The passage up to the shallowest label in its second half, if that is shallower."""
         if stop >= len(self.units):
             return passage, stop
-        half = passage.start + (passage.end - passage.start) // 2
-        earliest = bisect_left(self.ends, half, fresh) + 1
+        start, end, _ = passage
+        earliest = bisect_left(self.ends, start + (end - start) // 2, fresh) + 1
         levels = self.levels[earliest : stop + 1]
         best = stop - levels[::-1].index(min(levels))
-        return (passage, stop) if best == stop else (self._up_to(passage, best), best)
+        return (passage, stop) if best == stop else (self._up_to(start, best), best)
 
-    def _filled(self, first: int, lead: Passage | None) -> tuple[Passage, int]:
+    def _filled(self, first: int, lead: _Cut | None) -> tuple[_Cut, int]:
         """A passage that begins with the lead, or else with the first unit, and where it stops."""
         if lead is not None:
             passage, stop = self._fill(lead, first)
             if stop > first:
                 return passage, stop
-        start = self.units[first].start
-        return self._fill(Passage(start, start, 0), first)
+        start = self.units[first][0]
+        return self._fill((start, start, 0), first)
 
-    def _fill(self, passage: Passage, stop: int) -> tuple[Passage, int]:
+    def _fill(self, passage: _Cut, stop: int) -> tuple[_Cut, int]:
         # Counts of pieces do not add up to the count of the whole: an estimate proposes where to
         # stop, and an exact count decides.
-        cap = self.cap
-        while stop < len(self.units) and self._may_take(passage, stop):
-            target = passage.end + int((cap - passage.tokens) * self.density)
+        start, end, tokens = passage
+        while stop < len(self.units) and self._may_take(end, tokens, stop):
+            target = end + int((self.cap - tokens) * self.density)
             proposed = max(stop + 1, bisect_right(self.ends, target, stop))
-            larger = self._up_to(passage, proposed)
-            while larger.tokens > cap and proposed > stop + 1:
-                share = (cap - passage.tokens) / (larger.tokens - passage.tokens)
-                target = passage.end + int((larger.end - passage.end) * share)
+            _, further, more = self._up_to(start, proposed)
+            while more > self.cap and proposed > stop + 1:
+                share = (self.cap - tokens) / (more - tokens)
+                target = end + int((further - end) * share)
                 proposed = max(stop + 1, bisect_right(self.ends, target, stop, proposed - 1))
-                larger = self._up_to(passage, proposed)
-            if larger.tokens > cap:
+                _, further, more = self._up_to(start, proposed)
+            if more > self.cap:
                 break
-            passage, stop = larger, proposed
-        return passage, stop
+            end, tokens, stop = further, more, proposed
+        return (start, end, tokens), stop
 
-    def _may_take(self, passage: Passage, stop: int) -> bool:
+    def _may_take(self, end: int, tokens: int, stop: int) -> bool:
         """Whether the next unit is worth a count: it is short enough, or the passage is empty."""
-        room = self.cap - passage.tokens
-        longest = (room + 1) * self.density * _DENSEST
-        return not passage.tokens or self.ends[stop] - passage.end <= longest
+        longest = (self.cap - tokens + 1) * self.density * _DENSEST
+        return not tokens or self.ends[stop] - end <= longest
 
-    def _up_to(self, passage: Passage, stop: int) -> Passage:
+    def _up_to(self, start: int, stop: int) -> _Cut:
         end = self.ends[stop - 1]
-        tokens = self.tally.count(passage.start, end)
-        self.density = (end - passage.start) / tokens
-        return Passage(passage.start, end, tokens)
+        tokens = self.tally.count(start, end)
+        self.density = (end - start) / tokens
+        return start, end, tokens
 
-    def _lead(self, fresh: int, first: int, previous: Passage) -> Passage | None:
-        """What the passage of the first unit repeats: whole sentences or lines, if they fit.
+    def _lead(self, fresh: int, first: int, start: int, end: int) -> _Cut | None:
+        """What the passage of the first unit repeats of the one before: whole sentences or lines.
 
-        Only what the previous passage did not repeat itself is repeated, so that no text stands
-        in three. Nothing is before a label: it would be cited as part of what follows.
+        Only what that one did not repeat itself is repeated, so that no text stands in three.
+        Nothing is before a label: it would be cited as part of what follows.
         """
-        if self.enumerated and self.enumeration.begins_item(self.units[first].start):
+        if self.enumerated and self.enumeration.begins_item(self.units[first][0]):
             return None
         allowed = self._room_before(self.units[first])
+        if not allowed:
+            return None
         lead = None
-        for start, _ in self._sentences_backward(self.units[fresh:first]):
-            tokens = self.tally.count(start, previous.end)
-            if start == previous.start or tokens > allowed:
+        for begun in self._sentences_backward(self.units[fresh:first]):
+            tokens = self.tally.count(begun, end)
+            if begun == start or tokens > allowed:
                 break
-            lead = Passage(start, previous.end, tokens)
+            lead = begun, end, tokens
         return lead
 
     def _room_before(self, unit: _Unit) -> int:
-        room = self.cap - self.tally.count(unit.start, unit.end) - 1
+        room = self.cap - self.tally.count(unit[0], unit[1]) - 1
         return min(self.overlap, max(0, room))
 
-    def _sentences_backward(self, units: list[_Unit]) -> Iterator[Span]:
+    def _sentences_backward(self, units: list[_Unit]) -> Iterator[int]:
         for unit in reversed(units):
-            pieces = self._sentences(unit)
-            yield from reversed(pieces)
+            pieces = self._sentences(*unit)
+            yield from (start for start, _ in reversed(pieces))
             if not pieces:
                 return
 
-    def _sentences(self, unit: _Unit) -> list[Span]:
-        text, start, end = self.text, unit.start, unit.end
-        if unit.rows and unit.rung < _ROW_RUNG:
+    def _sentences(self, start: int, end: int, ladder: Ladder, rung: int) -> list[Span]:
+        text = self.text
+        if ladder is ROWS and rung < _ROW_RUNG:
             return lines(text, start, end)
-        if not unit.rows and unit.rung < _SENTENCE_RUNG:
+        if ladder is PROSE and rung < _SENTENCE_RUNG:
             return [piece for item in items(text, start, end) for piece in sentences(text, *item)]
-        whole = unit.rung <= (_ROW_RUNG if unit.rows else _LINE_RUNG)
+        whole = rung <= (_ROW_RUNG if ladder is ROWS else _LINE_RUNG)
         return [(start, end)] if whole else []

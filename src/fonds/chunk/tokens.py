@@ -5,37 +5,46 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
-from itertools import accumulate, repeat
-from operator import add
+from itertools import accumulate
 from typing import Any, Final
 
 _COMPILED: Final = "bpe_openai._bindings"
 _MOST_WORDS: Final = 200_000
 _LONGEST_WORD: Final = 40
 _STRETCH: Final = 1 << 16
+# A space in the midst of white space. Begins with it, so that the regex engine skips to spaces.
+_ENTANGLED: Final = re.compile(r" (?<=\s )(?!\S)")
+# One number says of a word how far it reaches and, in its low bits, how many tokens it has, so
+# that one running sum gives both where each word begins and the tokens before it.
+_POSITION: Final = 32
+_TOKENS: Final = (1 << _POSITION) - 1
 # Whatever white space stands before it, the vocabulary's splitter begins a piece here.
 _SPACE_BEFORE_WORD: Final = re.compile(r" (?=\S)")
 
 
 def count(text: str) -> int:
     """The number of tokens of a text, special tokens read as ordinary words."""
-    by_words = _count_words(text)
+    by_words = count_words(text)
     return _count_whole(text) if by_words is None else by_words
 
 
-def count_within(text: str, limit: int) -> int | None:
-    """The number of tokens of a text, or None as soon as it is known to be above the limit."""
-    by_words = _count_words(text) if len(text) <= limit * _LONGEST_WORD else None
-    if by_words is not None:
-        return by_words if by_words <= limit else None
+def count_words(text: str) -> int | None:
+    """The same, summed over words met before: three times as fast, but None where spaces run.
+
+    The vocabulary's splitter takes a space together with the word after it, and never looks back
+    across it, so words can be counted one by one. Only where white space or the end follows a
+    space does it take the whole run as one piece.
+    """
+    words = text.split(" ")
+    first = words.pop(0)
     try:
-        found: int | None = _tokenizer().count_till_limit(text, limit)
-    except UnicodeEncodeError:
-        found = _tokenizer().count_till_limit(_encodable(text), limit)
-    return found
+        return _count_first(first) + sum(map(_roomy(_words()).__getitem__, words))
+    except _RunOfSpaceError:
+        return None
 
 
 class Tally:
@@ -43,41 +52,46 @@ class Tally:
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._text = text
-        self._begins = array("Q")
-        self._sums = array("Q", [0])
-        """Tokens of the words before each one; the first is never part of a difference."""
-        while start < end:
-            start = self._read(start, end)
+        self._weights = _roomy(_weights())
+        self._sums = self._read(start, end)
+        """Where each word begins and the tokens before it; the first word's are never asked for."""
 
     def count(self, start: int, end: int) -> int:
         """The number of tokens of a span inside the text, with no white space at its ends."""
-        first = bisect_right(self._begins, start)
-        last = bisect_left(self._begins, end, first) - 1
+        sums = self._sums
+        first = bisect_right(sums, start << _POSITION | _TOKENS)
+        last = bisect_left(sums, end << _POSITION, first) - 1
         if last < first:
             return _count_whole(self._text[start:end])
-        head = _count_whole(self._text[start : self._begins[first] - 1])
-        tail = _words()[self._text[self._begins[last] : end]]
-        return head + self._sums[last] - self._sums[first] + tail
+        before, after = sums[first], sums[last]
+        head = _count_first(self._text[start : (before >> _POSITION) - 1])
+        tail = self._weights[self._text[after >> _POSITION : end]]
+        return head + (after - before + tail & _TOKENS)
 
-    def _read(self, start: int, end: int) -> int:
-        # Strings weigh ten times as much as the numbers kept of them, so a text is taken in
-        # stretch by stretch.
-        if end - start > _STRETCH:
+    def count_within(self, start: int, end: int, limit: int) -> int | None:
+        """The number of tokens of such a span, or None if it is above the limit."""
+        if end - start > limit * _LONGEST_WORD and self._text.find(" ", start, end) < 0:
+            return _count_whole_within(self._text[start:end], limit)
+        tokens = self.count(start, end)
+        return tokens if tokens <= limit else None
+
+    def _read(self, start: int, end: int) -> Sequence[int]:
+        if end - start <= _STRETCH:
+            return self._running_sums(start, end, start << _POSITION)
+        # Strings and numbers weigh ten times as much as an array of them, so a long text is taken
+        # in stretch by stretch.
+        sums = array("Q", [start << _POSITION])
+        while start < end:
             cut = _SPACE_BEFORE_WORD.search(self._text, start + _STRETCH, end)
-            end = cut.start() if cut else end
-        words = _roomy_words()
-        parts = self._text[start:end].split(" ")
-        try:
-            counts = list(map(words.__getitem__, parts))
-        except _RunOfSpaceError:
-            parts = _SPACE_BEFORE_WORD.split(self._text[start:end])
-            counts = list(map(words.__getitem__, parts))
-        lengths = map(add, map(len, parts), repeat(1))
-        begins = list(accumulate(lengths, initial=start))
-        self._begins.fromlist(begins[:-1])
-        counts[0] += self._sums[-1]
-        self._sums.fromlist(list(accumulate(counts)))
-        return end + 1
+            stop = cut.start() if cut else end
+            sums.fromlist(self._running_sums(start, stop, sums.pop()))
+            start = stop + 1
+        return sums
+
+    def _running_sums(self, start: int, end: int, initial: int) -> list[int]:
+        text = self._text[start:end]
+        words = _SPACE_BEFORE_WORD.split(text) if _ENTANGLED.search(text) else text.split(" ")
+        return list(accumulate(map(self._weights.__getitem__, words), initial=initial))
 
 
 def _count_whole(text: str) -> int:
@@ -87,19 +101,19 @@ def _count_whole(text: str) -> int:
         return int(_tokenizer().count(_encodable(text)))
 
 
-def _count_words(text: str) -> int | None:
-    """The sum over the text's words, which are few and known: three times as fast.
+_count_short: Final = lru_cache(maxsize=8192)(_count_whole)
 
-    The vocabulary's splitter takes a space together with the word after it, and never looks back
-    across it, so words can be counted one by one. Only where white space or the end follows a
-    space does it take the whole run as one piece; such a text is counted as a whole.
-    """
-    words = text.split(" ")
-    first = words.pop(0)
+
+def _count_whole_within(text: str, limit: int) -> int | None:
     try:
-        return _count_whole(first) + sum(map(_roomy_words().__getitem__, words))
-    except _RunOfSpaceError:
-        return None
+        found: int | None = _tokenizer().count_till_limit(text, limit)
+    except UnicodeEncodeError:
+        found = _tokenizer().count_till_limit(_encodable(text), limit)
+    return found
+
+
+def _count_first(word: str) -> int:
+    return _count_short(word) if len(word) <= _LONGEST_WORD else _count_whole(word)
 
 
 class _RunOfSpaceError(Exception):
@@ -118,8 +132,17 @@ class _Words(dict[str, int]):
         return found
 
 
-def _roomy_words() -> _Words:
-    words = _words()
+class _Weights(dict[str, int]):
+    """Reach and tokens of a word with a space before it, counted when first met."""
+
+    def __missing__(self, word: str) -> int:
+        weight = (len(word) + 1 << _POSITION) + _count_whole(f" {word}")
+        if len(word) <= _LONGEST_WORD:
+            self[word] = weight
+        return weight
+
+
+def _roomy(words: dict[str, int]) -> dict[str, int]:
     if len(words) > _MOST_WORDS:
         words.clear()
     return words
@@ -128,6 +151,11 @@ def _roomy_words() -> _Words:
 @cache
 def _words() -> _Words:
     return _Words()
+
+
+@cache
+def _weights() -> _Weights:
+    return _Weights()
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from fonds.chunk.headings import Outline, Span
 
-_BLANK_LINES: Final = re.compile(r"\n\s*\n")
+_BLANK_LINES: Final = re.compile(r"\n\s*\n\s*")
 _DELIMITER_ROW: Final = re.compile(
     r"^ {0,3}\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*$", re.MULTILINE
 )
@@ -64,8 +64,11 @@ def blocks(outline: Outline, start: int, end: int) -> Iterator[Block]:
 def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
     for first, last in _between_blank_lines(text, start, end):
         table = _table_start(text, first, last)
-        yield from (Block(*span, rows=False) for span in trim(text, first, table))
-        yield from (Block(*span, rows=True) for span in trim(text, table, last))
+        if table == last:
+            yield Block(first, last, False)
+        else:
+            yield from (Block(*span, rows=False) for span in trim(text, first, table))
+            yield from (Block(*span, rows=True) for span in trim(text, table, last))
 
 
 def _between_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:
@@ -86,6 +89,8 @@ def _table_start(text: str, start: int, end: int) -> int:
 
 def items(text: str, start: int, end: int) -> list[Span]:
     """List items and table rows, each with the lines that continue it."""
+    if text.find("\n", start, end) < 0:
+        return trim(text, start, end)
     return _between(text, start, end, (found.end() for found in _ITEM.finditer(text, start, end)))
 
 
@@ -96,13 +101,12 @@ def sentences(text: str, start: int, end: int) -> list[Span]:
 
 
 def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
-    if text[mark.start()] != "." or mark.end() >= len(text):
+    point, following = mark.span()
+    if text[point] != "." or following >= len(text):
         return True
-    if text[mark.end()].islower():
+    if text[following].islower() or point == 0 or text[point - 1].isspace():
         return False
-    before = text[max(0, mark.start() - _LONGEST_ABBREVIATION) : mark.start()].split()
-    if not before or text[mark.start() - 1].isspace():
-        return False
+    before = text[max(0, point - _LONGEST_ABBREVIATION) : point].split()
     return _GOES_ON.fullmatch(before[-1].lstrip(_OPENING)) is None
 
 
@@ -148,11 +152,12 @@ def _extends(character: str) -> bool:
 
 
 Split = Callable[[str, int, int], list[Span]]
+Ladder = tuple[Split, ...]
 
 # A soft line break inside prose means nothing, so sentences come before lines; a row of a table
 # or a line of code is cut only if it is too long by itself, and then without regard to sentences.
-PROSE: Final[tuple[Split, ...]] = (items, sentences, lines, words)
-ROWS: Final[tuple[Split, ...]] = (lines, words)
+PROSE: Final[Ladder] = (items, sentences, lines, words)
+ROWS: Final[Ladder] = (lines, words)
 
 
 def trim(text: str, start: int, end: int) -> list[Span]:
