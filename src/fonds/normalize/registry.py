@@ -35,7 +35,12 @@ _HTML: Final = re.compile(
     rb"<(?:!doctype html|html|head|body|div|p|table|h[1-6]|span|article|section|ul|ol|pre)\b",
     re.IGNORECASE,
 )
-_PREFORMATTED: Final = re.compile(rb"<body[^>]*>\s*<pre\b", re.IGNORECASE)
+_PREFORMATTED: Final = re.compile(
+    rb"<body[^>]*>\s*<pre\b"
+    # A whole text in one element that keeps its lines, without any other.
+    rb"|\A(?:\xef\xbb\xbf)?\s*<div\b[^<>]*?\bwhite-space:\s*pre\b[^<>]*>[^<]*(?:</[^<]*)?\Z",
+    re.IGNORECASE,
+)
 _LOOKED_AT: Final = 4096
 
 

@@ -32,7 +32,7 @@ def markdown(page: str) -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Html(), Normalizer)
-    assert Html().label == "html_v1@1.1.0"
+    assert Html().label == "html_v1@1.2.0"
 
 
 def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
@@ -155,6 +155,100 @@ def test_footnotes_stay_linked_and_lose_only_their_repeated_sign() -> None:
     assert markdown(page) == (
         "One[^1] and two[^2].\n\n[^1]: First note.\n\n    Its rest.\n\n[^2]: Second note.\n"
     )
+
+
+REFERENCES = (
+    "<p>One<sup><a name='ifn1' href='#fn1'>1</a></sup> and two<a href='#fn2'><sup>2</sup></a>.</p>"
+)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        pytest.param(
+            "<table><tbody><tr><td><a name='fn1' href='#ifn1'>1.</a></td>"
+            "<td><p>First note.</p><p>Its rest.</p></td></tr>"
+            "<tr><td><p><a name='fn2'>2.</a></p></td><td>Second note.</td></tr></tbody></table>",
+            id="the number in a cell of its own",
+        ),
+        pytest.param(
+            "<table><tr><td><a name='fn1'></a>1.</td><td>First note.</td><td>Its rest.</td></tr>"
+            "<tr><td><p><a name='fn2'></a>2</p></td><td>Second note.</td></tr></table>",
+            id="the number beside its anchor",
+        ),
+        pytest.param(
+            "<table><tr id=fn1><td>1.</td><td>First note.<p>Its rest.</p></td></tr>"
+            "<tr id=fn2><td>[2]</td><td>Second note.</td></tr></table>",
+            id="the anchor on the row",
+        ),
+        pytest.param(
+            "<table><tr><td id=fn1>1.</td><td>First note.<p>Its rest.</p></td></tr>"
+            "<tr><th>2</th><td id=fn2>Second note.</td></tr></table>",
+            id="the anchor on a cell",
+        ),
+        pytest.param(
+            "<table><tr><td><p><a name='fn1'>1.</a> First note.</p><p>Its rest.</p></td></tr>"
+            "<tr><td><p><a name='fn2'>2.</a> Second note.</p></td></tr></table>",
+            id="one cell",
+        ),
+        pytest.param(
+            "<dl><dt><a name='fn1' href='#ifn1'>1.</a></dt><dd>First note.</dd><dd>Its rest.</dd>"
+            "<dt>2</dt><dd id=fn2>Second note.</dd></dl>",
+            id="terms and descriptions",
+        ),
+        pytest.param(
+            "<ol><li><p><a id=fn1></a>First note.</p><p>Its rest.</p></li>"
+            "<li><a id=fn2></a>Second note.</li></ol>",
+            id="items",
+        ),
+        pytest.param(
+            "<div id=ftn1><p><a name='fn1'>[1]</a> First note.</p><p>Its rest.</p></div>"
+            "<div id=ftn2><p><a name='fn2'>[2]</a> Second note.</p></div>",
+            id="divisions of a word processor",
+        ),
+        pytest.param(
+            "<p><a name='fn1'>1.</a></p><div>First note.<p>Its rest.</p></div>"
+            "<p><a name='fn2'>2.</a></p><p>Second note.</p>",
+            id="the number on a line of its own",
+        ),
+        pytest.param(
+            "<div><a name='fn1'></a><div>1. First note.<p>Its rest.</p></div>"
+            "<a name='fn2'></a><p>2. Second note.</p></div>",
+            id="anchors between paragraphs",
+        ),
+    ],
+)
+def test_a_footnote_is_defined_however_its_number_is_set(notes: str) -> None:
+    assert markdown(f"{REFERENCES}{notes}<p>Colophon.</p>") == (
+        "One[^1] and two[^2].\n\n[^1]: First note.\n\n    Its rest.\n\n"
+        "[^2]: Second note.\n\nColophon.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "<p><a name='fn1'>1.</a></p><p><a name='fn2'>2.</a></p>",
+        "<table><tr><td><a name='fn1'>1</a><td>x<td><a name='fn2'>2</a><td>y</table>",
+        "<dl><dt id=fn1>1<dt id=fn2>2</dl>",
+    ],
+)
+def test_a_number_whose_note_cannot_be_told_stays_a_number(notes: str) -> None:
+    text = markdown(REFERENCES + notes)
+    assert text.startswith("One<sup>1</sup> and two<sup>2</sup>.\n")
+    assert WORD.findall(text)[-2:] != ["sup", "2"]
+
+
+def test_a_reference_in_the_row_of_its_note_is_no_number_of_it() -> None:
+    page = "<table><tr><td><a href='#note1'>1</a></td><td id=note1>A note.</td></tr></table>"
+    assert markdown(page) == "[^1]\n\n[^1]: A note.\n"
+
+
+def test_notes_numbered_anew_in_each_section_have_labels_of_their_own() -> None:
+    references = "".join(f"<p>x<sup><a href='#n{place}'>1</a></sup></p>" for place in range(3))
+    notes = "".join(f"<p id=n{place}>1. {place}</p>" for place in range(3))
+    text = markdown(references + notes)
+    assert text.endswith("[^1]: 0\n\n[^1-2]: 1\n\n[^1-3]: 2\n")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from rapidfuzz.distance import LCSseq
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.base import Normalizer
+from fonds.normalize.registry import sniff
 from fonds.normalize.text import Text
 
 WORD = re.compile(r"[^\W_]+")
@@ -49,7 +50,7 @@ def gpo(text: str) -> NormalizedBody:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Text(), Normalizer)
-    assert Text().label == "text_v1@1.2.0"
+    assert Text().label == "text_v1@1.3.0"
 
 
 def test_wrapped_paragraphs_are_whole_again() -> None:
@@ -145,6 +146,88 @@ def test_a_word_parted_by_a_hyphen_grows_together_only_on_evidence() -> None:
 def test_typesetting_codes_become_markup() -> None:
     body = gpo("CO<INF>2</INF> and <bullet> one &lt;http://x.example&gt; &amp; all")
     assert body.markdown == "CO<sub>2</sub> and • one \\<http://x.example> & all\n"
+
+
+def test_letters_that_are_spelled_out_become_letters() -> None:
+    body = gpo("10 <greek-m>g, <greek-D>t, <greek-th> <plus-minus> <greek-s>")
+    assert body.markdown == "10 μg, Δt, θ ± σ\n"
+    assert body.warnings == ()
+
+
+def test_a_code_of_more_than_one_meaning_stays_and_is_named_once() -> None:
+    body = gpo("<greek-y> and <greek-y>, 5 <gr-thn-eq> 4, <$1,000 of <rivers>")
+    assert body.markdown == (
+        "\\<greek-y> and \\<greek-y>, 5 \\<gr-thn-eq> 4, <$1,000 of \\<rivers>\n"
+    )
+    assert body.warnings == ("typesetting codes left as they are: <greek-y>, <gr-thn-eq>",)
+
+
+@pytest.mark.parametrize(
+    "picture",
+    ["[GRAPHIC(S) NOT AVAILABLE IN TIFF FORMAT]", "[GRAPHIC] [TIFF OMITTED] TR01JY24.001"],
+)
+def test_a_picture_and_a_page_keep_paragraphs_apart(picture: str) -> None:
+    text = (
+        "  The first paragraph of this text stands above the picture and is as\n"
+        "wide as the others, so that it ends where it ends.\n"
+        f"\n{picture}\n\n[[Page 2]]\n\n"
+        "and the second one has begun on some page before; it goes on below the\n"
+        "picture, to its end.\n"
+    )
+    assert gpo(text).markdown.split("\n\n")[1:] == [
+        picture,
+        "<!-- Page 2 -->",
+        (
+            "and the second one has begun on some page before; it goes on below the picture, to "
+            "its end.\n"
+        ),
+    ]
+
+
+def test_a_page_that_begins_with_a_heading_is_marked_once_and_above_it() -> None:
+    body = gpo("Words.\n\n[[Page 3]]\n\n                   ON RIVERS\n\n  More words.\n")
+    assert body.markdown == "Words.\n\n<!-- Page 3 -->\n\n## ON RIVERS\n\nMore words.\n"
+    assert [heading.text for heading in body.headings] == ["ON RIVERS"]
+    assert [mark.page for mark in body.pages] == ["3"]
+
+
+TYPED = """\
+<div style='white-space: pre; word-break: break-all;'>Order Code X1
+
+Rivers &amp; Lakes
+
+The rivers of this country carry more water than its lakes hold, and they do
+so in each of the years for which there are figures.
+
+    Not a river: 1 &lt; 2
+</div>
+"""
+
+
+def test_a_whole_text_in_an_element_that_keeps_its_lines_is_text() -> None:
+    assert sniff(TYPED.encode()) == "text_v1"
+    assert normalized(TYPED).markdown.split("\n\n") == [
+        "Order Code X1",
+        "Rivers & Lakes",
+        (
+            "The rivers of this country carry more water than its lakes hold, and they do so in "
+            "each of the years for which there are figures."
+        ),
+        "Not a river: 1 < 2\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div style='white-space: pre-wrapped'><p>One</p><p>Two</p></div>",
+        "<div style='white-space: pre'>One</div><p>Two</p>",
+        "<div style='white-space: normal'>One</div>",
+        "<p>One</p><div style='white-space: pre'>Two</div>",
+    ],
+)
+def test_a_page_that_only_has_such_an_element_is_a_page(page: str) -> None:
+    assert sniff(page.encode()) == "html_v1"
 
 
 def test_a_code_never_closed_ends_with_its_paragraph() -> None:

@@ -39,7 +39,7 @@ class Html:
     """The normalizer `html_v1`."""
 
     name: str = "html_v1"
-    version: str = "1.1.0"
+    version: str = "1.2.0"
     accepts_format: BodyFormat = "html"
 
     @property

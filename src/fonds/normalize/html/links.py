@@ -25,6 +25,8 @@ def page_address(root: Any, hint: str | None) -> str | None:
 def link_target(href: str | None, page: str | None) -> str | None:
     """The address as Markdown can hold it; None for a link that leads nowhere from here."""
     href = (href or "").strip()
+    # Links within the page stay text. With the page's address they would fill a table of contents
+    # with addresses, which are read, searched and counted, to headings that stand below it anyway.
     if not href or len(href) > _LONGEST or href.startswith("#"):
         return None
     target = (_joined(page, href) if page else href).translate(_ENCODED)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-_LABEL: Final = re.compile(
-    r"[\[(]?\s*([0-9]{1,4}[a-z]?|[a-z]|[*†‡§#]{1,3})\s*[\])]?\.?", re.IGNORECASE
-)
-_NAMED: Final = re.compile(r"(?:^|[^a-z])(?:_?ft?n|foot|note|endnote|_edn)", re.IGNORECASE)
-_BLOCKS: Final = frozenset(
-    {"p", "li", "div", "dd", "td", "aside", "section", "blockquote", "center", "dt"}
-)
-_NEAR: Final = 4
+from lxml import etree
+
+from fonds.normalize.html.note_blocks import LABEL, NAMED, NoteBlocks, block_of
+
+_AROUND: Final = " []().\t\n"
 
 
 @dataclass(slots=True)
@@ -30,12 +28,35 @@ class Notes:
     """Tables that arrange notes."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    link: Any
+    anchor: Any
+    sign: str
+
+
 def notes_of(root: Any) -> Notes:
     """The footnotes of a page: links to a later block, with a note's sign as their text."""
     notes = Notes()
+    references = list(_references(root))
+    blocks = NoteBlocks({one.link: one.anchor for one in references})
+    counts: dict[str, int] = {}
+    for reference in references:
+        block = blocks.of(reference.anchor)
+        if block is None or block is block_of(reference.link):
+            continue
+        if block not in notes.definitions:
+            notes.definitions[block] = _unique(reference.sign, counts)
+            notes.tables.update(block.iterancestors("table"))
+            _drop_sign(block, reference.sign, notes)
+        notes.references[_sign_element(reference.link)] = notes.definitions[block]
+    return notes
+
+
+def _references(root: Any) -> Iterator[_Reference]:
     links = [link for link in root.iter("a") if (link.get("href") or "").startswith("#")]
     if not links:
-        return notes
+        return
     targets = _targets(root)
     wanted = {link.get("href")[1:] for link in links}
     places = {
@@ -43,10 +64,11 @@ def notes_of(root: Any) -> Notes:
         for place, element in enumerate(root.iter())
         if element.tag == "a" or element.get("id") in wanted
     }
-    labels: dict[Any, str] = {}
     for link in links:
-        _consider(link, targets, places, labels, notes)
-    return notes
+        target = targets.get(link.get("href")[1:])
+        sign = LABEL.fullmatch("".join(link.itertext()).strip())
+        if target is not None and sign is not None and _is_reference(link, target, places):
+            yield _Reference(link, target, sign[1])
 
 
 def _targets(root: Any) -> dict[str, Any]:
@@ -58,28 +80,6 @@ def _targets(root: Any) -> dict[str, Any]:
     return targets
 
 
-def _consider(
-    link: Any,
-    targets: dict[str, Any],
-    places: dict[Any, int],
-    labels: dict[Any, str],
-    notes: Notes,
-) -> None:
-    target = targets.get(link.get("href")[1:])
-    sign = _LABEL.fullmatch("".join(link.itertext()).strip())
-    if target is None or sign is None or not _is_reference(link, target, places):
-        return
-    block = _block(target)
-    if block is None or block in {_block(link), None}:
-        return
-    if block not in labels:
-        labels[block] = _unique(sign[1], set(labels.values()))
-        notes.definitions[block] = labels[block]
-        notes.tables.update(block.iterancestors("table"))
-        _drop_sign(block, sign[1], notes)
-    notes.references[_sign_element(link)] = labels[block]
-
-
 def _is_reference(link: Any, target: Any, places: dict[Any, int]) -> bool:
     if places.get(target, -1) <= places[link]:
         return False
@@ -88,16 +88,8 @@ def _is_reference(link: Any, target: Any, places: dict[Any, int]) -> bool:
         parent.tag == "sup"
         or next(link.iter("sup"), None) is not None
         or link.get("role") == "doc-noteref"
-        or bool(_NAMED.search(link.get("href")))
+        or bool(NAMED.search(link.get("href")))
     )
-
-
-def _block(element: Any) -> Any:
-    for _ in range(_NEAR):
-        if element is None or element.tag in _BLOCKS:
-            return element
-        element = element.getparent()
-    return None
 
 
 def _sign_element(link: Any) -> Any:
@@ -109,27 +101,30 @@ def _sign_element(link: Any) -> Any:
     return link
 
 
-def _unique(label: str, taken: set[str]) -> str:
-    if label not in taken:
-        return label
-    # Pages that number the notes of each section anew.
-    number = 2
-    while f"{label}-{number}" in taken:
-        number += 1
-    return f"{label}-{number}"
+def _unique(sign: str, counts: dict[str, int]) -> str:
+    """A label no other note has: some pages number the notes of each section anew."""
+    counts[sign] = counts.get(sign, 0) + 1
+    return sign if counts[sign] == 1 else f"{sign}-{counts[sign]}"
 
 
 def _drop_sign(block: Any, sign: str, notes: Notes) -> None:
     """Take the note's own sign from its beginning: `[^1]:` says it."""
-    for element in block.iter():
-        text = element.text or ""
-        if element.tag == "a" and "".join(element.itertext()).strip(" []().\t\n") == sign:
+    for element, part in _texts(block):
+        if element.tag == "a" and "".join(element.itertext()).strip(_AROUND) == sign:
             notes.dropped.add(_sign_element(element))
             return
+        text = getattr(element, part) or ""
         if text.strip():
             found = re.match(rf"\s*[\[(]?{re.escape(sign)}(?!\w)[\])]?\.?\s*", text)
             if found:
-                element.text = text[found.end() :]
+                setattr(element, part, text[found.end() :])
             return
-        if element is not block and (element.tail or "").strip():
-            return
+
+
+def _texts(block: Any) -> Iterator[tuple[Any, str]]:
+    """Where the texts of a block are, in their order."""
+    for event, element in etree.iterwalk(block, events=("start", "end")):
+        if event == "start":
+            yield element, "text"
+        elif element is not block:
+            yield element, "tail"

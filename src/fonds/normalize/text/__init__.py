@@ -1,4 +1,4 @@
-"""Plain text as Markdown, and the typeset text that GPO publishes within `<pre>`."""
+"""Plain text as Markdown, and typeset text in HTML that keeps its lines, like GPO's `<pre>`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ from fonds.normalize.text.lines import (
     blocks_of,
     paragraphs_of,
 )
+from fonds.normalize.text.symbols import spelled_out
 
 _PRE: Final = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+# EveryCRSReport.com puts what it read out of a PDF into one such element, and no page around it.
+_KEEPING_LINES: Final = re.compile(r"\s*<div\b([^<>]{1,500})>", re.IGNORECASE)
+_KEPT: Final = re.compile(r"\bwhite-space:\s*pre\b", re.IGNORECASE)
+_DIV_END: Final = re.compile(r"</div\s*>\Z", re.IGNORECASE)
 _PAGE_TAG: Final = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _WRAPPING: Final = re.compile(r"</?(?:html|body|pre|a|doc|span|font)(?:\s[^<>]*)?>", re.IGNORECASE)
 _END_MARK: Final = re.compile(r"^[ \t]*<all>[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -60,7 +65,7 @@ class Text:
     """The normalizer `text_v1`."""
 
     name: str = "text_v1"
-    version: str = "1.2.0"
+    version: str = "1.3.0"
     accepts_format: BodyFormat = "text"
 
     @property
@@ -90,8 +95,8 @@ def _prepared(text: str) -> tuple[str, tuple[str, ...]]:
     if marks:
         warnings.append("the end mark <all> is removed")
     warnings.extend(f"the publisher left out: {what}" for what in dict.fromkeys(_found(text)))
-    text = _CODE.sub(_coded, text).replace("<bullet>", "•")
-    return _PAGE.sub(rf"{PAGE_OPEN}\1{PAGE_CLOSE}", text), (*controls, *warnings)
+    text, unread = spelled_out(_CODE.sub(_coded, text))
+    return _PAGE.sub(rf"{PAGE_OPEN}\1{PAGE_CLOSE}", text), (*controls, *warnings, *unread)
 
 
 def _found(text: str) -> list[str]:
@@ -99,6 +104,8 @@ def _found(text: str) -> list[str]:
 
 
 def _unwrapped(text: str) -> str:
+    if (opening := _KEEPING_LINES.match(text)) and _KEPT.search(opening[1]):
+        return html.unescape(_DIV_END.sub("", text[opening.end() :].rstrip()))
     if not _PAGE_TAG.search(text[:2048]):
         return text
     parts = _PRE.findall(text)
@@ -156,6 +163,7 @@ class _Typist:
         self._out.fenced([_TOKENS.sub("", line.whole)[shift:] for line in block.lines])
 
     def _paragraph(self, paragraph: Paragraph) -> None:
+        self._pages(paragraph.lines[0])
         self._out.block()
         start = 0
         for end in sorted(paragraph.breaks):
@@ -202,10 +210,12 @@ class _Typist:
         self._marks.clear()
 
     def _pages(self, line: Line) -> None:
+        """Pages that begin before a block; on the block's line a comment would make it HTML."""
         for page in line.pages:
             self._out.block()
             self._out.page(page)
             self._out.put_markup(unseen(f"Page {page}"))
+        line.pages = []
 
     def _inline(self, text: str) -> None:
         for token in _TOKENS.split(text):

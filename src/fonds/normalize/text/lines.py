@@ -28,6 +28,8 @@ _ITEM_MAY_FOLLOW: Final = re.compile(r"(?:[.;:!?”]|''|--|—|\band|\bor)$")
 _SENTENCE_END: Final = re.compile(r"[.!?:;](?:''|[”\"')\]])*$")
 _SECTION_HEADING: Final = re.compile(r"\s*(?:``|“)?(?:SEC\.|SECTION)\s+\d+[A-Za-z0-9-]*\.\s+\S.*")
 
+_PICTURES: Final = ("[GRAPHIC", "[TIFF")
+
 _CENTRED_INDENT: Final = 10
 _SLACK: Final = 10
 _SHARE_OF_LOWER: Final = 0.15
@@ -243,7 +245,7 @@ def _merged(blocks: list[Block]) -> list[Block]:
     merged: list[Block] = []
     for block in blocks:
         last = merged[-1] if merged else None
-        if last and last.kind is block.kind is Kind.PROSE and block.lines[0].pages:
+        if last and _is_cut(last, block):
             last.lines.extend(block.lines)
         elif last and last.kind is Kind.TABLE and _continues_table(block):
             last.lines.append(Line("", 0))
@@ -251,6 +253,13 @@ def _merged(blocks: list[Block]) -> list[Block]:
         else:
             merged.append(block)
     return merged
+
+
+def _is_cut(block: Block, after: Block) -> bool:
+    """Whether only a new page stands between two blocks of prose, and no picture or remark."""
+    if not block.kind is after.kind is Kind.PROSE or not after.lines[0].pages:
+        return False
+    return not any(map(_is_bracketed, (block.lines[-1].text, after.lines[0].text)))
 
 
 def _continues_table(block: Block) -> bool:
@@ -301,7 +310,8 @@ def _joint(paragraph: Paragraph, line: Line, after: Line | None, layout: Layout)
 
 
 def _is_bracketed(text: str) -> bool:
-    return text.startswith("[") and text.endswith("]")
+    # Behind `[GRAPHIC] [TIFF OMITTED]` stands the name of the picture.
+    return text.startswith("[") and (text.endswith("]") or text.startswith(_PICTURES))
 
 
 def _level(paragraph: Paragraph, last: Line, line: Line, *, fits: bool) -> Joint:
