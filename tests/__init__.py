@@ -1,1 +1,1 @@
-"""Tests by kind: unit mirrors the package, contract runs on every implementation, system is real."""
+"""Tests: unit mirrors the package, contract runs on every implementation, system is real."""

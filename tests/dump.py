@@ -31,6 +31,7 @@ CLOCK_COLUMNS = {
 }
 SURROGATE_KEYS = {
     ("document_chunk_buffer", "id"),
+    ("ingestion_citation_queue", "id"),
     ("ingestion_embedding_queue", "id"),
     ("ingestion_normalization_queue", "id"),
 }

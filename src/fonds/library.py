@@ -22,6 +22,7 @@ from fonds.fetch.network import NetworkTransport
 from fonds.fetch.warc import RecordingTransport, ReplayTransport, without_waits
 from fonds.model import RetrievalResult
 from fonds.pipeline import run_source
+from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.normalization import Drained, Renormalized, Shelf, drain, renormalize
 from fonds.runs.order import in_order
@@ -155,6 +156,12 @@ class Library:
     ) -> Renormalized:
         """Make texts anew that an older normalizer made; nothing is fetched."""
         return renormalize(self._shelf(), source=source, normalizer=normalizer)
+
+    def extract_citations(
+        self, *, limit: int | None = None, watch: citing.Watch | None = None
+    ) -> citing.Extracted:
+        """Find the citations in documents that are new or changed, and link them to documents."""
+        return citing.drain(self.database, self.seams, limit=limit, watch=watch)
 
     def document(self, name: str) -> dict[str, Any]:
         """A public document by its id or any other name it goes by."""

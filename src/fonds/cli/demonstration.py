@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import date
 from typing import Final
 
 from sqlalchemy import func, select
 
+from fonds.cli.citing import said
 from fonds.cli.ingest import exit_code, print_reports
 from fonds.cli.output import out, print_table
 from fonds.cli.progress import progress_display
 from fonds.cli.read import print_results
 from fonds.cli.session import Session
+from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
@@ -30,6 +31,9 @@ def demonstrate(session: Session) -> int:
         with session.library(**overrides) as library:
             reports = asyncio.run(_ingest(library))
             print_reports(reports)
+            queued = library.normalize_queued()
+            out.print(f"PDFs: {queued.done} read")
+            out.print(f"citations: {said(library.extract_citations())}")
             _print_holdings(library)
             for question in QUESTIONS:
                 out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
@@ -41,7 +45,7 @@ def demonstrate(session: Session) -> int:
 
 
 async def _ingest(library: Library) -> list[RunReport]:
-    request = RunRequest(mode="backfill", since=date(2026, 1, 1))
+    request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with progress_display(quiet=False) as progress:
         return await library.ingest_all(all_sources(), request, progress=progress)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from fonds.cli.citing import extract_in_steps
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import out, print_json, print_table, safe
 from fonds.cli.progress import progress_display, summary
@@ -116,20 +117,23 @@ def bootstrap(
     only: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None,
     *,
     since: Since = None,
+    until: Until = None,
     as_json: AsJson = False,
 ) -> None:
     """Fill the library from all sources, each after those it depends on.
 
     \b
     Examples: fonds bootstrap --since 2026-01-01
-              fonds bootstrap committees
+              fonds bootstrap bills --since 2025-01-03 --until 2026-02-28
     """
-    request = RunRequest(mode="backfill", since=day(since))
+    request = RunRequest(mode="backfill", since=day(since), until=day(until))
     names = dependency_graph(only or all_sources())
 
     async def work(library: Library) -> list[RunReport]:
         with progress_display(quiet=as_json) as progress:
-            return await library.ingest_all(names, request, progress=progress)
+            reports = await library.ingest_all(names, request, progress=progress)
+        await extract_in_steps(library)
+        return reports
 
     with context.obj.library() as library:
         reports = run_until_stopped(work(library))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fonds.cli.citing import extract_in_steps
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.session import run_until_stopped
@@ -161,6 +162,7 @@ def scheduler(context: typer.Context) -> None:
             lambda name: library.ingest(name, RunRequest(mode="incremental")),
             lambda: _tidy(library),
             asyncio.Event(),
+            cite=lambda: extract_in_steps(library),
         )
 
     with context.obj.library() as library:

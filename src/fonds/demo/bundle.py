@@ -16,6 +16,10 @@ from fonds.demo.serving import Handler, Request, Response, not_found
 DATA: Final = Path(__file__).parent / "data"
 """One folder for each host that is stood in for."""
 
+FIRST_DAY: Final = date(2025, 1, 3)
+LAST_DAY: Final = date(2026, 2, 28)
+"""Between these days every source has something, and nothing is asked for that is not bundled."""
+
 _REGISTER: Final = "www.federalregister.gov"
 _MEDIA_TYPES: Final = {".yaml": "text/yaml; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 # Issues appear on the web at a quarter to nine in Washington, give or take the summer.

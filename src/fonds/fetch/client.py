@@ -24,7 +24,7 @@ from fonds.errors import (
 )
 from fonds.fetch import answers
 from fonds.fetch.bodies import Intake, sweep
-from fonds.fetch.keys import key_headers
+from fonds.fetch.customs import headers_for
 from fonds.fetch.network import NetworkTransport
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.retries import Backoff
@@ -199,9 +199,8 @@ class Fetcher:
         address = _http_address(ask)
         headers = {
             "User-Agent": self._settings.user_agent,
-            "Accept": "*/*",
             "Accept-Encoding": "gzip",
-            **key_headers(self._settings, ask.target),
+            **headers_for(self._settings, ask.target),
             **ask.headers,
         }
         if ask.validators.etag:

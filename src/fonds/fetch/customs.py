@@ -1,4 +1,4 @@
-"""Keys for upstreams that ask for one: sent with a request to their host, and nowhere else."""
+"""What particular upstreams want to be sent: keys, only to their own host, and media types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,19 @@ _HOSTS: Final = {
 }
 
 
-def key_headers(settings: Settings, url: str) -> dict[str, str]:
+def headers_for(settings: Settings, url: str) -> dict[str, str]:
+    """What goes with a request to this address beside what goes with all."""
+    return {"Accept": _accepted(url), **_key(settings, url)}
+
+
+def _accepted(url: str) -> str:
+    parts = urlsplit(url)
+    # These listings answer 406 to whoever would take anything.
+    listing = parts.hostname == "www.govinfo.gov" and parts.path.startswith("/bulkdata/json/")
+    return "application/json" if listing else "*/*"
+
+
+def _key(settings: Settings, url: str) -> dict[str, str]:
     """The header that carries our key for this address, if it wants one and we have one."""
     parts = urlsplit(url)
     keyed = _HOSTS.get((parts.hostname or "").lower())

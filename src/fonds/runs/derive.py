@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fonds import ids
 from fonds.chunk.splitter import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
+from fonds.citations.extract import canonical_form
 from fonds.model import Document, NormalizedBody, ParsedRecord
 from fonds.stores.documents import Writing
 from fonds.stores.passages import Passages
@@ -13,8 +15,8 @@ from fonds.stores.passages import Passages
 
 def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing:
     """The document of a record, with the hash over all the record says."""
-    document = record.document
-    assert document is not None
+    assert record.document is not None
+    document = _with_citable_names(record.document)
     body = document.body
     text = body.normalized if body else None
     text_sha256 = ids.text_sha256(text.markdown) if text else None
@@ -28,6 +30,13 @@ def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing
         recipe=recipe_of(body.normalizer if body else None, chunker),
         task_key=task_key,
     )
+
+
+def _with_citable_names(document: Document) -> Document:
+    """The document, also called as citations of it are compared: `42 USC 1396a`."""
+    names = (*document.aliases, document.citation_string)
+    forms = filter(None, map(canonical_form, names))
+    return replace(document, aliases=tuple(dict.fromkeys((*document.aliases, *forms))))
 
 
 def passages_of(document: Document, chunker: Chunker) -> Passages:

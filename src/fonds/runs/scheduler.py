@@ -16,6 +16,8 @@ from fonds.sources.base import Source
 
 MISFIRE_GRACE_SECONDS: Final = 300
 TIDY_HOUR: Final = 3
+CITATIONS_MINUTE: Final = 50
+"""Of every hour; most sources begin in its first half."""
 
 _log = structlog.get_logger("fonds.scheduler")
 
@@ -25,14 +27,24 @@ async def serve_schedule(
     run: Callable[[str], Awaitable[object]],
     tidy: Callable[[], Awaitable[object]],
     stop: asyncio.Event,
+    *,
+    cite: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Tidy up, now and every day, and start due sources until `stop` is set.
 
-    A source runs once at a time.
+    A source runs once at a time. With `cite`, citations of what was loaded are looked for hourly.
     """
     await tidy()
     scheduler = AsyncIOScheduler(timezone=TIME_ZONE)
     scheduler.add_job(tidy, CronTrigger(hour=TIDY_HOUR, timezone=TIME_ZONE), id="janitor")
+    if cite is not None:
+        scheduler.add_job(
+            cite,
+            CronTrigger(minute=CITATIONS_MINUTE, timezone=TIME_ZONE),
+            id="citations",
+            max_instances=1,
+            misfire_grace_time=MISFIRE_GRACE_SECONDS,
+        )
     for source in sources:
         trigger = trigger_of(source.info)
         if trigger is not None:

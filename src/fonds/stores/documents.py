@@ -20,6 +20,7 @@ from fonds.stores.tables import (
     document_aliases,
     document_versions,
     documents,
+    ingestion_citation_queue,
     ingestion_embedding_queue,
     ingestion_normalization_queue,
 )
@@ -70,7 +71,7 @@ def write_documents(
     replaced = [derive(writing.document) for writing in changed]
     replace_passages(connection, fulltext, replaced, now)
     _ask_for_texts(connection, [*new, *changed], now)
-    _ask_for_vectors(connection, [*new, *changed], now)
+    _ask_for_vectors_and_citations(connection, [*new, *changed], now)
     return Written(
         inserted=frozenset(writing.document.id for writing in new),
         updated=frozenset(writing.document.id for writing in changed),
@@ -287,12 +288,16 @@ def _ask_for_texts(connection: Connection, writings: Sequence[Writing], now: dat
     enqueue(connection, ingestion_normalization_queue, rows, now)
 
 
-def _ask_for_vectors(connection: Connection, writings: Sequence[Writing], now: datetime) -> None:
+def _ask_for_vectors_and_citations(
+    connection: Connection, writings: Sequence[Writing], now: datetime
+) -> None:
     rows = [
         {"record_id": writing.document.id, "input_sha": writing.content_sha256}
         for writing in writings
     ]
     enqueue(connection, ingestion_embedding_queue, rows, now)
+    # A document without a text waits here too: others may cite it by a name that is new.
+    enqueue(connection, ingestion_citation_queue, rows, now)
 
 
 def enqueue(
@@ -329,7 +334,9 @@ def update_text(
     connection.execute(update(table).where(table.c.id == document_id).values(columns))
     replace_passages(connection, fulltext, [passages], now)
     differs: bool = columns["body_text_sha256"] != before
+    row = {"record_id": document_id, "input_sha": columns["body_text_sha256"]}
     if differs:
-        row = {"record_id": document_id, "input_sha": columns["body_text_sha256"]}
         enqueue(connection, ingestion_embedding_queue, [row], now)
+    # The same words may be cut into other passages, and citations say where they stand.
+    enqueue(connection, ingestion_citation_queue, [row], now)
     return differs

@@ -102,6 +102,31 @@ document_aliases: Final = Table(
     Index("ix_document_aliases_document_id", "document_id"),
 )
 
+citation_edges: Final = Table(
+    "citation_edges",
+    metadata,
+    Column(
+        "from_document_id",
+        ForeignKey("documents.id", ondelete="CASCADE"),
+        primary_key=True,
+        comment="The document that cites.",
+    ),
+    Column("start", Integer, primary_key=True, autoincrement=False, comment="In body_text."),
+    Column("end", Integer, nullable=False, comment="In body_text, exclusive."),
+    Column("locator", Json, nullable=False, comment="Of the passage it stands in."),
+    Column("raw", Text, nullable=False, comment="As the document writes it."),
+    Column("kind", Text, nullable=False, comment="usc, cfr, public_law, bill, fr, case, …"),
+    Column("target", Text, nullable=False, comment="As document_aliases would have it."),
+    Column("pinpoint", Text, comment="The place within the target: (a)(1), a page."),
+    Column(
+        "to_document_id",
+        ForeignKey("documents.id", ondelete="SET NULL"),
+        comment="The document cited, once it is held.",
+    ),
+    Index("ix_citation_edges_target", "target", "to_document_id"),
+    Index("ix_citation_edges_to_document_id", "to_document_id", "target"),
+)
+
 nodes: Final = Table(
     "nodes",
     metadata,
@@ -330,7 +355,7 @@ fetched_files: Final = Table(
     metadata,
     Column("source", Text, primary_key=True),
     Column("url", Text, primary_key=True),
-    Column("blob_key", Text, nullable=False),
+    Column("blob_key", Text, nullable=False, index=True),
     Column("sha256", Text, nullable=False),
     Column("size", Integer, nullable=False),
     Column("media_type", Text),
@@ -372,6 +397,8 @@ ingestion_normalization_queue: Final = _queue(
 )
 
 ingestion_embedding_queue: Final = _queue("ingestion_embedding_queue")
+
+ingestion_citation_queue: Final = _queue("ingestion_citation_queue")
 
 ingestion_commands: Final = Table(
     "ingestion_commands",

@@ -32,7 +32,7 @@ def expected(upstream: Upstream, since: date | None, until: date | None) -> list
 
 
 def tasks(found: list[Discovery]) -> list[FetchTask]:
-    return [item for item in found if isinstance(item, FetchTask) and item.key != "agencies"]
+    return [item for item in found if isinstance(item, FetchTask)]
 
 
 def listings(found: list[Discovery]) -> list[Listing]:
@@ -42,12 +42,6 @@ def listings(found: list[Discovery]) -> list[Listing]:
 def test_it_is_a_source_that_can_be_audited() -> None:
     assert isinstance(source, Source)
     assert isinstance(source, Auditable)
-
-
-def test_agencies_come_first() -> None:
-    first = discover(Upstream([]), WEEK)[0]
-    assert isinstance(first, FetchTask)
-    assert first.parts[0].url == "https://www.federalregister.gov/api/v1/agencies"
 
 
 def test_a_document_is_described_by_the_list_and_fetched_as_text() -> None:

@@ -39,7 +39,7 @@ def document_task(item: dict[str, Any], *parts: Part) -> FetchTask:
 BODY = Part(name="body", url="https://www.federalregister.gov/x.xml", path="x.xml")
 
 
-@pytest.mark.parametrize("name", ["list.json", "agencies.json", "issue.xml", "stripped.xml"])
+@pytest.mark.parametrize("name", ["list.json", "issue.xml", "stripped.xml"])
 def test_records_are_as_reviewed(name: str) -> None:
     records = source.parse(loose((FILES / name).read_bytes(), name))
     assert_golden(json_lines(records), GOLDEN / f"{name}.jsonl")
@@ -135,7 +135,7 @@ def test_one_number_with_two_contents_is_an_error() -> None:
 
 def test_every_row_fits_its_table() -> None:
     columns = {table.name: set(table.columns.keys()) for table in TABLES}
-    for name in ("list.json", "agencies.json", "issue.xml"):
+    for name in ("list.json", "issue.xml"):
         for record in records_of(loose((FILES / name).read_bytes())):
             for row in (record, *record.children):
                 assert set(row.payload) <= columns[row.table]
@@ -162,6 +162,7 @@ def test_every_row_fits_its_table() -> None:
             "publication_date",
         ),
         (b'{"document_number": "1-1", "title": "x", "agencies": 3}', MalformedError, "agencies"),
+        (b'[{"id": 901, "name": "Weather Department"}]', WrongContentError, "taxonomy"),
         (b"---\nhttp_interactions:\n- request:\n", WrongContentError, "cassette"),
         (b"<html><body>Sorry</body></html>", WrongContentError, "HTML"),
         (b"<FEDREG><DATE>Someday</DATE></FEDREG>", MalformedError, "Someday"),
@@ -179,15 +180,6 @@ def test_a_file_that_holds_no_document_says_what_it_is(
 def test_a_table_of_contents_is_left_to_the_audit() -> None:
     with pytest.raises(WrongContentError, match="audit"):
         records_of(loose((FILES / "contents.json").read_bytes()))
-
-
-def test_agencies_must_be_a_list() -> None:
-    part = Part(name="agencies", url="https://www.federalregister.gov/a", path="a.json")
-    task = FetchTask(source="federal_register", key="agencies", parts=(part,))
-    with pytest.raises(WrongContentError, match="HTML"):
-        records_of(fetched(task, {"agencies": b"<!DOCTYPE html><p>Busy</p>"}))
-    with pytest.raises(WrongContentError, match="agencies"):
-        records_of(fetched(task, {"agencies": b"[]"}))
 
 
 def test_citations_fall_back_to_the_number_and_its_year() -> None:

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +14,7 @@ import pytest
 import structlog
 
 from fonds.cli.main import main
-from fonds.demo.bundle import bundled_sites
+from fonds.demo.bundle import FIRST_DAY, LAST_DAY, bundled_sites
 from fonds.demo.serving import Handler, Request, Response
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import open_library
@@ -85,7 +84,7 @@ def publishers(serving: Publishers) -> Iterator[Publishers]:
 def filled(serving: Publishers, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with all the bundled upstream holds; for reading only."""
     home = tmp_path_factory.mktemp("filled")
-    request = RunRequest(mode="backfill", since=date(2026, 1, 1))
+    request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     hosts = serving.upstream.hosts
     with open_library(home, hosts=hosts, allow_private=True) as library:
         asyncio.run(library.ingest_all(all_sources(), request))

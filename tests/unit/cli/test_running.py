@@ -127,7 +127,7 @@ def test_recorded_run_is_replayed_without_its_upstream(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nosuch"], "there is no source 'nosuch'; there are: committees, federal_register"),
+        (["run", "nosuch"], "there is no source 'nosuch'; there are: bills, cbo, "),
         (["bootstrap", "nosuch"], "there is no source 'nosuch'"),
         (["backfill", "federal_register", "--since", "2026-13-01"], "'2026-13-01' is not a day"),
         (["backfill", "federal_register", "--until", "soon"], "'soon' is not a day"),

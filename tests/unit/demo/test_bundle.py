@@ -61,7 +61,7 @@ def test_there_is_enough_to_show_and_not_too_much_to_ship() -> None:
     size = sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file())
 
     assert (len(RECORDS), len(XML)) == (25, 24)
-    assert size < 400_000
+    assert size < 700_000
 
 
 @pytest.mark.parametrize("path", XML, ids=_name)

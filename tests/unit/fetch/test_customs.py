@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.fetch.keys import key_headers
+from fonds.fetch.customs import headers_for
 from fonds.settings import Settings
 
 SETTINGS = Settings(data_gov_key="d4ta", lda_key="l0bby")
@@ -22,8 +22,13 @@ SETTINGS = Settings(data_gov_key="d4ta", lda_key="l0bby")
     ],
 )
 def test_a_key_is_sent_to_its_own_host_over_tls_only(url: str, headers: dict[str, str]) -> None:
-    assert key_headers(SETTINGS, url) == headers
+    assert headers_for(SETTINGS, url) == {"Accept": "*/*", **headers}
 
 
 def test_without_a_key_nothing_is_sent() -> None:
-    assert key_headers(Settings(), "https://api.congress.gov/v3/bill") == {}
+    assert headers_for(Settings(), "https://api.congress.gov/v3/bill") == {"Accept": "*/*"}
+
+
+def test_listings_that_insist_on_json_are_asked_for_it() -> None:
+    listing = "https://www.govinfo.gov/bulkdata/json/BILLSTATUS/119/hr"
+    assert headers_for(Settings(), listing) == {"Accept": "application/json"}

@@ -42,7 +42,6 @@ from fonds.model import (
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.federal_register.files import (
     entries_of,
-    read_agencies,
     read_body,
     read_json,
     read_together,
@@ -137,13 +136,13 @@ class FederalRegister:
         schedule="10 10 * * 1-5",
         rate=Rate(per_second=2, burst=4),
         tables=TABLES,
+        depends_on=("taxonomy",),
         at_least=1,
         published_at="publication_date",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """The agencies, then the documents of each week; a week is whole or an error."""
-        yield _agencies_task()
+        """The documents of each week; a week is whole or an error."""
         since, until = _asked_for(state)
         last_seen = state.last_seen_key or ""
         listed = 0
@@ -164,7 +163,7 @@ class FederalRegister:
             )
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
-        """The record of a document with its text, the agencies, or all of a loose file.
+        """The record of a document with its text, or all of a loose file.
 
         A text without an entry of the API (a loose XML file) is a full record as far as it
         tells: a single document states neither its date nor its volume, so it is cited by its
@@ -172,8 +171,6 @@ class FederalRegister:
         """
         if loose := [part for part in raw.parts if part.name == ""]:
             yield from read_together(loose)
-        if agencies := raw.part("agencies"):
-            yield from read_agencies(agencies.data)
         if "entry" in raw.task.params:
             yield _document(raw)
 
@@ -302,12 +299,6 @@ async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
 
 
 # Tasks ------------------------------------------------------------------------------------
-
-
-def _agencies_task() -> FetchTask:
-    # Documents name their agencies themselves; without this list they are only not linked.
-    part = Part(name="agencies", url=f"{API}/agencies", path="agencies.json", optional=True)
-    return FetchTask(source=NAME, key="agencies", parts=(part,))
 
 
 def _tasks_of(page: _Page) -> dict[str, FetchTask]:

@@ -22,7 +22,6 @@ from fonds.normalize.fr import (
 from fonds.normalize.markdown import plain
 from fonds.sources.federal_register.records import (
     Entry,
-    agency_record,
     once_each,
     record,
     with_body,
@@ -108,14 +107,6 @@ def read_json(data: bytes) -> Any:
     raise MalformedError("the file is empty" if not start else "not well-formed JSON")
 
 
-def read_agencies(data: bytes) -> Iterator[ParsedRecord]:
-    """The records of the API's list of agencies."""
-    agencies = read_json(data)
-    if not isinstance(agencies, list) or not agencies:
-        raise WrongContentError("not a list of agencies")
-    yield from once_each(map(agency_record, _all_objects(agencies)))
-
-
 def read_body(part: RawPart) -> Body:
     """A full text with what the normalizer makes of it."""
     return Body(
@@ -152,8 +143,7 @@ def _from_json(answer: Any, archived: Archived) -> Iterator[ParsedRecord]:
     if not entries:
         raise WrongContentError("a list without any document")
     if "document_number" not in entries[0] and {"id", "name"} <= entries[0].keys():
-        yield from map(agency_record, entries)
-        return
+        raise WrongContentError("a list of agencies, which taxonomy reads")
     if "title" not in entries[0]:
         fields = ", ".join(sorted(entries[0]))
         raise WrongContentError(f"entries with the fields {fields} only; a record needs a title")

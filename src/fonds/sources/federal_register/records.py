@@ -75,19 +75,6 @@ def with_body(parsed: ParsedRecord, body: Body) -> ParsedRecord:
     return replace(parsed, document=replace(parsed.document, body=paged))
 
 
-def agency_record(agency: Entry) -> ParsedRecord:
-    """The row of an agency; agencies are looked up, not cited."""
-    number, name = _integer(agency, "id"), _text(agency.get("name"))
-    if number is None or name is None:
-        raise MalformedError("an agency has no id or no name")
-    texts = ("short_name", "slug", "url", "agency_url", "json_url", "description")
-    row: dict[str, Any] = {column: _text(agency.get(column)) for column in texts}
-    row |= {"id": number, "name": name, "parent_ref": _integer(agency, "parent_id")}
-    return ParsedRecord(
-        source=NAME, table=tables.agencies.name, key=f"agency/{number}", payload=row
-    )
-
-
 def once_each(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
     """The records, one that is repeated word for word only once."""
     seen: dict[str, ParsedRecord] = {}

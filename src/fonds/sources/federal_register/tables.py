@@ -13,29 +13,6 @@ def _text(name: str, comment: str) -> Column[Any]:
     return Column(name, Text, comment=comment)
 
 
-agencies: Final = Table(
-    "agencies",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False, comment="As upstream."),
-    Column("name", Text, nullable=False, comment="Agriculture Department."),
-    _text("short_name", "USDA."),
-    _text("slug", "The name in addresses: agriculture-department."),
-    Column("parent_ref", Integer, comment="Id of the department above, as upstream states it."),
-    Column(
-        "parent_id",
-        ForeignKey("agencies.id"),
-        info={"resolves": "parent_ref"},
-        comment="The department above, once it is loaded.",
-    ),
-    _text("url", "Its page at federalregister.gov."),
-    _text("agency_url", "Its own site."),
-    _text("json_url", "Its record in the API."),
-    _text("description", "What it does, as the Federal Register describes it."),
-    Index("ix_agencies_slug", "slug"),
-    Index("ix_agencies_parent_id", "parent_id"),
-    comment="Federal agencies as the Federal Register knows them.",
-)
-
 fr_documents: Final = Table(
     "fr_documents",
     metadata,
@@ -108,7 +85,7 @@ document_agencies: Final = _below(
     Column("agency_ref", Integer, comment="Id as upstream states it."),
     Column(
         "agency_id",
-        ForeignKey("agencies.id"),
+        ForeignKey("agencies.id", ondelete="SET NULL"),
         info={"resolves": "agency_ref"},
         comment="The agency, once it is loaded.",
     ),
@@ -143,7 +120,6 @@ document_topics: Final = _below(
 )
 
 TABLES: Final = (
-    agencies,
     fr_documents,
     document_agencies,
     document_cfr_references,

@@ -188,6 +188,7 @@ def _create_fetched_files() -> None:
         sa.Column("retrieved_at", Timestamp(), nullable=False),
         sa.PrimaryKeyConstraint("source", "url", name=op.f("pk_fetched_files")),
     )
+    op.create_index(op.f("ix_fetched_files_blob_key"), "fetched_files", ["blob_key"], unique=False)
 
 
 def _create_ingestion_commands() -> None:

@@ -56,7 +56,18 @@ def _create_agencies() -> None:
             nullable=True,
             comment="What it does, as the Federal Register describes it.",
         ),
-        sa.ForeignKeyConstraint(["parent_id"], ["agencies.id"], name=op.f("fk_agencies_parent_id")),
+        sa.Column(
+            "task_key",
+            sa.Text(),
+            nullable=True,
+            comment="The input this row was last loaded from.",
+        ),
+        sa.ForeignKeyConstraint(
+            ["parent_id"],
+            ["agencies.id"],
+            name=op.f("fk_agencies_parent_id"),
+            ondelete="SET NULL",
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_agencies")),
         comment="Federal agencies as the Federal Register knows them.",
     )
@@ -202,7 +213,10 @@ def _create_fr_document_agencies() -> None:
             "agency_id", sa.Integer(), nullable=True, comment="The agency, once it is loaded."
         ),
         sa.ForeignKeyConstraint(
-            ["agency_id"], ["agencies.id"], name=op.f("fk_fr_document_agencies_agency_id")
+            ["agency_id"],
+            ["agencies.id"],
+            name=op.f("fk_fr_document_agencies_agency_id"),
+            ondelete="SET NULL",
         ),
         sa.ForeignKeyConstraint(
             ["document_id"], ["fr_documents.id"], name=op.f("fk_fr_document_agencies_document_id")

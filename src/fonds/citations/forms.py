@@ -1,0 +1,104 @@
+"""The one form in which a citation is compared: what edges point to and documents answer to.
+
+Without periods, section signs and editors' habits, so that `42 U.S.C. § 1396a` and `42 USC 1396a`
+are the same text. Forms of different kinds never coincide.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Final
+
+_DASHES: Final = re.compile("[\u2010-\u2015\u2212]")
+_NOT_PART_OF_A_NUMBER: Final = re.compile(r"[\s*_]+")
+
+FIRST_CONGRESS: Final = 1789
+_SESSION_BEGINS: Final = (1, 3)
+"""Month and day since the Twentieth Amendment."""
+
+
+def plain_number(printed: str) -> str:
+    """A number as it is compared: one kind of dash, no spaces, no emphasis."""
+    return _NOT_PART_OF_A_NUMBER.sub("", _DASHES.sub("-", printed))
+
+
+def usc_form(title: int | str, section: str) -> str:
+    """`42 USC 1396a`."""
+    return f"{title} USC {plain_number(section)}"
+
+
+def usc_appendix_form(title: int | str, section: str = "") -> str:
+    """`50 USC app 1701`, and `26 USC app` for all of it."""
+    return f"{title} USC app {plain_number(section)}".rstrip()
+
+
+def usc_chapter_form(title: int | str, chapter: str) -> str:
+    """`44 USC chapter 35`."""
+    return f"{title} USC chapter {plain_number(chapter)}"
+
+
+def cfr_form(title: int | str, section: str) -> str:
+    """`40 CFR 60.112b`."""
+    return f"{title} CFR {plain_number(section)}"
+
+
+def cfr_part_form(title: int | str, part: str) -> str:
+    """`40 CFR part 60`."""
+    return f"{title} CFR part {plain_number(part)}"
+
+
+def public_law_form(congress: int | str, number: int | str) -> str:
+    """`PL 117-58`."""
+    return f"PL {int(congress)}-{int(number)}"
+
+
+def stat_form(volume: int | str, page: str) -> str:
+    """`135 Stat 429`."""
+    return f"{volume} Stat {plain_number(page).replace(',', '')}"
+
+
+def bill_form(kind: str, number: int | str, congress: int | str | None) -> str:
+    """`119 HR 1234`, or `HR 1234` where nobody knows the Congress."""
+    named = f"{kind.upper()} {int(number)}"
+    return named if congress is None else f"{int(congress)} {named}"
+
+
+def fr_form(volume: int | str, page: str) -> str:
+    """`89 FR 12345`."""
+    return f"{volume} FR {page.replace(',', '')}"
+
+
+def report_form(series: str, congress: int | str, number: int | str) -> str:
+    """`H Rept 119-100`; `series` is `H`, `S` or `S Exec`."""
+    return f"{series} Rept {int(congress)}-{int(number)}"
+
+
+def order_form(number: str) -> str:
+    """`EO 14192`."""
+    return f"EO {number.replace(',', '')}"
+
+
+def case_form(volume: int | str, reporter: str, page: str) -> str:
+    """`410 US 113`; `reporter` is one of the forms of `patterns.REPORTERS`."""
+    return f"{volume} {reporter} {page}"
+
+
+def connecticut_form(section: str) -> str:
+    """`Conn Gen Stat 12-704e`."""
+    return f"Conn Gen Stat {plain_number(section)}"
+
+
+def dc_form(section: str) -> str:
+    """`DC Code 47-1801.04`."""
+    return f"DC Code {plain_number(section)}"
+
+
+def congress_of(published_at: str | None) -> int | None:
+    """The Congress that sat on a day: 119 for `2025-01-03`, and None where no day is known."""
+    try:
+        day = date.fromisoformat((published_at or "")[:10])
+    except ValueError:
+        return None
+    year = day.year if (day.month, day.day) >= _SESSION_BEGINS else day.year - 1
+    return (year - FIRST_CONGRESS) // 2 + 1 if year >= FIRST_CONGRESS else None

@@ -1,0 +1,223 @@
+"""Lobbying Disclosure Act filings since 1999: who lobbies for whom, on what, for how much.
+
+Quirks of the publisher:
+- A list entry is the whole filing, so nothing else is fetched. Pages hold 25; the second one is
+  refused to those who do not filter. Next links may lead to the host that was given up in 2026.
+- `filing_dt_posted_before` is a moment: a bare day in it is the midnight that day begins with, so
+  the day after the last one wanted is asked for.
+- `dt_posted` is as early as 1905 for filings of 1999. What it says before 1999 is one window.
+- An amendment is a filing of its own and names nothing it amends; filings do not change, but the
+  registrant and the client inside them are those of today, and change with their records.
+- Registrants, clients and lobbyists are therefore rows without owner: each filing brings the
+  newest state, the one loaded last wins, and lists are in the order of posting. None is dropped.
+- `client.id` is the key; `client.client_id` counts the clients of one registrant.
+- Up to 2021-02-13 one list of government entities is repeated under every activity of a filing;
+  it is kept once, as said of the whole filing.
+- Amounts are decimals in quotes, or null; income and expenses exclude each other.
+- Texts are full of escapes and mojibake; see `repair`.
+- There is no second way to count what was filed in a range, so there is no audit.
+
+Without `since` a backfill takes the current year: the whole list is 1.98 million filings, 80,000
+pages, 15 of them a minute (120 with a key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from fonds import ids
+from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
+from fonds.model import (
+    Archived,
+    Discovery,
+    FetchTask,
+    Listing,
+    ParsedRecord,
+    Raw,
+    SourceState,
+    Watermark,
+)
+from fonds.sources.base import Ask, Key, Rate, SourceInfo
+from fonds.sources.families.fields import sections
+from fonds.sources.lda_filings.api import Entry, read_filing
+from fonds.sources.lda_filings.files import read_json, read_together
+from fonds.sources.lda_filings.filing import filing_uuid
+from fonds.sources.lda_filings.records import API, NAME, PUBLISHER, SITE, posted_on, records_of
+from fonds.sources.lda_filings.tables import TABLES
+
+PAGE_SIZE: Final = 25
+FIRST_DAY: Final = date(1999, 1, 1)
+NEW_YORK: Final = ZoneInfo("America/New_York")
+WINDOW: Final = timedelta(days=7)
+# The last day listed was not over when it was. Three more reach back over any weekend, so that a
+# list without a filing is never right.
+OVERLAP: Final = timedelta(days=3)
+FIRST_RUN: Final = timedelta(days=7)
+ONE_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Page:
+    entries: list[Entry]
+    count: int
+    archived: Archived
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Window:
+    first: date
+    last: date
+    listed: set[str] = field(default_factory=set)
+    """Keys of the tasks it was found to hold."""
+
+    def holds(self, entry: Entry) -> bool:
+        day = posted_on(str(entry.get("dt_posted"))) or ""
+        return self.first.isoformat() <= day <= self.last.isoformat()
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}"
+
+
+class LdaFilings:
+    """The source `lda_filings`."""
+
+    info = SourceInfo(
+        name=NAME,
+        title="Lobbying Disclosure Act filings",
+        organisation=PUBLISHER,
+        version="1.0.0",
+        schedule="20 22 * * *",
+        rate=Rate(per_second=0.25),
+        tables=TABLES,
+        key=Key(
+            setting="lda_key",
+            signup=f"{SITE}/api/register/",
+            required=False,
+            rate=Rate(per_second=2, burst=2),
+        ),
+        at_least=1,
+        published_at="dt_posted",
+    )
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """The filings of each week in the order they were posted; a week is whole or an error."""
+        since, until = _asked_for(state)
+        last_seen = state.last_seen_key or ""
+        found, former = False, frozenset[str]()
+        for window in _windows(since, until):
+            async for task in _tasks(ask, window):
+                # What was posted at midnight between two windows is in both.
+                if task.key not in former:
+                    found = True
+                    yield task
+            former = frozenset(window.listed)
+            yield Listing(since=window.first, until=window.last, task_keys=former)
+            # A backfill of older years must not turn the watermark back.
+            last_seen = max(last_seen, window.last.isoformat())
+            if found:
+                yield Watermark(last_seen_key=last_seen)
+        if not found:
+            raise SuspiciousYieldError(f"nothing was filed from {since} to {until}, says the list")
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """The parties to a filing and the filing; of a loose file all that it holds."""
+        if loose := [part for part in raw.parts if part.name == ""]:
+            yield from read_together(loose)
+        if "entry" in raw.task.params:
+            if raw.task.origin is None:
+                raise MalformedError(f"{raw.task.key}: no archived list says what it is")
+            yield from records_of([(read_filing(raw.task.params["entry"]), raw.task.origin)])
+
+
+source = LdaFilings()
+
+
+def list_address(first: date, last: date, page: int) -> str:
+    """One page of the list of what was posted in a range of days."""
+    query = {
+        "filing_dt_posted_after": first.isoformat(),
+        "filing_dt_posted_before": (last + ONE_DAY).isoformat(),
+        "ordering": "dt_posted",
+        "page": page,
+        "page_size": PAGE_SIZE,
+    }
+    return f"{API}/filings/?{urlencode(query)}"
+
+
+def _asked_for(state: SourceState) -> tuple[date, date]:
+    today = state.now.astimezone(NEW_YORK).date()
+    until = min(state.until or today, today)
+    if state.backfill:
+        return state.since or date(until.year, 1, 1), until
+    if state.last_seen_key is not None:
+        return date.fromisoformat(state.last_seen_key) - OVERLAP, until
+    return today - FIRST_RUN, until
+
+
+def _windows(since: date, until: date) -> Iterator[_Window]:
+    first = since
+    while first <= until:
+        week = first + WINDOW - ONE_DAY
+        last = min(until, FIRST_DAY - ONE_DAY if first < FIRST_DAY else week)
+        yield _Window(first=first, last=last)
+        first = last + ONE_DAY
+
+
+async def _tasks(ask: Ask, window: _Window) -> AsyncIterator[FetchTask]:
+    """All filings of a window, page by page; its count is checked when they are through."""
+    number = 1
+    while True:
+        page = await _page(ask, window, number)
+        _check_filter(page, window)
+        for entry in page.entries:
+            task = _task(entry, page.archived)
+            if task.key in window.listed:
+                raise SuspiciousYieldError(
+                    f"page {number} of {window} repeats {task.key}, which stood before it"
+                )
+            window.listed.add(task.key)
+            yield task
+        # While today's are read, further ones are posted behind them: the last count is right.
+        if len(window.listed) >= page.count or not page.entries:
+            break
+        number += 1
+    if len(window.listed) != page.count:
+        raise SuspiciousYieldError(
+            f"the list of {window} counts {page.count} filings and holds {len(window.listed)}"
+        )
+
+
+def _check_filter(page: _Page, window: _Window) -> None:
+    if page.entries and page.count > PAGE_SIZE and not any(map(window.holds, page.entries)):
+        raise SuspiciousYieldError(
+            f"the list of {window} holds {page.count} filings of other days; is its filter gone?"
+        )
+
+
+async def _page(ask: Ask, window: _Window, number: int) -> _Page:
+    path = f"lists/{window.first:%Y}/{window.first}_{window.last}/{number}.json"
+    # Addresses are built here: `next` may lead to another host.
+    answer = await ask(list_address(window.first, window.last, number), path=path)
+    content = read_json(answer.data)
+    if not isinstance(content, dict) or not isinstance(content.get("count"), int):
+        raise WrongContentError(f"page {number} of {window} is not a list of filings")
+    return _Page(
+        entries=sections(content, "results"), count=content["count"], archived=answer.archived
+    )
+
+
+def _task(entry: Entry, origin: Archived) -> FetchTask:
+    uuid = filing_uuid(str(entry.get("filing_uuid")))
+    return FetchTask(
+        source=NAME,
+        key=ids.lda_id(uuid),
+        parts=(),
+        params={"entry": dict(entry)},
+        fingerprint=ids.json_sha256(entry),
+        origin=origin,
+    )

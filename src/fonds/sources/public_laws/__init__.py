@@ -1,0 +1,180 @@
+"""Public and private laws as enacted, from GPO's USLM files of the 113th Congress (2013) on.
+
+Quirks of the publisher:
+- The folders are rebuilt in batches: every file is dated by its last conversion, which says
+  nothing of the law. What a folder says of a file is the task's fingerprint.
+- Folders of a Congress are listed first, as private laws have a folder in few of them.
+- A law of the last days of a Congress is signed after the next one has begun, and its file comes
+  weeks or months later. So a run looks at the current Congress and the one before it, and nothing
+  is ever concluded from a law that is missing from a list of days.
+- Numbers are written with an en dash (`Public Law 119–1`), words are broken by soft hyphens.
+- Files converted before 2020 state no `approvedDate` and identify no section; there, the day is
+  taken from the line `Approved March 27, 2017.` Since then sidenotes stand inside titles.
+- The bill a law was made of stands in the margin of its title and at the head of its history; the
+  latter also names the companion bill, in parentheses.
+- Marginal notes break lines into paragraphs of their own, and so does the legislative history.
+- A law quotes whole sections to put them into other laws; they are none of its own.
+- Private laws are printed without a page of the Statutes at Large at first (`?1`).
+- Compilations of statutes (`COMPS-…`) are read as loose files only. Their `meta` repeats the act
+  itself as the last amendment in some cases; the note in the preface is right.
+- Listings are answered with 406 unless JSON is asked for by `Accept: application/json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import date, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from fonds.errors import SuspiciousYieldError, UsageError, WrongContentError
+from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, RawPart, SourceState, Watermark
+from fonds.sources.base import Ask, Expected, Rate, SourceInfo
+from fonds.sources.families import fields, xml_files, yaml_files
+from fonds.sources.families.bill_numbers import congress_of
+from fonds.sources.public_laws.compilations import compilation_record
+from fonds.sources.public_laws.laws import NAME, check_is, law_record, stated_number
+from fonds.sources.public_laws.listings import (
+    LAW,
+    ListedLaw,
+    current_congress,
+    enacted_laws,
+    listed_laws,
+    offered_congresses,
+)
+from fonds.sources.public_laws.tables import TABLES
+
+FIRST_CONGRESS: Final = 113
+NEW_YORK: Final = ZoneInfo("America/New_York")
+# Bills passed in the last days of a Congress are signed within ten days, Sundays excepted.
+SIGNED_LATER: Final = timedelta(days=20)
+
+
+class PublicLaws:
+    """The source `public_laws`."""
+
+    info = SourceInfo(
+        name=NAME,
+        title="Public and private laws",
+        organisation="U.S. Government Publishing Office and Office of the Federal Register",
+        version="1.0.0",
+        schedule="25 6 * * *",
+        rate=Rate(per_second=4, burst=4),
+        tables=TABLES,
+        depends_on=("bills",),
+        at_least=1,
+        fetch_concurrency=4,
+        published_at="approvedDate; before 2020 the line `Approved …` below the text",
+        options=("congresses",),
+    )
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """The laws of the Congresses asked for, by number.
+
+        Without a range these are the current Congress and the one before it, in a backfill as in
+        any other run; `congresses` names others, and days choose those that may have passed a law
+        signed on them.
+        """
+        newest = state.last_seen_key or ""
+        for congress in await _asked_for(state, ask):
+            for law in await listed_laws(ask, congress):
+                if law.modified:
+                    newest = max(newest, law.modified.isoformat())
+                if _may_be_wanted(law, state):
+                    yield law.task()
+        if newest:
+            yield Watermark(last_seen_key=newest)
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """The record of a law; a loose file may be the compilation of a statute as well."""
+        for part in raw.parts:
+            if part.name == LAW:
+                root = _read(part, "pLaw")
+                check_is(stated_number(root), raw.task.key)
+                yield law_record(root, part)
+            elif not part.name:
+                yield _loose_record(part)
+
+    async def enumerate(
+        self, ask: Ask, since: date | None, until: date | None
+    ) -> AsyncIterator[Expected]:
+        """The public laws congress.gov lists, of the Congresses that sat on these days.
+
+        Without days: those of the current Congress. It wants `data_gov_key`, and lists a law some
+        weeks before GPO has its file. Private laws are left out, as few of them have one.
+        """
+        current = await current_congress(ask)
+        last = congress_of(until) if until else current
+        first = congress_of(since) if since else current if until is None else FIRST_CONGRESS
+        for congress in range(max(first, FIRST_CONGRESS), min(last, current) + 1):
+            laws = await enacted_laws(ask, congress)
+            yield Expected(scope=f"Congress {congress}", document_ids=laws)
+
+
+source: Final = PublicLaws()
+
+
+# Which Congresses -------------------------------------------------------------------------
+
+
+async def _asked_for(state: SourceState, ask: Ask) -> list[int]:
+    offered = await offered_congresses(ask)
+    named = state.options.get("congresses") if state.backfill else None
+    wanted = sorted({_number(value) for value in named}) if named else _sitting(state)
+    missing = [number for number in wanted if number not in offered]
+    # The first law of a Congress is printed weeks after it has begun.
+    if missing and (named or len(missing) == len(wanted)):
+        raise SuspiciousYieldError(
+            f"govinfo offers no laws of Congress {missing[0]}; it has those from {offered[0]} to "
+            f"{offered[-1]}"
+        )
+    return [number for number in wanted if number in offered]
+
+
+def _sitting(state: SourceState) -> list[int]:
+    current = congress_of(state.now.astimezone(NEW_YORK).date())
+    if not state.backfill or (state.since is None and state.until is None):
+        return [current - 1, current]
+    first = congress_of(state.since - SIGNED_LATER) if state.since else FIRST_CONGRESS
+    last = min(congress_of(state.until), current) if state.until else current
+    return list(range(max(first, FIRST_CONGRESS), last + 1))
+
+
+def _number(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{value!r} is no number of a Congress; write 119") from error
+
+
+def _may_be_wanted(law: ListedLaw, state: SourceState) -> bool:
+    """A law signed since a day has a file that was written since."""
+    if not state.backfill or state.since is None or law.modified is None:
+        return True
+    return law.modified.date() >= state.since
+
+
+# Files ------------------------------------------------------------------------------------
+
+
+def _read(part: RawPart, *roots: str) -> Any:
+    return xml_files.without_namespaces(xml_files.read(part.data, *roots))
+
+
+def _loose_record(part: RawPart) -> ParsedRecord:
+    start = part.data[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith((b"{", b"[")):
+        raise WrongContentError(_described(yaml_files.load(part.data)))
+    root = _read(part, "pLaw", "statuteCompilation")
+    return law_record(root, part) if root.tag == "pLaw" else compilation_record(root, part)
+
+
+def _described(loaded: Any) -> str:
+    if isinstance(loaded, dict) and "files" in loaded:
+        return "a listing of a bulk folder, which names files but holds no law"
+    if isinstance(loaded, dict) and ("bill" in loaded or "bills" in loaded):
+        return (
+            "a record of congress.gov: the bill that became a law, which `bills` loads from its "
+            "status; the law itself is not in it"
+        )
+    return f"expected a law in USLM, found {fields.describe(loaded)}"

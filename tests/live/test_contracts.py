@@ -1,0 +1,96 @@
+"""Does every upstream still answer as its source expects? One item of each, opt-in.
+
+    FONDS_LIVE=1 python -m pytest tests/live
+
+Without the variable the same look is taken at the bundled upstream, so that it can be trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.demo.upstream import DemoUpstream
+from fonds.errors import NotFoundError, RefusedError
+from fonds.library import Library, open_library
+from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
+from fonds.runs.context import Workplace
+from fonds.runs.discovery import Asker, pace_of
+from fonds.sources.base import Source
+from fonds.sources.registry import builtin_sources
+
+LIVE = os.environ.get("FONDS_LIVE") == "1"
+BUNDLED_NOW = datetime(2026, 3, 1, 15, tzinfo=UTC)
+TRIED = 5
+"""Tasks looked at before a source is said to give nothing: the newest item may have no text yet."""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    if LIVE:
+        with open_library(tmp_path) as library:
+            yield library
+        return
+    with (
+        DemoUpstream() as upstream,
+        open_library(tmp_path, hosts=upstream.hosts, allow_private=True) as library,
+    ):
+        yield library
+
+
+@pytest.mark.parametrize("name", sorted(builtin_sources()))
+def test_the_first_item_of_an_upstream_is_what_its_source_expects(
+    name: str, library: Library
+) -> None:
+    record = asyncio.run(_first_record(builtin_sources()[name], library))
+    assert record.source == name
+    assert record.payload
+    if record.document is not None:
+        assert record.document.citation_string
+        assert record.document.source_url.startswith("http")
+
+
+async def _first_record(source: Source, library: Library) -> ParsedRecord:
+    async with library.workplace() as workplace:
+        tried = 0
+        async for task in _tasks(source, workplace):
+            for record in source.parse(await _fetched(task, source, workplace)):
+                if isinstance(record, ParsedRecord):
+                    return record
+            tried += 1
+            if tried == TRIED:
+                break
+    pytest.fail(f"{source.info.name} gave no record in {tried} tasks")
+
+
+async def _tasks(source: Source, workplace: Workplace) -> AsyncIterator[FetchTask]:
+    now = workplace.seams.clock.now() if LIVE else BUNDLED_NOW
+    async for item in source.discover(SourceState(now=now), Asker(source.info, workplace)):
+        if isinstance(item, FetchTask):
+            yield item
+
+
+async def _fetched(task: FetchTask, source: Source, workplace: Workplace) -> Raw:
+    parts = []
+    for part in task.parts:
+        try:
+            obtained = await workplace.archive.obtain(
+                source=source.info.name,
+                url=part.url,
+                path=part.path,
+                pace=pace_of(source.info, workplace.settings),
+                known=None,
+                headers=part.headers,
+            )
+        except (NotFoundError, RefusedError):
+            if not part.optional:
+                raise
+            continue
+        data = workplace.archive.read(obtained.archived)
+        parts.append(RawPart(name=part.name, archived=obtained.archived, data=data))
+    return Raw(task=task, parts=tuple(parts))

@@ -1,0 +1,120 @@
+"""The whole federal library from the bundled upstream: complete, linked, cited, and stable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from fonds.demo.bundle import FIRST_DAY, LAST_DAY
+from fonds.demo.upstream import DemoUpstream
+from fonds.library import Library, open_library
+from fonds.runs.overview import overview
+from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.seams import Seams
+from fonds.sources.registry import all_sources, builtin_sources
+from fonds.stores.tables import documents, metadata
+from fonds.testing import ManualClock
+
+REQUEST = RunRequest(mode="backfill", since=date(2024, 6, 1))
+LOOSE = {"statute_compilations"}
+"""Tables that are filled from loose files only: nothing lists them."""
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[DemoUpstream]:
+    with DemoUpstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture(scope="module")
+def library(upstream: DemoUpstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    home = tmp_path_factory.mktemp("federal")
+    seams = Seams(clock=ManualClock(datetime(2026, 3, 1, 15, tzinfo=UTC)))
+    with open_library(home, seams=seams, hosts=upstream.hosts, allow_private=True) as library:
+        yield library
+
+
+@pytest.fixture(scope="module")
+def reports(library: Library) -> dict[str, RunReport]:
+    found = asyncio.run(library.ingest_all(all_sources(), REQUEST))
+    return {report.source: report for report in found}
+
+
+def test_every_source_succeeds(reports: dict[str, RunReport]) -> None:
+    assert {name: report.error_summary for name, report in reports.items()} == dict.fromkeys(
+        builtin_sources()
+    )
+    assert {report.status for report in reports.values()} == {Status.SUCCESS}
+
+
+@pytest.mark.usefixtures("reports")
+def test_every_table_of_every_source_has_rows(library: Library) -> None:
+    with library.database.read() as connection:
+        empty = [
+            table.name
+            for source in builtin_sources().values()
+            for table in source.info.tables
+            if not connection.scalar(select(func.count()).select_from(table))
+        ]
+    assert set(empty) == LOOSE
+
+
+@pytest.mark.usefixtures("reports")
+def test_every_document_can_be_cited_and_opened(library: Library) -> None:
+    table = documents.c
+    blank = (table.citation_string == "") | (table.source_org == "") | (table.title == "")
+    unopenable = table.source_url.not_like("https://%")
+    with library.database.read() as connection:
+        assert connection.scalars(select(table.id).where(blank | unopenable)).all() == []
+        assert set(connection.scalars(select(table.source).distinct())) == {
+            name for name in builtin_sources() if name != "taxonomy"
+        }
+
+
+@pytest.mark.usefixtures("reports")
+def test_every_reference_holds_or_waits(library: Library) -> None:
+    with library.database.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA foreign_key_check").all() == []
+        linked = {
+            f"{table.name}.{column.name}": connection.scalar(select(func.count(column)))
+            for table in metadata.tables.values()
+            for column in table.c
+            if "resolves" in column.info and table.name not in LOOSE
+        }
+    assert [name for name, count in linked.items() if not count] == []
+
+
+@pytest.mark.usefixtures("reports")
+def test_a_second_bootstrap_changes_nothing(library: Library) -> None:
+    again = asyncio.run(library.ingest_all(all_sources(), REQUEST))
+    changed = {
+        report.source: report.counts
+        for report in again
+        if report.counts.inserted or report.counts.updated or report.counts.gone
+    }
+    assert changed == {}
+
+
+@pytest.mark.usefixtures("reports")
+def test_status_tells_checked_changed_and_failed_apart(library: Library) -> None:
+    rows = overview(library.database, all_sources().values(), library.seams.clock.now())
+    assert all(row.last_run_at and row.last_failure_at is None for row in rows)
+    assert all(row.last_change_at for row in rows if row.source != "taxonomy")
+
+
+@pytest.mark.parametrize("year", [2027, 2035])
+def test_the_bundled_upstream_can_be_loaded_in_any_year(
+    year: int, upstream: DemoUpstream, tmp_path: Path
+) -> None:
+    seams = Seams(clock=ManualClock(datetime(year, 6, 1, 15, tzinfo=UTC)))
+    request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
+    with open_library(tmp_path, seams=seams, hosts=upstream.hosts, allow_private=True) as library:
+        found = asyncio.run(library.ingest_all(all_sources(), request))
+    assert {report.source: report.error_summary for report in found} == dict.fromkeys(
+        builtin_sources()
+    )

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from fonds.runs import scheduler
+from fonds.runs.scheduler import serve_schedule
+
+
+def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+
+    class Observed(AsyncIOScheduler):  # type: ignore[misc]
+        def start(self, paused: bool = False) -> None:  # noqa: FBT001, FBT002 — its signature
+            started.append(self)
+            super().start(paused)
+
+    monkeypatch.setattr(scheduler, "AsyncIOScheduler", Observed)
+
+    async def nothing(*_: object) -> None:
+        return
+
+    async def main() -> None:
+        stop, cited = asyncio.Event(), asyncio.Event()
+
+        async def cite() -> None:
+            cited.set()
+
+        serving = asyncio.create_task(serve_schedule([], nothing, nothing, stop, cite=cite))
+        await asyncio.sleep(0)
+        job = started[0].get_job("citations")
+        due = job.trigger.get_next_fire_time(None, datetime(2026, 3, 6, 22, 51, tzinfo=UTC))
+        assert due.astimezone(UTC) == datetime(2026, 3, 6, 23, 50, tzinfo=UTC)
+        started[0].modify_job("citations", next_run_time=datetime.now(UTC))
+        await cited.wait()
+        stop.set()
+        await serving
+
+    asyncio.run(asyncio.wait_for(main(), 10))
