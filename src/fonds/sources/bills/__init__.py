@@ -37,11 +37,11 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.bills.children import NAME
 from fonds.sources.bills.files import read_loose, read_status_part
 from fonds.sources.bills.listings import (
+    COLLECTION,
     STATUS,
     Folder,
     ListedFile,
     listed_files,
-    offered_congresses,
     offered_folders,
     read_news,
     sitemap_bills,
@@ -50,6 +50,7 @@ from fonds.sources.bills.listings import (
 from fonds.sources.bills.tables import TABLES
 from fonds.sources.bills.texts import BODY, task_record
 from fonds.sources.families.bill_numbers import congress_of
+from fonds.sources.families.bulk_folders import offered_congresses
 
 FIRST_CONGRESS: Final = 108
 NEW_YORK: Final = ZoneInfo("America/New_York")
@@ -157,13 +158,15 @@ async def _with_news(state: SourceState, ask: Ask) -> list[Folder]:
         if news.oldest is not None and news.oldest <= seen:
             return sorted(news.folders)
     current = _current(state)
-    offered = [number for number in await offered_congresses(ask) if number >= current - 1]
+    offered = [
+        number for number in await offered_congresses(ask, COLLECTION) if number >= current - 1
+    ]
     folders = [folder for number in offered for folder in await offered_folders(ask, number)]
     return sorted({*folders, *news.folders})
 
 
 async def _asked_for(state: SourceState, ask: Ask) -> list[Folder]:
-    offered = await offered_congresses(ask)
+    offered = await offered_congresses(ask, COLLECTION)
     wanted = _congresses(state)
     missing = [number for number in wanted if number not in offered]
     if missing and state.options.get("congresses"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,34 +15,19 @@ from fonds.model import FetchTask, Part
 from fonds.sources.base import Ask
 from fonds.sources.bills.children import NAME
 from fonds.sources.bills.names import TYPES, BillName
-from fonds.sources.families import fields, xml_files, yaml_files
+from fonds.sources.families import fields, xml_files
+from fonds.sources.families.bulk_folders import BULK, SITE, modified_at, name_of, read_folder
 from fonds.sources.families.feeds import FeedItem, read_feed
 
-SITE: Final = "https://www.govinfo.gov"
+COLLECTION: Final = "BILLSTATUS"
 STATUS: Final = "status"
 """The name of a bill task's only part."""
 
 _HOST: Final = "www.govinfo.gov"
-_FOLDERS: Final = f"{SITE}/bulkdata/json/BILLSTATUS"
 _FEED: Final = f"{SITE}/rss/billstatus-bulkdata.xml"
 _SITEMAPS: Final = f"{SITE}/sitemap/bulkdata/BILLSTATUS/sitemapindex.xml"
 _FILE: Final = re.compile(r"BILLSTATUS-[0-9]+[a-z]+[0-9]+\.xml", re.IGNORECASE)
 _SITEMAP: Final = re.compile(r"BILLSTATUS/([0-9]{2,3})[-/_]?([a-z]+)[^a-z]")
-_TIME: Final = re.compile(r"([0-9]{1,2})-([A-Z][a-z]{2})-([0-9]{4})(?: ([0-9]{2}):([0-9]{2}))?")
-_MONTHS: Final = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)
 
 Folder = tuple[int, str]
 """A Congress and a type of bill."""
@@ -63,7 +48,7 @@ class ListedFile:
         folder = f"{self.bill.congress}/{self.bill.kind}"
         part = Part(
             name=STATUS,
-            url=f"{SITE}/bulkdata/BILLSTATUS/{folder}/{self.name}",
+            url=f"{BULK}/{COLLECTION}/{folder}/{self.name}",
             path=f"status/{folder}/{self.name}",
         )
         stated = [self.name, self.size, self.modified]
@@ -83,20 +68,9 @@ class News:
 # Folders ----------------------------------------------------------------------------------
 
 
-async def offered_congresses(ask: Ask) -> list[int]:
-    """The Congresses govinfo has a folder for."""
-    entries = await _entries(ask, _FOLDERS, "listings/index.json")
-    names = [fields.text(entry, "name") or "" for entry in entries]
-    found = sorted({int(name) for name in names if name.isdecimal()})
-    if not found:
-        raise SuspiciousYieldError("govinfo's list of bill statuses names no Congress")
-    return found
-
-
 async def offered_folders(ask: Ask, congress: int) -> list[Folder]:
     """The types of bills one Congress has a folder for, in our order."""
-    entries = await _entries(ask, f"{_FOLDERS}/{congress}", f"listings/{congress}/index.json")
-    names = {fields.text(entry, "name") for entry in entries}
+    names = set((await read_folder(ask, COLLECTION, congress)).names())
     if not names & set(TYPES):
         raise SuspiciousYieldError(f"govinfo's list of Congress {congress} names no type of bill")
     return [(congress, kind) for kind in TYPES if kind in names]
@@ -106,7 +80,7 @@ async def listed_files(ask: Ask, folder: Folder) -> list[ListedFile]:
     """All status files of a folder, by number; an empty folder or a repeated file is an error."""
     congress, kind = folder
     where = f"{congress}/{kind}"
-    entries = await _entries(ask, f"{_FOLDERS}/{where}", f"listings/{where}.json")
+    entries = (await read_folder(ask, COLLECTION, *folder)).entries
     found: dict[str, ListedFile] = {}
     for entry in entries:
         file = _listed(entry)
@@ -122,36 +96,13 @@ async def listed_files(ask: Ask, folder: Folder) -> list[ListedFile]:
     return sorted(found.values(), key=lambda file: file.bill.number)
 
 
-async def _entries(ask: Ask, url: str, path: str) -> list[Any]:
-    # Links in a listing lead to either form of a folder, so addresses are built here.
-    answer = await ask(url, path=path)
-    content = yaml_files.load(answer.data)
-    if not isinstance(content, dict) or "files" not in content:
-        raise WrongContentError(f"{url} is not a listing: {fields.describe(content)}")
-    return fields.sections(content, "files")
-
-
 def _listed(entry: Any) -> ListedFile | None:
-    name = fields.text(entry, "name") or fields.text(entry, "justFileName") or ""
+    name = name_of(entry)
     bill = BillName.of_status_file(name) if _FILE.fullmatch(name) else None
     if bill is None:
         return None
-    stated = fields.text(entry, "formattedLastModifiedTime")
     size = fields.text(entry, "size")
-    return ListedFile(bill=bill, name=name, size=size, modified=_moment(stated or ""))
-
-
-def _moment(text: str) -> datetime | None:
-    """`18-Sep-2026 20:26`, in GMT."""
-    found = _TIME.fullmatch(text)
-    if found is None or found[2] not in _MONTHS:
-        return None
-    month = _MONTHS.index(found[2]) + 1
-    hour, minute = int(found[4] or 0), int(found[5] or 0)
-    try:
-        return datetime(int(found[3]), month, int(found[1]), hour, minute, tzinfo=UTC)
-    except ValueError:
-        return None
+    return ListedFile(bill=bill, name=name, size=size, modified=modified_at(entry))
 
 
 # The feed ---------------------------------------------------------------------------------

@@ -15,60 +15,38 @@ Quirks of the publisher:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from datetime import date
 from typing import Final
 
-from fonds import ids
-from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, SourceState
-from fonds.sources.base import Ask, Expected, Rate, SourceInfo
+from fonds.sources.base import Rate, SourceInfo
 from fonds.sources.committee_reports.records import NAME, from_json, from_text, record
 from fonds.sources.committee_reports.tables import TABLES
 from fonds.sources.families.govinfo import Collection
 from fonds.sources.families.gpo_files import LooseReader
+from fonds.sources.families.packages import PackageSource
 
 COLLECTION: Final = Collection(source=NAME, code="CRPT", first_year=1995)
+INFO: Final = SourceInfo(
+    name=NAME,
+    title="Congressional Committee Reports",
+    organisation="U.S. Government Publishing Office",
+    version="1.0.0",
+    schedule="50 6 * * *",
+    rate=Rate(per_second=4, burst=8),
+    tables=TABLES,
+    depends_on=("legislators", "committees", "bills"),
+    # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
+    at_least=1,
+    published_at="originInfo/dateIssued of the MODS; of a later part, action/@date",
+    options=("congresses",),
+)
 
 
-class CommitteeReports:
+class CommitteeReports(PackageSource):
     """The source `committee_reports`."""
 
-    info = SourceInfo(
-        name=NAME,
-        title="Congressional Committee Reports",
-        organisation="U.S. Government Publishing Office",
-        version="1.0.0",
-        schedule="50 6 * * *",
-        rate=Rate(per_second=4, burst=8),
-        tables=TABLES,
-        depends_on=("legislators", "committees", "bills"),
-        # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
-        at_least=1,
-        published_at="originInfo/dateIssued of the MODS; of a later part, action/@date",
-        options=("congresses",),
-    )
 
-    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """The packages of the years asked for; see `Collection.discover` for the defaults."""
-        async for found in COLLECTION.discover(state, ask):
-            yield found
-
-    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
-        """A report for each part of a package; what is not fetched with it is asked for."""
-        if loose := [part for part in raw.parts if part.name == ""]:
-            reader = LooseReader(
-                code=COLLECTION.code, record=record, from_text=from_text, from_json=from_json
-            )
-            yield from reader.read(loose)
-        else:
-            yield from COLLECTION.parse(raw, record)
-
-    async def enumerate(
-        self, ask: Ask, since: date | None, until: date | None
-    ) -> AsyncIterator[Expected]:
-        """The packages that the API of govinfo lists by the day; it wants `data_gov_key`."""
-        async for day, packages in COLLECTION.published(ask, since, until):
-            yield Expected(scope=day, document_ids=frozenset(map(ids.govinfo_id, packages)))
-
-
-source: Final = CommitteeReports()
+source: Final = CommitteeReports(
+    INFO,
+    COLLECTION,
+    LooseReader(code=COLLECTION.code, record=record, from_text=from_text, from_json=from_json),
+)

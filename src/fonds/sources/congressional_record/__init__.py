@@ -22,7 +22,7 @@ from datetime import date
 from typing import Final
 
 from fonds.errors import SuspiciousYieldError
-from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, SourceState
+from fonds.model import FetchTask, ParsedRecord, Raw
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.congressional_record.records import (
     NAME,
@@ -35,54 +35,43 @@ from fonds.sources.congressional_record.records import (
 from fonds.sources.congressional_record.tables import TABLES
 from fonds.sources.families.govinfo import API, Collection, walk
 from fonds.sources.families.gpo_files import LooseReader
+from fonds.sources.families.packages import PackageSource
 
 COLLECTION: Final = Collection(source=NAME, code="CREC", first_year=1994, own_text=False)
+INFO: Final = SourceInfo(
+    name=NAME,
+    title="Congressional Record, daily edition",
+    organisation="U.S. Government Publishing Office",
+    version="1.0.0",
+    # The issue of a day is online the next morning.
+    schedule="40 9 * * *",
+    rate=Rate(per_second=6, burst=12),
+    tables=TABLES,
+    depends_on=("legislators", "bills"),
+    # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
+    at_least=1,
+    published_at="originInfo/dateIssued of the issue's MODS",
+    options=("congresses",),
+)
 
 
-class CongressionalRecord:
-    """The source `congressional_record`."""
+class CongressionalRecord(PackageSource):
+    """The source `congressional_record`: an issue is a row, and its granules are the documents."""
 
-    info = SourceInfo(
-        name=NAME,
-        title="Congressional Record, daily edition",
-        organisation="U.S. Government Publishing Office",
-        version="1.0.0",
-        # The issue of a day is online the next morning.
-        schedule="40 9 * * *",
-        rate=Rate(per_second=6, burst=12),
-        tables=TABLES,
-        depends_on=("legislators", "bills"),
-        # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
-        at_least=1,
-        published_at="originInfo/dateIssued of the issue's MODS",
-        options=("congresses",),
-    )
-
-    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """The issues of the years asked for; `since` and `until` count by the day."""
-        async for found in COLLECTION.discover(state, ask):
-            yield found
-
-    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+    def parse_fetched(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """The issue and a task for each of its granules, or a granule with its text."""
-        if loose := [part for part in raw.parts if part.name == ""]:
-            reader = LooseReader(
-                code=COLLECTION.code, record=record, from_text=from_text, from_json=from_json
-            )
-            yield from reader.read(loose)
-            return
         if raw.part("mods") is None:
-            yield from COLLECTION.parse(raw, record)
+            yield from self.collection.parse(raw, record)
             return
-        package = COLLECTION.read_package(raw)
+        package = self.collection.read_package(raw)
         yield issue_record(package)
-        yield from COLLECTION.parse_package(raw, package, record)
+        yield from self.collection.parse_package(raw, package, record)
 
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
         """The granules that the API of govinfo lists for each issue; it wants `data_gov_key`."""
-        async for _, packages in COLLECTION.published(ask, since, until):
+        async for _, packages in self.collection.published(ask, since, until):
             for package in sorted(packages):
                 address = f"{API}/packages/{package}/granules"
                 listed = walk(ask, address, "granules", f"audit/{package}")
@@ -94,4 +83,8 @@ class CongressionalRecord:
                 yield Expected(scope=package, document_ids=frozenset(granules))
 
 
-source: Final = CongressionalRecord()
+source: Final = CongressionalRecord(
+    INFO,
+    COLLECTION,
+    LooseReader(code=COLLECTION.code, record=record, from_text=from_text, from_json=from_json),
+)

@@ -32,15 +32,16 @@ from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, RawPart, Source
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.families import fields, xml_files, yaml_files
 from fonds.sources.families.bill_numbers import congress_of
+from fonds.sources.families.bulk_folders import offered_congresses
 from fonds.sources.public_laws.compilations import compilation_record
 from fonds.sources.public_laws.laws import NAME, check_is, law_record, stated_number
 from fonds.sources.public_laws.listings import (
+    COLLECTION,
     LAW,
     ListedLaw,
     current_congress,
     enacted_laws,
     listed_laws,
-    offered_congresses,
 )
 from fonds.sources.public_laws.tables import TABLES
 
@@ -118,7 +119,7 @@ source: Final = PublicLaws()
 
 
 async def _asked_for(state: SourceState, ask: Ask) -> list[int]:
-    offered = await offered_congresses(ask)
+    offered = await offered_congresses(ask, COLLECTION)
     named = state.options.get("congresses") if state.backfill else None
     wanted = sorted({_number(value) for value in named}) if named else _sitting(state)
     missing = [number for number in wanted if number not in offered]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from fonds import ids
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import Archived, FetchTask, Part
 from fonds.sources.base import Ask
-from fonds.sources.families import congress_gov, fields, yaml_files
+from fonds.sources.families import congress_gov, fields
+from fonds.sources.families.bulk_folders import BULK, modified_at, name_of, read_folder
 from fonds.sources.families.congress_gov import Entry
 from fonds.sources.public_laws.laws import NAME
 from fonds.sources.public_laws.numbers import LawNumber, read_file_name, read_law_number
@@ -18,8 +19,7 @@ from fonds.sources.public_laws.numbers import LawNumber, read_file_name, read_la
 LAW: Final = "law"
 """The name of a task's only part."""
 
-_SITE: Final = "https://www.govinfo.gov/bulkdata"
-_FOLDERS: Final = f"{_SITE}/json/PLAW"
+COLLECTION: Final = "PLAW"
 _KINDS: Final = ("public", "private")
 
 
@@ -38,7 +38,7 @@ class ListedLaw:
         """The task that fetches it while the folder says of it what it says."""
         kind = _KINDS[self.number.is_private]
         folder = f"{self.number.congress}/{kind}/{self.number.package}.xml"
-        part = Part(name=LAW, url=f"{_SITE}/PLAW/{folder}", path=folder)
+        part = Part(name=LAW, url=f"{BULK}/{COLLECTION}/{folder}", path=folder)
         return FetchTask(
             source=NAME,
             key=self.number.id,
@@ -48,20 +48,9 @@ class ListedLaw:
         )
 
 
-async def offered_congresses(ask: Ask) -> list[int]:
-    """The Congresses govinfo has a folder for."""
-    entries, _ = await _entries(ask, _FOLDERS, "listings/index.json")
-    names = [fields.text(entry, "name") or "" for entry in entries]
-    found = sorted({int(name) for name in names if name.isdecimal()})
-    if not found:
-        raise SuspiciousYieldError("govinfo's list of laws names no Congress")
-    return found
-
-
 async def listed_laws(ask: Ask, congress: int) -> list[ListedLaw]:
     """All laws of a Congress, the public ones first; none, or one named twice, is an error."""
-    entries, _ = await _entries(ask, f"{_FOLDERS}/{congress}", f"listings/{congress}/index.json")
-    offered = {fields.text(entry, "name") for entry in entries}
+    offered = set((await read_folder(ask, COLLECTION, congress)).names())
     found = [
         law for kind in _KINDS if kind in offered for law in await _folder(ask, congress, kind)
     ]
@@ -72,10 +61,10 @@ async def listed_laws(ask: Ask, congress: int) -> list[ListedLaw]:
 
 async def _folder(ask: Ask, congress: int, kind: str) -> list[ListedLaw]:
     where = f"{congress}/{kind}"
-    entries, origin = await _entries(ask, f"{_FOLDERS}/{where}", f"listings/{where}.json")
+    entries, origin = await read_folder(ask, COLLECTION, congress, kind)
     found: dict[int, ListedLaw] = {}
     for entry in entries:
-        name = fields.text(entry, "name") or fields.text(entry, "justFileName") or ""
+        name = name_of(entry)
         number = read_file_name(name)
         if number is None:
             continue  # the archive of the whole folder
@@ -86,27 +75,10 @@ async def _folder(ask: Ask, congress: int, kind: str) -> list[ListedLaw]:
         found[number.number] = ListedLaw(
             number=number,
             stated=dict(entry),
-            modified=_moment(fields.text(entry, "formattedLastModifiedTime")),
+            modified=modified_at(entry),
             origin=origin,
         )
     return [found[number] for number in sorted(found)]
-
-
-async def _entries(ask: Ask, url: str, path: str) -> tuple[list[Entry], Archived]:
-    # Links in a listing lead to either form of a folder, so addresses are built here.
-    answer = await ask(url, path=path)
-    content = yaml_files.load(answer.data)
-    if not isinstance(content, dict) or "files" not in content:
-        raise WrongContentError(f"{url} is not a listing: {fields.describe(content)}")
-    return fields.sections(content, "files"), answer.archived
-
-
-def _moment(text: str | None) -> datetime | None:
-    """`18-Sep-2026 20:26`, in GMT."""
-    try:
-        return datetime.strptime(text or "", "%d-%b-%Y %H:%M").replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 # The audit --------------------------------------------------------------------------------
