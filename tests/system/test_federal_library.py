@@ -118,3 +118,31 @@ def test_the_bundled_upstream_can_be_loaded_in_any_year(
     assert {report.source: report.error_summary for report in found} == dict.fromkeys(
         builtin_sources()
     )
+
+
+def test_both_databases_hold_the_same(
+    library: Library,
+    reports: dict[str, RunReport],
+    upstream: DemoUpstream,
+    postgres_database: str,
+    tmp_path: Path,
+) -> None:
+    assert reports
+    with open_library(
+        tmp_path,
+        seams=library.seams,
+        database=postgres_database,
+        hosts=upstream.hosts,
+        allow_private=True,
+    ) as other:
+        asyncio.run(other.ingest_all(all_sources(), REQUEST))
+        assert _sizes(other) == _sizes(library)
+
+
+def _sizes(library: Library) -> dict[str, int | None]:
+    tables = [table for source in builtin_sources().values() for table in source.info.tables]
+    with library.database.read() as connection:
+        return {
+            table.name: connection.scalar(select(func.count()).select_from(table))
+            for table in (documents, *tables)
+        }
