@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from fonds.library import Library, open_library
 from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.base import Answer, Source
-from fonds.stores.plugins import ensure_tables
+from fonds.sources.registry import builtin_sources
 
 NOW = datetime(2026, 3, 4, 15, 0, tzinfo=UTC)
 
@@ -153,10 +152,8 @@ class Run:
 @contextmanager
 def library_of(home: Path, source: Source, sites: Mapping[str, Handler]) -> Iterator[Run]:
     """A library of one source that asks the given hosts."""
-    for name in source.info.depends_on:
-        import_module(f"fonds.sources.{name}")  # its tables, which ours refer to
+    builtin_sources()  # their tables, which refer to each other
     with DemoUpstream(sites) as upstream:
         settings: dict[str, Any] = {"hosts": upstream.hosts, "allow_private": True, "retries": 0}
         with open_library(home, **settings) as library:
-            ensure_tables(library.database, source.info.name, source.info.tables)
             yield Run(library, source)
