@@ -112,7 +112,7 @@ def test_the_command_gives_markdown_or_says_what_is_wrong(name: str, tmp_path: P
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", FILES)
 def test_many_commands_give_markdown_or_say_what_is_wrong(
     name: str, seed: int, tmp_path: Path
