@@ -1,7 +1,10 @@
 """How fast are citations found, against eyecite on the same text, and links made among a million?
 
-eyecite reads case law, statutes and journals; its speed is measured with each tokenizer that is
-installed (`pip install eyecite hyperscan`).
+Both read the same text for everything they know: ours for codes, laws, bills, registers, reports
+and federal cases, eyecite for cases, statutes and journals. Neither leaves anything out; the
+invented prose holds no cases, so that what eyecite knows best costs neither of them much. eyecite
+is measured with each tokenizer that is installed (`pip install eyecite hyperscan`), the fast one
+being hyperscan's, on processor time, turn by turn with ours, the best of several.
 """
 
 from __future__ import annotations
@@ -63,14 +66,15 @@ def prose(size: int) -> str:
     return " ".join(sentences)
 
 
-def seconds_of(work: Callable[[], object], repeats: int) -> float:
-    """The shortest of some runs."""
-    taken = []
+def seconds_of(works: list[Callable[[], object]], repeats: int) -> list[float]:
+    """The shortest of some runs of each, in processor time, one run of each in turn."""
+    shortest = [float("inf")] * len(works)
     for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begun)
-    return min(taken)
+        for number, work in enumerate(works):
+            begun = time.process_time()
+            work()
+            shortest[number] = min(shortest[number], time.process_time() - begun)
+    return shortest
 
 
 def tokenizers() -> Iterator[tuple[str, Any]]:
@@ -91,18 +95,20 @@ def tokenizers() -> Iterator[tuple[str, Any]]:
 
 def speeds(sample: str, repeats: int) -> dict[str, float]:
     """Megabytes in a second, ours and eyecite's, and how many times faster ours is."""
-    megabytes = len(sample.encode()) / MEGABYTE
-    ours = megabytes / seconds_of(lambda: extract(sample), repeats)
-    figures = {"citations": len(extract(sample)), "fonds_mb_per_s": round(ours, 2)}
+    figures: dict[str, float] = {"citations": len(extract(sample))}
     for name, tokenizer in tokenizers():
         find = partial(import_module("eyecite").get_citations, tokenizer=tokenizer)
         find("1 U.S. 1")
         # The default tokenizer takes seconds for a hundred kilobytes.
         part = sample if name.endswith("hyperscan") else sample[: MEGABYTE // 10]
-        taken = seconds_of(partial(find, part), repeats)
-        theirs = len(part.encode()) / MEGABYTE / taken
-        figures[f"{name}_mb_per_s"] = round(theirs, 2)
-        figures[f"times_{name}"] = round(ours / theirs, 1)
+        ours, theirs = seconds_of([partial(extract, part), partial(find, part)], repeats)
+        megabytes = len(part.encode()) / MEGABYTE
+        figures["fonds_mb_per_s"] = round(megabytes / ours, 2)
+        figures[f"{name}_mb_per_s"] = round(megabytes / theirs, 2)
+        figures[f"times_{name}"] = round(theirs / ours, 1)
+    if "fonds_mb_per_s" not in figures:
+        (ours,) = seconds_of([partial(extract, sample)], repeats)
+        figures["fonds_mb_per_s"] = round(len(sample.encode()) / MEGABYTE / ours, 2)
     return figures
 
 
@@ -183,7 +189,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--size", type=int, default=MEGABYTE, help="characters of invented prose")
     parser.add_argument("--edges", type=int, default=MEGABYTE, help="0 leaves linking out")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("files", nargs="*", type=Path, help="Markdown to read instead of prose")
     arguments = parser.parse_args()
     given = "\n".join(file.read_text("utf-8") for file in arguments.files)

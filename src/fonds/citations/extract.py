@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Final
 
 from fonds.citations.extract_codes import (
@@ -26,18 +27,36 @@ from fonds.citations.extract_names import (
 )
 from fonds.citations.patterns import (
     FURNITURE,
+    LARGE_TITLES,
+    LED,
     LIST_BEGINS,
-    LIST_ENDS,
     LONGEST_LIST,
-    NAME_BEGINS,
+    NAME_PLACES,
     NAMED,
+    NUMBER_PLACES,
     NUMBERED,
+    SMALL_LAWS,
+    SMALL_ORDERS,
+    SMALL_STATUTES,
     TITLE_BEFORE,
+    TITLES,
     TRAILING,
+    outline,
 )
 
 _LONGEST_NAME: Final = 80
 _DATED: Final = re.compile(r"\s*\((?:[A-Z][a-z]{2,8}\.? (?:[0-9]{1,2}, )?)?[0-9]{4}\)\.?\Z")
+
+_NEAR: Final = 80
+_OVERLAP: Final = 20
+"""What `LIST_BEGINS` may look at behind a place."""
+_JOINT: Final = 16
+_JOINTS: Final = (",", "and", "or", "&", "to", "through", "-", "\u2013", "\u2014")
+"""What stands between two halves of a list."""
+_AFTER_THE: Final = frozenset({b"e ", b"e?", b"  ", b"> ", b"? ", b"??"})
+_CODES: Final = frozenset({b"nt", b"is", b".H", b"on", b"H "})
+"""Before, and in, the outline of the name of a code that a list of sections may belong to."""
+_BEFORE_A_TITLE: Final = frozenset({b"f ", b"f?", b", ", b",?", b"  ", b"> ", b"? ", b"??"})
 
 _PRODUCTS: Final[dict[str, Kind]] = {"crs": "crs", "gao": "gao"}
 _PAGES: Final[dict[str, Kind]] = {"stat": "stat", "fr": "fr", "case": "case"}
@@ -55,7 +74,12 @@ def extract(text: str, *, congress: int | None = None) -> list[Found]:
 
     A bill that does not say its Congress is taken to be of `congress`.
     """
-    found = [*_numbered(text), *_named(text, congress), *_trailing(text)]
+    plain = outline(text)
+    ends: list[int] = []
+    found = [*_numbered(text, plain), *_named(text, plain, congress, ends)]
+    found += _trailing(text, plain, ends)
+    found.sort(key=itemgetter(1), reverse=True)
+    found.sort(key=itemgetter(0))
     return list(_apart(text, found))
 
 
@@ -73,8 +97,11 @@ def canonical_form(name: str) -> str | None:
     return None if whole.pinpoint or incomplete else whole.target
 
 
-def _numbered(text: str) -> Iterator[Found]:
-    for match in NUMBERED.finditer(text):
+def _numbered(text: str, plain: bytes) -> Iterator[Found]:
+    for place in NUMBER_PLACES.finditer(plain):
+        match = NUMBERED.match(text, place.start())
+        if match is None:
+            continue
         name = match.lastgroup or ""
         if kind := _PAGES.get(name):
             yield from read_page(text, match, kind)
@@ -92,8 +119,13 @@ def _start(text: str, match: re.Match[str]) -> int:
     return before.start() if before else start
 
 
-def _named(text: str, congress: int | None) -> Iterator[Found]:
-    for match in _names(text):
+def _named(text: str, plain: bytes, congress: int | None, ends: list[int]) -> Iterator[Found]:
+    for place in _name_places(plain):
+        if plain[place - 2 : place] in _AFTER_THE and plain[place + 1 : place + 3] in _CODES:
+            ends.append(place)
+        match = NAMED.match(text, place)
+        if match is None:
+            continue
         name = match.lastgroup or ""
         if name == "bill":
             yield from read_bill(text, match, congress)
@@ -107,35 +139,52 @@ def _named(text: str, congress: int | None) -> Iterator[Found]:
             yield from _AT_POSITION[name](text, match.start(), match.end())
 
 
-def _names(text: str) -> Iterator[re.Match[str]]:
-    for begins, offset in NAME_BEGINS:
-        for place in begins.finditer(text):
-            if match := NAMED.match(text, max(0, place.start() - offset)):
-                yield match
+def _name_places(plain: bytes) -> Iterator[int]:
+    for place in NAME_PLACES.finditer(plain):
+        yield place.start()
+    for small in (SMALL_LAWS, SMALL_ORDERS):
+        for place in small.finditer(plain):
+            yield max(0, place.start() - 1)
 
 
-def _trailing(text: str) -> Iterator[Found]:
-    endings = sorted(match.start() for ending in LIST_ENDS for match in ending.finditer(text))
+def _trailing(text: str, plain: bytes, ends: list[int]) -> Iterator[Found]:
+    for title in TITLES.finditer(plain):
+        start = title.start()
+        if plain[start - 3 : start - 1] in _BEFORE_A_TITLE:
+            ends.append(start)
+        if title["list"] and (led := LED.match(text, max(0, start - 1))):
+            yield from read_trailing(text, led)
+    for pattern in (LARGE_TITLES, SMALL_STATUTES):
+        ends.extend(ending.start() for ending in pattern.finditer(plain))
     looked = 0
-    for ending in endings:
+    for end in sorted(ends):
         whole: re.Match[str] | None = None
-        places = LIST_BEGINS.finditer(text, max(looked, ending - LONGEST_LIST), ending)
-        # Nearest first: most of what stands before belongs to other sentences.
-        for place in reversed(list(places)):
-            match = TRAILING.match(text, place.start())
+        for place in _list_places(text, max(looked, end - LONGEST_LIST), end):
+            match = TRAILING.match(text, place)
             if match is None:
                 break
             whole = match
+            if not text[max(0, place - _JOINT) : place].rstrip(" \n\u00a0*_").endswith(_JOINTS):
+                break
         if whole is not None:
             yield from read_trailing(text, whole)
-        looked = ending
+        looked = end
+
+
+def _list_places(text: str, low: int, end: int) -> Iterator[int]:
+    """Nearest first: most of what stands before belongs to other sentences."""
+    near = max(low, end - _NEAR)
+    yield from reversed([place.start() for place in LIST_BEGINS.finditer(text, near, end)])
+    if near > low:
+        far = LIST_BEGINS.finditer(text, low, near + _OVERLAP)
+        yield from reversed([place.start() for place in far if place.start() < near])
 
 
 def _apart(text: str, found: Iterable[Found]) -> Iterator[Found]:
     furniture = FURNITURE.finditer(text)
     mark = next(furniture, None)
     end = 0
-    for each in sorted(found, key=lambda one: (one.start, -one.end)):
+    for each in found:
         while mark is not None and mark.end() <= each.start:
             mark = next(furniture, None)
         if each.start >= end and (mark is None or each.start < mark.start()):

@@ -9,7 +9,7 @@ from typing import Final
 
 from fonds.citations import forms
 from fonds.citations.extract_found import Found, found_at
-from fonds.citations.extract_lists import Shape, always, ascends, never, read_list
+from fonds.citations.extract_lists import Shape, always, ascends, cited, never, read_list
 from fonds.citations.patterns import (
     ANOTHER_TITLE,
     APPENDIX,
@@ -74,28 +74,33 @@ def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Found
     """What follows `42 U.S.C.`."""
     if not 1 <= title <= LAST_USC_TITLE:
         return
-    if chapter := CHAPTER.match(text, position):
+    sections = list(_read_signed(text, start, position, _usc(title)))
+    if sections:
+        yield from sections
+    elif chapter := CHAPTER.match(text, position):
         target = forms.usc_chapter_form(title, chapter["section"])
         yield found_at(text, start, chapter.end(), kind="usc", target=target)
-        return
-    if appendix := APPENDIX.match(text, position):
+    elif appendix := APPENDIX.match(text, position):
         yield from _read_appendix(text, start, appendix.end(), title)
-        return
-    yield from _read_signed(text, start, position, _usc(title))
 
 
 def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[Found]:
     """What follows `40 CFR`."""
     if not 1 <= title <= LAST_CFR_TITLE:
         return
-    if part := PART_SIGN.match(text, position):
-        # `32 CFR part 2002.14` means the section.
-        is_part = CFR_PART.match(text, part.end()) is not None
-        shape = _cfr_parts(title) if is_part else _cfr(title)
-        yield from read_list(text, start, part.end(), shape, plural=_is_plural(part["sign"]))
-        return
     sections = list(_read_signed(text, start, position, _cfr(title)))
-    yield from sections or _read_signed(text, start, position, _cfr_parts(title))
+    if sections:
+        yield from sections
+    elif part := PART_SIGN.match(text, position):
+        plural, shape = _is_plural(part["sign"]), _cfr_parts(title)
+        first = shape.item.match(text, part.end())
+        if first is None:
+            # `32 CFR part 2002.14` means the section.
+            shape = _cfr(title)
+            first = shape.item.match(text, part.end())
+        yield from read_list(text, start, first, shape, plural=plural)
+    else:
+        yield from _read_signed(text, start, position, _cfr_parts(title))
 
 
 def read_revenue_code(text: str, start: int, position: int) -> Iterator[Found]:
@@ -133,10 +138,10 @@ def _read_signed(text: str, start: int, position: int, shape: Shape) -> Iterator
     first = shape.item.match(text, sign.end())
     if first is None:
         return
-    if COMPILATION.match(text, first.end()):
+    if shape.item is CFR_PART and COMPILATION.match(text, first.end()):
         return
-    plural = _is_plural(sign["sign"] or "")
-    yield from read_list(text, start, sign.end(), shape, plural=plural)
+    plural = sign["sign"] is not None and _is_plural(sign["sign"])
+    yield from read_list(text, start, first, shape, plural=plural)
 
 
 def _is_plural(sign: str) -> bool:
@@ -150,15 +155,14 @@ def read_trailing(text: str, match: re.Match[str]) -> Iterator[Found]:
         return
     start, (begin, end) = match.start(), match.span("list")
     items = list(ITEM.finditer(text, begin, end))
+    plural = _is_plural(match["head"])
     for number, piece in enumerate(items):
         last = number == len(items) - 1
         item = shape.item.match(text, piece.start(), end)
         if item is None:
             continue
         stop = match.end() if last else item.end()
-        pinpoint = item["pinpoint"]
-        target = shape.form(item["section"])
-        yield found_at(text, start, stop, kind=shape.kind, target=target, pinpoint=pinpoint)
+        yield from cited(text, start, item, shape, plural=plural, stop=stop)
         start = items[number + 1].start() if not last else stop
 
 

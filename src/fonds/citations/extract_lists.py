@@ -9,7 +9,7 @@ from typing import Final
 
 from fonds.citations.extract_found import Found, Kind, found_at
 from fonds.citations.forms import plain_number
-from fonds.citations.patterns import BARE_SUBSECTION, CLOSED, NOT_A_SECTION, SEPARATOR
+from fonds.citations.patterns import ASIDE, BARE_SUBSECTION, CLOSED, NOT_A_SECTION, SEPARATOR
 
 _MOST_ITEMS: Final = 100
 _LEADING_DIGITS: Final = re.compile(r"[0-9]+")
@@ -34,21 +34,22 @@ class Shape:
 
 
 def read_list(
-    text: str, start: int, position: int, shape: Shape, *, plural: bool
+    text: str, start: int, first: re.Match[str] | None, shape: Shape, *, plural: bool
 ) -> Iterator[Found]:
-    """The citation whose first number stands at `position`, and those that follow in its list."""
-    item = shape.item.match(text, position)
+    """The citation whose number is `first`, and those that follow in its list."""
+    item = first
     for _ in range(_MOST_ITEMS):
         if item is None:
             return
-        yield from _cited(text, start, item, shape, plural=plural)
-        before, position = item["section"], item.end()
-        item, start, plural = _next(text, position, before, shape, plural=plural)
+        yield from cited(text, start, item, shape, plural=plural)
+        item = _next(text, item, shape, plural=plural)
+        start = item.start() if item else start
 
 
-def _next(
-    text: str, position: int, before: str, shape: Shape, *, plural: bool
-) -> tuple[re.Match[str] | None, int, bool]:
+def _next(text: str, before: re.Match[str], shape: Shape, *, plural: bool) -> re.Match[str] | None:
+    position = before.end()
+    if text.startswith(" (", position) and (aside := ASIDE.match(text, position)):
+        position = aside.end()
     while joined := SEPARATOR.match(text, position):
         if skipped := BARE_SUBSECTION.match(text, joined.end()):
             position = skipped.end()
@@ -56,29 +57,40 @@ def _next(
         item = shape.item.match(text, joined.end())
         if item is None or NOT_A_SECTION.match(text, item.end()):
             break
+        if shape.kind != "cfr" and (joined["sign"] or "")[:1] in {"p", "P"}:
+            break
         marked = plural or joined["sign"] is not None or bool(item["pinpoint"].strip())
         closed = CLOSED.match(text, item.end()) is not None
-        if not marked and not shape.follows(before, item["section"], closed):
+        follows = ascends if "through" in joined[0] else shape.follows
+        if not marked and not follows(before["section"], item["section"], closed):
             break
-        return item, item.start(), plural
-    return None, position, plural
+        return item
+    return None
 
 
-def _cited(
-    text: str, start: int, item: re.Match[str], shape: Shape, *, plural: bool
+def cited(
+    text: str,
+    start: int,
+    item: re.Match[str],
+    shape: Shape,
+    *,
+    plural: bool,
+    stop: int | None = None,
 ) -> Iterator[Found]:
+    """The citation from `start` to `stop` with the number `item`; two for the ends of a range."""
+    stop = item.end() if stop is None else stop
     ends = _range_ends(item["section"], plural=plural) if shape.has_ranges else None
     if ends is None:
         pinpoint = item["pinpoint"] + item["note"] if item["note"] else item["pinpoint"]
         target = shape.form(item["section"])
-        yield found_at(text, start, item.end(), kind=shape.kind, target=target, pinpoint=pinpoint)
+        yield found_at(text, start, stop, kind=shape.kind, target=target, pinpoint=pinpoint)
         return
     first, second, width = ends
     middle = item.start("section") + width
     yield found_at(text, start, middle, kind=shape.kind, target=shape.form(first))
     target = shape.form(second)
     yield found_at(
-        text, middle + 1, item.end(), kind=shape.kind, target=target, pinpoint=item["pinpoint"]
+        text, middle + 1, stop, kind=shape.kind, target=target, pinpoint=item["pinpoint"]
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from fonds.citations import forms
 from fonds.citations.extract_found import Found, Kind, found_at
@@ -15,6 +15,8 @@ from fonds.citations.patterns import (
     LAW_NUMBER,
     NOT_A_SECTION,
     NOT_BEFORE_A_BILL,
+    NOT_BEFORE_A_VOLUME,
+    OFFICE,
     OLD_LAW,
     ORDER_NUMBER,
     PAGE,
@@ -35,7 +37,9 @@ _SHORTEST_BARE_ORDER: Final = 4
 _MOST_ITEMS: Final = 100
 _LONGEST_ACT: Final = 3000
 """Pages that a pinpoint may lie behind the first."""
+_YEARS: Final = range(1990, 2051)
 _LOOKED_BACK: Final = 24
+_ENDS_OF_A_CONGRESS: Final = frozenset("0123456789.,s")
 
 
 def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[Found]:
@@ -46,15 +50,22 @@ def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[Found]:
     page = PAGE.match(text, match.end())
     if page is None or (page["suffix"] and kind != "stat"):
         return
+    if kind == "case" and (page["at"] or _is_counted(text, match.start())):
+        return
     target = _page_target(match, page, kind)
     if target is None:
         return
     first = int(page["page"].replace(",", ""))
-    pincite = PINCITE.match(text, page.end())
+    pincite = PINCITE.match(text, page.end()) if text.startswith(",", page.end()) else None
     pinned = pincite is not None and _is_behind(first, int(pincite["first"].replace(",", "")))
     last = pincite if pincite is not None and pinned else page
     pinpoint = pincite["pinpoint"] if pincite is not None and pinned else None
     yield found_at(text, match.start(), last.end(), kind=kind, target=target, pinpoint=pinpoint)
+
+
+def _is_counted(text: str, start: int) -> bool:
+    """Whether the volume is the number of something: `Route 1 U.S. 9`."""
+    return NOT_BEFORE_A_VOLUME.search(text, max(0, start - _LOOKED_BACK), start) is not None
 
 
 def _is_behind(first: int, pinned: int) -> bool:
@@ -82,15 +93,16 @@ def _page_target(match: re.Match[str], page: re.Match[str], kind: Kind) -> str |
 
 def read_laws(text: str, start: int, position: int) -> Iterator[Found]:
     """What follows `Pub. L.`."""
-    if old := OLD_LAW.match(text, position):
-        target = forms.public_law_form(old["congress"], old["number"])
-        yield found_at(text, start, old.end(), kind="public_law", target=target)
-        return
+    begins = position
     for begin, number in _numbers(text, start, position, LAW_NUMBER):
         if not 1 <= int(number["congress"]) <= LAST_CONGRESS:
             return
         target = forms.public_law_form(number["congress"], number["number"])
         yield found_at(text, begin, number.end(), kind="public_law", target=target)
+        position = number.end()
+    if position == begins and (old := OLD_LAW.match(text, position)):
+        target = forms.public_law_form(old["congress"], old["number"])
+        yield found_at(text, start, old.end(), kind="public_law", target=target)
 
 
 def read_orders(text: str, match: re.Match[str]) -> Iterator[Found]:
@@ -144,7 +156,9 @@ def read_product(text: str, match: re.Match[str], kind: Kind) -> Iterator[Found]
 def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator[Found]:
     """A bill, with the Congress that stands beside it or else the one that is given."""
     start, end = match.start(), match.end()
-    before = CONGRESS_BEFORE.search(text, max(0, start - _LOOKED_BACK), start)
+    before = None
+    if text[max(0, start - 2) : start - 1] in _ENDS_OF_A_CONGRESS:
+        before = CONGRESS_BEFORE.search(text, max(0, start - _LOOKED_BACK), start)
     if before and _is_congress(before):
         start = before.start()
     after = CONGRESS.match(text, end)
@@ -173,6 +187,9 @@ def _is_plausible(text: str, match: re.Match[str], stated: int | None) -> bool:
     if match["long_bill"] or (match["senate"] == "S"):
         # Most states have House bills, and many things are called S.
         return stated is not None
+    if match["house"] and "." not in match["house"] and stated is None:
+        number = int(match["bill_number"])
+        return number not in _YEARS and OFFICE.match(text, match.end()) is None
     if match["senate"] is None:
         return True
     before = text[max(0, match.start() - _LOOKED_BACK) : match.start()]
@@ -182,11 +199,10 @@ def _is_plausible(text: str, match: re.Match[str], stated: int | None) -> bool:
 
 
 def _bill_kind(match: re.Match[str]) -> str:
-    parts: dict[str, Any] = match.groupdict()
-    if parts["house"] or parts["senate"]:
-        return "HR" if parts["house"] else "S"
-    chamber = parts["chamber"] or parts["long_chamber"][0]
-    if parts["long_bill"]:
+    if match["house"] or match["senate"]:
+        return "HR" if match["house"] else "S"
+    chamber = match["chamber"] or match["long_chamber"][0]
+    if match["long_bill"]:
         return "HR" if chamber == "H" else "S"
-    joined = (parts["joined"] or parts["long_joined"] or "").upper()
+    joined = (match["joined"] or match["long_joined"] or "").upper()
     return f"{chamber}{'J' if joined[:1] == 'J' else 'CON' if joined else ''}RES"

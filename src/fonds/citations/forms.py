@@ -20,6 +20,8 @@ _SESSION_BEGINS: Final = (1, 3)
 
 def plain_number(printed: str) -> str:
     """A number as it is compared: one kind of dash, no spaces, no emphasis."""
+    if printed.isalnum():
+        return printed
     return _NOT_PART_OF_A_NUMBER.sub("", _DASHES.sub("-", printed))
 
 

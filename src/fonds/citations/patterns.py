@@ -8,6 +8,38 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# Where citations may begin ----------------------------------------------------------------
+
+# To look for one of many characters costs ten times what it costs to look for one. So a copy of the
+# text is searched in which every character has its place, but all digits are `0`, all capitals that
+# begin a name are `H`, all white space is a blank, and what has no place in a byte is `?`.
+_LIKE: Final = {"0": "0123456789", "H": "HSPERIGCDLT", " ": "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0"}
+_OUTLINE: Final = bytes(
+    next((ord(one) for one, like in _LIKE.items() if chr(byte) in like), byte)
+    for byte in range(256)
+)
+
+
+def outline(text: str) -> bytes:
+    """A text as it is searched for places: one byte for each character."""
+    return text.encode("latin-1", "replace").translate(_OUTLINE)
+
+
+_BLANKS: Final = rb"[ ?>]{0,24}+"
+NUMBER_PLACES: Final = re.compile(
+    rb"0(?<![0-9A-Za-z].)0{0,3}+A?+(?:" + _BLANKS + rb"of" + _BLANKS + rb"the)?+[ ?*_>,]{0,30}+"
+    rb"(?:[Uu][.nNHs ?]|[Hc][.FfotH ?]|F[.eEHS0 ?]|B[.H ?])"
+)
+NAME_PLACES: Final = re.compile(
+    rb"H(?<![0-9A-Za-z].)(?=[. ?>]{0,16}+[H0JO]|ouse|enate|ub[.l ?]|UB[.H]|x[.e ?]|XH|onn|istr|nter"
+    rb"|reas|AO|[FNW]0)"
+)
+SMALL_LAWS: Final = re.compile(rb"ub(?:lic[ ?>]{1,16}law|\. ?l\.)")
+SMALL_ORDERS: Final = re.compile(rb"xecutive[ ?>]{1,16}[Oo]rder")
+SMALL_STATUTES: Final = re.compile(rb"general[ ?>]{1,16}[Hs]tatutes")
+TITLES: Final = re.compile(rb"itle[ ?>]{1,3}0(?P<list>0?,?[ ?>]{1,3}(?:[Hp]art|[Hs]ec|\xa7))?")
+LARGE_TITLES: Final = re.compile(rb"HHHHH[ ?>]{1,3}0")
+
 # Pieces -----------------------------------------------------------------------------------
 
 _SPACE: Final = r"(?>[^\S\n]{0,8}+(?:\n(?:[^\S\n]|>){0,12}+)?+)"
@@ -24,7 +56,10 @@ SUBSECTIONS: Final = (
     r"(?:\([*_]?(?:[0-9]{1,3}|[A-Za-z]{1,2}|[ivxlcdm]{1,7}|[IVXLCDM]{1,7})[*_]?\)){0,12}+"
 )
 # A space before subsections only where there are several: a single one may begin a list.
-_PINPOINT: Final = rf"(?P<pinpoint>[ ](?=\([^()]{{1,7}}\)\(){SUBSECTIONS}(?<=\))|{SUBSECTIONS})"
+_PINPOINT: Final = (
+    rf"(?P<pinpoint>(?:[ ](?=\([^()]{{1,7}}\)\())?{SUBSECTIONS}"
+    rf"(?:(?<=\)){DASH}(?=\([^()]{{1,7}}\)){SUBSECTIONS}(?<=\)))?)"
+)
 _LETTERED: Final = r"[0-9]{1,5}(?:[A-Za-z]{1,5}+|\*[A-Za-z]{1,5}\*|_[A-Za-z]{1,5}_)?+"
 
 NOT_A_SECTION: Final = re.compile(
@@ -38,9 +73,14 @@ NOT_A_SECTION: Final = re.compile(
 
 SEPARATOR: Final = re.compile(
     rf"{GAP}(?:,{GAP}(?:and/or|and|or|&)?|;{GAP}(?:and|or)?|and/or|and|or|&|through|thru|to|{DASH})"
-    rf"(?![A-Za-z]){GAP}(?:(?P<sign>{_SIGN}|[Pp]arts?\b|[Pp]ts?\.|PARTS?\b){GAP})?"
+    rf"(?=[^A-Za-z]|[Pp]arts?\b|[Pp]ts?\.){GAP}(?:(?P<sign>{_SIGN}|[Pp]arts?\b|[Pp]ts?\.|PARTS?\b){GAP})?"
 )
 """Between two sections, parts or numbers of one list."""
+
+ASIDE: Final = re.compile(
+    rf"[ ]\([A-Z][A-Za-z. ]{{1,30}}\)(?={GAP}(?:,|;|and\b|or\b){GAP}(?:and\b)?{GAP}[Pp]art)"
+)
+"""Whose the part is: `12 CFR part 3 (OCC), part 217 (Board)`."""
 
 CLOSED: Final = re.compile(r"[,;.)\]]|\s*\Z|\s*\n")
 """What follows a number that nothing is counted by."""
@@ -144,7 +184,7 @@ CHAPTER: Final = re.compile(
 )
 APPENDIX: Final = re.compile(rf"{GAP}[Aa]pp(?:\.|endix\b)")
 PAGE: Final = re.compile(
-    rf",?{GAP}(?:pp?\.{GAP}|pages?{GAP})?(?P<page>[0-9]{{1,3}}(?:,[0-9]{{3}})++|[0-9]{{1,6}}+)"
+    rf",?{GAP}(?:pp?\.{GAP}|pages?{GAP}|(?P<at>at){GAP})?(?P<page>[0-9]{{1,3}}(?:,[0-9]{{3}})++|[0-9]{{1,6}}+)"
     rf"(?P<suffix>[A-Z](?:{DASH}[0-9]{{1,5}})?)?{_END}(?![.,:/][0-9])"
 )
 PINCITE: Final = re.compile(
@@ -164,14 +204,14 @@ _REPORT: Final = (
 _BILL: Final = (
     rf"(?:(?P<chamber>[HS])\.?{_SPACE}(?:R\.?{_SPACE})?(?:(?P<joined>J|C(?:on|ON))\.?{_SPACE})?"
     rf"(?P<resolution>R(?:es|ES))\.?|(?P<house>H\.?{_SPACE}R\.?)"
-    r"|(?P<senate>S\.|S(?=[ ][0-9]{1,4},))"
+    r"|(?P<senate>S\.|S(?=[ ]?[0-9]))"
     rf"|(?P<long_chamber>House|Senate){_SPACE}"
     rf"(?:(?P<long_bill>[Bb]ill)|(?:(?P<long_joined>Joint|Concurrent){_SPACE})?Resolution))"
     rf"{_SPACE}(?:Nos?\.?{_SPACE})?(?P<bill_number>[0-9]{{1,5}}+){_END}"
     rf"(?!\.[0-9]|,[0-9]|{DASH}[0-9])"
 )
 _LAW: Final = (
-    rf"(?:[Pp]ub(?:lic)?\.?{_SPACE}[Ll](?:aws?|s)?\.?|PUBLIC{_SPACE}LAWS?|P\.?{_SPACE}L\.?)"
+    rf"(?:[Pp]ub(?:lic)?\.?{_SPACE}[Ll](?:aws?|s)?\.?|PUB(?:LIC|\.){_SPACE}L(?:AWS?|\.)|P\.?{_SPACE}L\.?)"
     rf"(?:{_SPACE}\((?:Pub\.?{_SPACE}L\.?|P\.?L\.?)\))?{_SPACE}{_NUMBER_WORD}"
 )
 _ORDER: Final = (
@@ -198,21 +238,6 @@ _GAO: Final = (
 _REVENUE: Final = (
     rf"(?:I\.{_SPACE}R\.{_SPACE}C\.|IRC|Internal{_SPACE}Revenue{_SPACE}Code"
     rf"(?:{_SPACE}of{_SPACE}1986)?),?(?={_SPACE}{_SIGN})"
-)
-
-# Literals, and sets of capitals, are cheap to look for; what stands there is then compared with
-# `NAMED`. Each comes with how far behind the beginning it stands.
-NAME_BEGINS: Final = (
-    (
-        re.compile(
-            r"H[.RJCE ]|House|S[.JCRE ]|Senate|Pub\.|Pub |PUB|P[. L]|Ex[.e]|EXEC|E\.|EO|"
-            r"R[45LS][0-9]|IF1|IN1|IG1|TE1|HW1|LSB1|GAO|Conn|C\.G|CGS|D\.|DC|Dist|I\.|IRC|Inter|Treas"
-        ),
-        0,
-    ),
-    (re.compile(r"ublic[^\S\n]?\n?[^\S\n]?[Ll]aw"), 1),
-    (re.compile(r"pub\. ?l\."), 0),
-    (re.compile(r"xecutive[^\S\n]?\n?[^\S\n]?[Oo]rder"), 1),
 )
 
 NAMED: Final = re.compile(
@@ -253,6 +278,14 @@ BEARING_OR_ADDRESS: Final = re.compile(
 FURNITURE: Final = re.compile(r"<!--[^>]{0,400}+(?<=--)>")
 """What normalizers keep of running heads and page numbers, where a document names itself."""
 TITLE_BEFORE: Final = re.compile(r"\b[Tt]itle\s\Z")
+NOT_BEFORE_A_VOLUME: Final = re.compile(
+    r"(?i:\b(?:routes?|rte\.?|highways?|hwy\.?|interstate|exit|lots?|blocks?|units?|rooms?|suite))\s\Z"
+)
+OFFICE: Final = re.compile(
+    rf"{_SPACE}(?:conference|summit|training|course|class|workshop|seminar|survey|staff|team|"
+    r"managers?|departments?|policy|policies|professionals?|employees|trends|budget|basics|jobs)\b"
+)
+"""After `HR` and a number that is no bill's."""
 NOT_BEFORE_A_BILL: Final = re.compile(r"(?:[A-Z]\.\s?|[0-9]\s|Rec\.\s|Ct\.\s|§\s?)\Z")
 
 # Citations that end with their title ------------------------------------------------------
@@ -274,18 +307,6 @@ _TITLE_TAIL: Final = (
 LIST_BEGINS: Final = re.compile(
     "(?:§|Sec|sec|SEC|Part|part|PART|Chapter|chapter)(?=[^0-9]{0,9}[0-9])"
 )
-LIST_ENDS: Final = tuple(
-    re.compile(ending)
-    for ending in (
-        r"itle\s{1,3}[0-9]",
-        r"ITLE\s{1,3}[0-9]",
-        r"nternal\s{1,3}Revenue\s{1,3}Code",
-        r"eneral\s{1,3}[Ss]tatutes",
-        r"\.C\.\s{1,3}(?:Official\s|C)",
-        r"istrict\s{1,3}of\s{1,3}Columbia\s{1,3}(?:Official|Code)",
-    )
-)
-"""What the last section of a list is followed by; far rarer than what lists begin with."""
 LONGEST_LIST: Final = 600
 
 TRAILING: Final = re.compile(
@@ -297,6 +318,14 @@ TRAILING: Final = re.compile(
     rf"|(?P<connecticut>Connecticut{_SPACE}[Gg]eneral{_SPACE}[Ss]tatutes|general{_SPACE}statutes)"
     rf"|(?P<dc>{_DC})))"
 )
+LED: Final = re.compile(
+    rf"{_START}[Tt]itle{_SPACE}(?P<title>[0-9]{{1,2}}),?{_SPACE}"
+    rf"(?P<head>§(?:{_SPACE}§)?|[Ss]ec(?:tions?\b|s?\.)|[Pp]arts?\b){GAP}"
+    rf"(?P<list>{_ITEM}(?>{_JOIN}{_ITEM}){{0,40}}+)(?:,|{_SPACE}of{_SPACE}the){_SPACE}(?:"
+    rf"(?P<of_usc>United{_SPACE}States{_SPACE}Code|U\.?{_SPACE}S\.?{_SPACE}C(?:\.|ode)?{_END})"
+    rf"|(?P<of_cfr>Code{_SPACE}of{_SPACE}Federal{_SPACE}Regulations|C\.?F\.?R\.?{_END}))"
+)
+"""A list between its title and its code: `Title 40, Part 60 of the Code of Federal Regulations`."""
 ITEM: Final = re.compile(_ITEM)
 ANOTHER_TITLE: Final = re.compile(
     rf"{_SPACE}of{_SPACE}(?:the|this|that|such|said|an?|its)\b"

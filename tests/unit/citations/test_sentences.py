@@ -1,21 +1,37 @@
-"""Three hundred sentences with the odd forms, and with what only looks like a citation."""
+"""Four hundred sentences with the odd forms, and with what only looks like a citation.
+
+The patterns were made with `sentences.jsonl` at hand. `fresh_sentences.jsonl` was written later
+and first measured before anything was changed for it, a quarter of it being forms that were known
+to be read wrongly: precision .933, recall .916 of 107 citations. Then the patterns were mended, one
+expectation was corrected (a Congress right before a bill belongs to it) and the last six sentences
+were added: now it is a test like the other, and no measure of what unseen text would give.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from fonds.citations.extract import extract
 
-SENTENCES = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "sentences.jsonl").read_text("utf-8").splitlines()
-]
+Sentence = dict[str, Any]
+
+
+def _read(name: str) -> list[Sentence]:
+    lines = (Path(__file__).parent / name).read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+SENTENCES = _read("sentences.jsonl")
+FRESH = _read("fresh_sentences.jsonl")
 PRECISION = 0.99
 RECALL = 0.97
 
 
-def _expected(sentence: dict[str, list[list[str]]]) -> list[tuple[str, ...]]:
+def _expected(sentence: Sentence) -> list[tuple[str, ...]]:
     return [tuple(citation) for citation in sentence["citations"]]
 
 
@@ -30,9 +46,15 @@ def test_set_is_large_and_has_many_negatives() -> None:
     assert len(kinds) == 13
 
 
-def test_precision_and_recall_over_all_sentences() -> None:
+def test_fresh_set_repeats_none_of_the_other() -> None:
+    assert len(FRESH) >= 100
+    assert not {each["text"] for each in FRESH} & {each["text"] for each in SENTENCES}
+
+
+@pytest.mark.parametrize("sentences", [SENTENCES, FRESH], ids=["first", "fresh"])
+def test_precision_and_recall_over_all_sentences(sentences: list[Sentence]) -> None:
     right = surplus = missed = 0
-    for sentence in SENTENCES:
+    for sentence in sentences:
         found, expected = _found(sentence["text"]), _expected(sentence)
         wrong = [each for each in found if each not in expected]
         lost = [each for each in expected if each not in found]
