@@ -37,7 +37,7 @@ def test_damaged_files_give_records_or_a_named_error(source: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("source", FILES)
 def test_very_many_damaged_files_give_records_or_a_named_error(source: str, seed: int) -> None:
-    _try_damaged(source, random.Random(f"{source}{seed}"), rounds=150)
+    _try_damaged(source, random.Random(f"{source}{seed}"), rounds=600)
 
 
 def _try_damaged(source: str, chance: random.Random, *, rounds: int) -> None:

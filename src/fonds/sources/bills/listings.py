@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fonds import ids
 from fonds.errors import SuspiciousYieldError, WrongContentError
@@ -16,6 +15,7 @@ from fonds.sources.base import Ask
 from fonds.sources.bills.children import NAME
 from fonds.sources.bills.names import TYPES, BillName
 from fonds.sources.families import fields, xml_files
+from fonds.sources.families.addresses import parts_of
 from fonds.sources.families.bulk_folders import BULK, SITE, modified_at, name_of, read_folder
 from fonds.sources.families.feeds import FeedItem, read_feed
 
@@ -136,7 +136,7 @@ async def sitemap_folders(ask: Ask) -> dict[Folder, str]:
     found: dict[Folder, str] = {}
     for address in xml_files.texts(root, "sitemap/loc"):
         named = _SITEMAP.search(address)
-        if named and named[2] in TYPES and urlsplit(address).hostname == _HOST:
+        if named and named[2] in TYPES and parts_of(address).hostname == _HOST:
             found[int(named[1]), named[2]] = address
     if not found:
         raise SuspiciousYieldError("govinfo's index of sitemaps names no folder of bill statuses")

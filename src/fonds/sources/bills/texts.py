@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fonds import ids
 from fonds.citations.bills import cite_bill_text
@@ -26,6 +25,7 @@ from fonds.sources.bills.stages import (
 )
 from fonds.sources.bills.tables import bill_text_versions
 from fonds.sources.families import xml_files
+from fonds.sources.families.addresses import parts_of
 from fonds.sources.families.gpo_files import is_error_page
 
 BODY: Final = "text"
@@ -130,11 +130,11 @@ def _listed(item: Any, name: BillName, title: str, code: str | None = None) -> V
 
 
 def _is_offered(url: str) -> bool:
-    return urlsplit(url).hostname in _HOSTS and _rank(url) < len(_FORMATS)
+    return parts_of(url).hostname in _HOSTS and _rank(url) < len(_FORMATS)
 
 
 def _rank(url: str) -> int:
-    path = urlsplit(url).path.lower()
+    path = parts_of(url).path.lower()
     return next((n for n, ending in enumerate(_FORMATS) if path.endswith(ending)), len(_FORMATS))
 
 

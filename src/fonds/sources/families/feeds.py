@@ -18,13 +18,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate_tz
 from typing import Any, Final
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from lxml import etree
 
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.sources.families import xml_files
+from fonds.sources.families.addresses import joined
 from fonds.sources.families.html_pages import text_of
 
 _RSS_1: Final = "http://purl.org/rss/1.0/"
@@ -202,7 +203,7 @@ def _link(element: Any, base: str | None) -> str | None:
     if written is None:
         return None
     address = quote(_unescaped(written), safe="%/:=&?~#+!$,;'@()*[]|")
-    return urljoin(base, address) if base else address
+    return joined(base, address) if base else address
 
 
 def _addresses(element: Any) -> Iterator[str]:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from fonds import ids
 from fonds.errors import NotFoundError, SuspiciousYieldError, UsageError, WrongContentError
@@ -33,6 +33,7 @@ from fonds.model import (
 )
 from fonds.sources.base import Answer, Ask
 from fonds.sources.families import mods, xml_files
+from fonds.sources.families.addresses import parts_of
 from fonds.sources.families.bill_numbers import congress_of, first_day_of
 from fonds.sources.families.gpo_files import MakeRecord, is_error_page, pdf_body, text_body
 from fonds.sources.families.mods import Item, Package, Rendition
@@ -97,7 +98,7 @@ class Collection:
         found: dict[str, dict[str, str]] = {}
         for url in root.findall("url"):
             entry = {one.tag: xml_files.whole_text(one) or "" for one in url.iterchildren("*")}
-            package = urlsplit(entry.get("loc", "")).path.rpartition("/")[2]
+            package = parts_of(entry.get("loc", "")).path.rpartition("/")[2]
             if self.owns(package):
                 found[package] = entry
         if not found:
@@ -230,7 +231,7 @@ async def walk(
         for entry in entries:
             yield entry
         # Only the mark is taken from the link: the address is ours.
-        marks = parse_qs(urlsplit(page.get("nextPage") or "").query).get("offsetMark")
+        marks = parse_qs(parts_of(page.get("nextPage") or "").query).get("offsetMark")
         if not marks:
             break
         query["offsetMark"] = marks[0]

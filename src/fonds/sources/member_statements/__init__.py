@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urldefrag
 
 from fonds import ids
 from fonds.citations.member_statements import cite_statement
@@ -43,6 +43,7 @@ from fonds.model import (
 )
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Ask, Rate, SourceInfo
+from fonds.sources.families.addresses import parts_of
 from fonds.sources.families.feeds import (
     WASHINGTON,
     Feed,
@@ -192,7 +193,7 @@ def _statement_task(member: Member, item: FeedItem, origin: Archived) -> FetchTa
 def _parts(member: Member, item: FeedItem, key: str) -> Iterator[Part]:
     link = urldefrag(item.link or "").url
     if member.is_of_the_office(link):
-        ending = "pdf" if urlsplit(link).path.lower().endswith(".pdf") else "html"
+        ending = "pdf" if parts_of(link).path.lower().endswith(".pdf") else "html"
         path = f"bodies/raw/{member.bioguide}/{key.rpartition('/')[2]}.{ending}"
         yield Part(name="page", url=link, path=path, optional=True, refusable=True)
 

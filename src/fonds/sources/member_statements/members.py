@@ -6,10 +6,10 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from fonds.citations.legislators import title_for
 from fonds.sources.families import fields, yaml_files
+from fonds.sources.families.addresses import parts_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +47,7 @@ def read_members(data: bytes) -> Iterator[Member]:
 
 def bare_host(address: str) -> str:
     """The host of an address, without the `www.` that half of the links leave out."""
-    return (urlsplit(address).hostname or "").removeprefix("www.")
+    return (parts_of(address).hostname or "").removeprefix("www.")
 
 
 def _member(entry: Mapping[str, Any], term: Mapping[str, Any]) -> Member | None:

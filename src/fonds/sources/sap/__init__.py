@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import date
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fonds import ids
 from fonds.citations.sap import cite_sap
@@ -43,6 +43,7 @@ from fonds.model import (
 )
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.families import fields
+from fonds.sources.families.addresses import parts_of
 from fonds.sources.families.bill_numbers import congress_of, read_bill_code
 from fonds.sources.families.feeds import WASHINGTON
 from fonds.sources.sap.statements import (
@@ -236,7 +237,7 @@ def _parts(statement: Statement) -> Iterator[Part]:
 
 
 def _is_of_the_white_house(url: str) -> bool:
-    return urlsplit(url).hostname == urlsplit(LIST).hostname
+    return parts_of(url).hostname == parts_of(LIST).hostname
 
 
 # Records ----------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ def _loose(part: RawPart) -> Iterable[Statement]:
 
 
 def _name(address: str) -> str:
-    return urlsplit(address).path.rpartition("/")[2]
+    return parts_of(address).path.rpartition("/")[2]
 
 
 def _documents(statement: Statement) -> Iterator[tuple[str, str | None]]:

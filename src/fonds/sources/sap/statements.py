@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any, Final
-from urllib.parse import urljoin, urlsplit
 
 from fonds import ids
 from fonds.errors import MalformedError, WrongContentError
 from fonds.sources.families import fields, yaml_files
+from fonds.sources.families.addresses import joined, parts_of
 from fonds.sources.families.bill_numbers import congress_of, find_bill_numbers
 from fonds.sources.families.html_pages import read_page, text_of
 
@@ -70,7 +70,7 @@ class Statement:
 
 def same_address(url: str) -> str:
     """An address in the form in which two of them are compared."""
-    parts = urlsplit(url)
+    parts = parts_of(url)
     return f"{(parts.hostname or '').removeprefix('www.')}{parts.path}"
 
 
@@ -116,8 +116,8 @@ def _archived(record: Mapping[str, Any]) -> Statement:
 
 
 def _linked(link: Any, address: str) -> Statement | None:
-    target, title = _as_archived(urljoin(address, link.get("href") or "")), text_of(link)
-    if not title or not urlsplit(target).path.lower().endswith(".pdf"):
+    target, title = _as_archived(joined(address, link.get("href") or "") or ""), text_of(link)
+    if not title or not parts_of(target).path.lower().endswith(".pdf"):
         return None
     issued = _date_beside(link, title)
     if issued is None:
@@ -135,7 +135,7 @@ def _linked(link: Any, address: str) -> Statement | None:
 
 def _as_archived(url: str) -> str:
     """An address of the White House as the archive writes it, so that both give one id."""
-    if (urlsplit(url).hostname or "").removeprefix("www.") != "whitehouse.gov":
+    if (parts_of(url).hostname or "").removeprefix("www.") != "whitehouse.gov":
         return url
     return f"https://www.{same_address(url)}"
 
