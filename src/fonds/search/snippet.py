@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from fonds.stores.fulltext import without_comments
+from fonds.stores.fulltext import as_seen
 
 LENGTH: Final = 320
 
@@ -15,7 +15,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:
     """At most about `LENGTH` characters around the densest stretch of the terms."""
-    flat = _SPACE.sub(" ", without_comments(text)).strip()
+    flat = _SPACE.sub(" ", as_seen(text)).strip()
     if len(flat) <= LENGTH:
         return flat
     start = _densest(flat, terms)

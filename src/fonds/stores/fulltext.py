@@ -66,8 +66,10 @@ class FullText(Protocol):
         ...
 
 
-def without_comments(text: str) -> str:
-    """The text as a reader sees it: what a page prints beside its text is no word of it."""
+def as_seen(text: str) -> str:
+    """The text as a reader sees it: no comments, and no soft hyphens, which cut words in two."""
+    if "\xad" in text:
+        text = text.replace("\xad", "")
     return _COMMENT.sub(" ", text) if "<!--" in text else text
 
 

@@ -15,7 +15,7 @@ from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_ignoring, insert_many
-from fonds.stores.fulltext import FullText, IndexEntry, without_comments
+from fonds.stores.fulltext import FullText, IndexEntry, as_seen
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
 
 
@@ -123,7 +123,7 @@ def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
     locator = row["meta"]["locator"]
     headings = [heading for heading in locator["heading_path"] if heading != title]
     headings += locator.get("lead_ins", ())
-    text = without_comments(row["text"])
+    text = as_seen(row["text"])
     return IndexEntry(row=number, title=title, headings="\n".join(headings), text=text)
 
 

@@ -27,7 +27,7 @@ class Uslm:
     """The normalizer `uslm_v1`."""
 
     name: str = "uslm_v1"
-    version: str = "1.1.1"
+    version: str = "1.1.0"
     accepts_format: BodyFormat = "xml"
 
     @property

@@ -280,9 +280,6 @@ def _single_spaced(line: str) -> str:
     # The Code has one after each §.
     if "\u202f" in line:
         line = line.replace("\u202f", " ")
-    # A place where a line may end, which would cut the word in two for search.
-    if "\xad" in line:
-        line = line.replace("\xad", "")
     if (
         "  " in line
         or "\n" in line
