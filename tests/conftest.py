@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fonds.sources.registry import builtin_sources
 from tests import servers
 
 
@@ -16,6 +17,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the run a folder where its workers meet."""
     if not hasattr(config, "workerinput"):
         servers.open_run()
+    builtin_sources()  # their tables refer to each other, whichever of them a test imports
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

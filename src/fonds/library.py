@@ -31,7 +31,12 @@ from fonds.seams import Clock, Seams
 from fonds.search.retrieve import Filters, search
 from fonds.settings import Settings, read_settings
 from fonds.sources.base import Source
-from fonds.sources.registry import dependency_graph, get_source, plugin_sources
+from fonds.sources.registry import (
+    builtin_sources,
+    dependency_graph,
+    get_source,
+    plugin_sources,
+)
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
@@ -113,6 +118,7 @@ class Library:
         replay: Path | None = None,
     ) -> AsyncIterator[Workplace]:
         """What a run works with; open for as long as its connections are."""
+        builtin_sources()  # tables refer to each other: a run must know them all
         settings, seams = self.settings, self.seams
         transport: httpx.AsyncBaseTransport | None = None
         if replay is not None:
