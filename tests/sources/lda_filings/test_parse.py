@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.publishing import archived, assert_rows_fit, loose, records_of, together
 
@@ -16,7 +15,6 @@ from fonds.model import FetchTask, ParsedRecord, Raw
 from fonds.sources.lda_filings import source
 from fonds.sources.lda_filings.legacy import filing_type
 from fonds.sources.lda_filings.repair import repair
-from fonds.stores.tables import metadata
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"
@@ -295,9 +293,3 @@ def test_what_is_unknown_is_left_out_of_a_citation() -> None:
         year=None,
     )
     assert cited == "Lobbying Disclosure Act Filing u, R, INC."
-
-
-def test_the_tables_can_be_made() -> None:
-    engine = create_engine("sqlite://")
-    metadata.create_all(engine, tables=[metadata.tables["documents"], *source.info.tables])
-    engine.dispose()

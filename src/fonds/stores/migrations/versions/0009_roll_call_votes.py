@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -25,6 +27,26 @@ def upgrade() -> None:
 def _create_roll_call_votes() -> None:
     op.create_table(
         "roll_call_votes",
+        *_roll_call_votes_columns_1(),
+        *_roll_call_votes_columns_2(),
+        *_roll_call_votes_columns_3(),
+        sa.ForeignKeyConstraint(["bill_id"], ["bills.id"], name=op.f("fk_roll_call_votes_bill_id")),
+        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_roll_call_votes_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_roll_call_votes")),
+    )
+    op.create_index(
+        op.f("ix_roll_call_votes_bill_id"), "roll_call_votes", ["bill_id"], unique=False
+    )
+    op.create_index(
+        "ix_roll_call_votes_congress_chamber",
+        "roll_call_votes",
+        ["congress", "chamber", "number"],
+        unique=False,
+    )
+
+
+def _roll_call_votes_columns_1() -> list[sa.Column[Any]]:
+    return [
         sa.Column(
             "id", sa.Text(), nullable=False, comment="vote:<chamber>/<congress>-<session>/<number>"
         ),
@@ -65,6 +87,11 @@ def _create_roll_call_votes() -> None:
             comment="Last change, as the Senate states it.",
         ),
         sa.Column("vote_question", sa.Text(), nullable=True, comment="What was put to the vote."),
+    ]
+
+
+def _roll_call_votes_columns_2() -> list[sa.Column[Any]]:
+    return [
         sa.Column(
             "vote_type",
             sa.Text(),
@@ -119,6 +146,11 @@ def _create_roll_call_votes() -> None:
         sa.Column(
             "amendment_num", sa.Text(), nullable=True, comment="House: number of the amendment."
         ),
+    ]
+
+
+def _roll_call_votes_columns_3() -> list[sa.Column[Any]]:
+    return [
         sa.Column(
             "amendment_author",
             sa.Text(),
@@ -167,19 +199,7 @@ def _create_roll_call_votes() -> None:
         sa.Column(
             "not_voting", sa.Integer(), nullable=True, comment="Not voting or absent, as published."
         ),
-        sa.ForeignKeyConstraint(["bill_id"], ["bills.id"], name=op.f("fk_roll_call_votes_bill_id")),
-        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_roll_call_votes_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_roll_call_votes")),
-    )
-    op.create_index(
-        op.f("ix_roll_call_votes_bill_id"), "roll_call_votes", ["bill_id"], unique=False
-    )
-    op.create_index(
-        "ix_roll_call_votes_congress_chamber",
-        "roll_call_votes",
-        ["congress", "chamber", "number"],
-        unique=False,
-    )
+    ]
 
 
 def _create_bill_recorded_votes() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -23,6 +25,39 @@ def upgrade() -> None:
 def _create_committee_reports() -> None:
     op.create_table(
         "committee_reports",
+        *_committee_reports_columns_1(),
+        *_committee_reports_columns_2(),
+        sa.ForeignKeyConstraint(
+            ["bill_id"], ["bills.id"], name=op.f("fk_committee_reports_bill_id")
+        ),
+        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_committee_reports_id")),
+        sa.ForeignKeyConstraint(
+            ["submitted_by_id"],
+            ["legislators.id"],
+            name=op.f("fk_committee_reports_submitted_by_id"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_committee_reports")),
+        comment="Reports of committees and conferences to their chambers.",
+    )
+    op.create_index(
+        op.f("ix_committee_reports_bill_id"), "committee_reports", ["bill_id"], unique=False
+    )
+    op.create_index(
+        "ix_committee_reports_date_issued", "committee_reports", ["date_issued"], unique=False
+    )
+    op.create_index(
+        "ix_committee_reports_package_id", "committee_reports", ["package_id"], unique=False
+    )
+    op.create_index(
+        op.f("ix_committee_reports_submitted_by_id"),
+        "committee_reports",
+        ["submitted_by_id"],
+        unique=False,
+    )
+
+
+def _committee_reports_columns_1() -> list[sa.Column[Any]]:
+    return [
         sa.Column("id", sa.Text(), nullable=False, comment="crpt:<package or granule>"),
         sa.Column("package_id", sa.Text(), nullable=False, comment="CRPT-119hrpt100."),
         sa.Column(
@@ -51,6 +86,11 @@ def _create_committee_reports() -> None:
             nullable=True,
             comment="Report together with minority views to accompany H.R. 3495.",
         ),
+    ]
+
+
+def _committee_reports_columns_2() -> list[sa.Column[Any]]:
+    return [
         sa.Column("short_title", sa.Text(), nullable=True, comment="Of the bill reported."),
         sa.Column(
             "recommendation",
@@ -101,33 +141,7 @@ def _create_committee_reports() -> None:
         sa.Column(
             "submitted_by_id", sa.Text(), nullable=True, comment="legislators.id once it is loaded."
         ),
-        sa.ForeignKeyConstraint(
-            ["bill_id"], ["bills.id"], name=op.f("fk_committee_reports_bill_id")
-        ),
-        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_committee_reports_id")),
-        sa.ForeignKeyConstraint(
-            ["submitted_by_id"],
-            ["legislators.id"],
-            name=op.f("fk_committee_reports_submitted_by_id"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_committee_reports")),
-        comment="Reports of committees and conferences to their chambers.",
-    )
-    op.create_index(
-        op.f("ix_committee_reports_bill_id"), "committee_reports", ["bill_id"], unique=False
-    )
-    op.create_index(
-        "ix_committee_reports_date_issued", "committee_reports", ["date_issued"], unique=False
-    )
-    op.create_index(
-        "ix_committee_reports_package_id", "committee_reports", ["package_id"], unique=False
-    )
-    op.create_index(
-        op.f("ix_committee_reports_submitted_by_id"),
-        "committee_reports",
-        ["submitted_by_id"],
-        unique=False,
-    )
+    ]
 
 
 def _create_bill_committee_reports() -> None:

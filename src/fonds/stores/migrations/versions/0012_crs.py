@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -22,6 +24,17 @@ def upgrade() -> None:
 def _create_crs_reports() -> None:
     op.create_table(
         "crs_reports",
+        *_crs_reports_columns_1(),
+        *_crs_reports_columns_2(),
+        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_crs_reports_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_crs_reports")),
+        comment="Reports and other products of the Congressional Research Service.",
+    )
+    op.create_index("ix_crs_reports_number", "crs_reports", ["number"], unique=False)
+
+
+def _crs_reports_columns_1() -> list[sa.Column[Any]]:
+    return [
         sa.Column("id", sa.Text(), nullable=False, comment="crs:R48481, documents.id."),
         sa.Column(
             "number", sa.Text(), nullable=False, comment="R48481, 98-807: what CRS calls it."
@@ -69,6 +82,11 @@ def _create_crs_reports() -> None:
             nullable=True,
             comment="Number of the newest version, as CRS counts them.",
         ),
+    ]
+
+
+def _crs_reports_columns_2() -> list[sa.Column[Any]]:
+    return [
         sa.Column(
             "latest_pub_date",
             sa.Text(),
@@ -123,11 +141,7 @@ def _create_crs_reports() -> None:
             nullable=True,
             comment="Bills and laws it is about, from congress.gov: title, congress, type, number.",
         ),
-        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_crs_reports_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_crs_reports")),
-        comment="Reports and other products of the Congressional Research Service.",
-    )
-    op.create_index("ix_crs_reports_number", "crs_reports", ["number"], unique=False)
+    ]
 
 
 def _create_crs_topics() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -24,6 +26,18 @@ def upgrade() -> None:
 def _create_hearings() -> None:
     op.create_table(
         "hearings",
+        *_hearings_columns_1(),
+        *_hearings_columns_2(),
+        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_hearings_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_hearings")),
+        comment="Printed hearings of committees of Congress.",
+    )
+    op.create_index("ix_hearings_held_date", "hearings", ["held_date"], unique=False)
+    op.create_index("ix_hearings_package_id", "hearings", ["package_id"], unique=False)
+
+
+def _hearings_columns_1() -> list[sa.Column[Any]]:
+    return [
         sa.Column("id", sa.Text(), nullable=False, comment="chrg:<package or granule>"),
         sa.Column(
             "package_id",
@@ -64,6 +78,11 @@ def _create_hearings() -> None:
         ),
         sa.Column("jacket_id", sa.Text(), nullable=True, comment="52-385."),
         sa.Column("event_id", sa.Text(), nullable=True, comment="Of the meeting at congress.gov."),
+    ]
+
+
+def _hearings_columns_2() -> list[sa.Column[Any]]:
+    return [
         sa.Column("heading", sa.Text(), nullable=True, comment="Part 2, Volume III, Errata."),
         sa.Column("part_number", sa.Text(), nullable=True, comment="2, 1a."),
         sa.Column("volume_number", sa.Text(), nullable=True, comment="2."),
@@ -99,12 +118,7 @@ def _create_hearings() -> None:
         sa.Column(
             "is_errata", sa.Boolean(), nullable=True, comment="Corrections to another print."
         ),
-        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_hearings_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_hearings")),
-        comment="Printed hearings of committees of Congress.",
-    )
-    op.create_index("ix_hearings_held_date", "hearings", ["held_date"], unique=False)
-    op.create_index("ix_hearings_package_id", "hearings", ["package_id"], unique=False)
+    ]
 
 
 def _create_hearing_committees() -> None:

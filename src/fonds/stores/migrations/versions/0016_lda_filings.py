@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -189,6 +191,36 @@ def _create_lda_lobbyists() -> None:
 def _create_lda_filings() -> None:
     op.create_table(
         "lda_filings",
+        *_lda_filings_columns_1(),
+        *_lda_filings_columns_2(),
+        *_lda_filings_columns_3(),
+        sa.ForeignKeyConstraint(
+            ["client_id"], ["lda_clients.id"], name=op.f("fk_lda_filings_client_id")
+        ),
+        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_lda_filings_id")),
+        sa.ForeignKeyConstraint(
+            ["registrant_id"], ["lda_registrants.id"], name=op.f("fk_lda_filings_registrant_id")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_lda_filings")),
+        comment="Registrations and reports under the Lobbying Disclosure Act.",
+    )
+    op.create_index(
+        op.f("ix_lda_filings_client_id_client_ref"),
+        "lda_filings",
+        ["client_id", "client_ref"],
+        unique=False,
+    )
+    op.create_index("ix_lda_filings_dt_posted", "lda_filings", ["dt_posted"], unique=False)
+    op.create_index(
+        op.f("ix_lda_filings_registrant_id_registrant_ref"),
+        "lda_filings",
+        ["registrant_id", "registrant_ref"],
+        unique=False,
+    )
+
+
+def _lda_filings_columns_1() -> list[sa.Column[Any]]:
+    return [
         sa.Column("id", sa.Text(), nullable=False, comment="lda:<filing_uuid>"),
         sa.Column(
             "filing_uuid", sa.Text(), nullable=False, comment="An amendment has one of its own."
@@ -229,6 +261,11 @@ def _create_lda_filings() -> None:
         sa.Column(
             "expenses_method_display", sa.Text(), nullable=True, comment="The same in words."
         ),
+    ]
+
+
+def _lda_filings_columns_2() -> list[sa.Column[Any]]:
+    return [
         sa.Column("posted_by_name", sa.Text(), nullable=True, comment="Who filed it."),
         sa.Column(
             "dt_posted",
@@ -266,6 +303,11 @@ def _create_lda_filings() -> None:
             nullable=True,
             comment="US dollars, of a lobbying firm from this client.",
         ),
+    ]
+
+
+def _lda_filings_columns_3() -> list[sa.Column[Any]]:
+    return [
         sa.Column(
             "expenses",
             sa.Numeric(precision=16, scale=2, asdecimal=False),
@@ -307,29 +349,7 @@ def _create_lda_filings() -> None:
             nullable=True,
             comment="Where they are listed; quarterly files.",
         ),
-        sa.ForeignKeyConstraint(
-            ["client_id"], ["lda_clients.id"], name=op.f("fk_lda_filings_client_id")
-        ),
-        sa.ForeignKeyConstraint(["id"], ["documents.id"], name=op.f("fk_lda_filings_id")),
-        sa.ForeignKeyConstraint(
-            ["registrant_id"], ["lda_registrants.id"], name=op.f("fk_lda_filings_registrant_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_lda_filings")),
-        comment="Registrations and reports under the Lobbying Disclosure Act.",
-    )
-    op.create_index(
-        op.f("ix_lda_filings_client_id_client_ref"),
-        "lda_filings",
-        ["client_id", "client_ref"],
-        unique=False,
-    )
-    op.create_index("ix_lda_filings_dt_posted", "lda_filings", ["dt_posted"], unique=False)
-    op.create_index(
-        op.f("ix_lda_filings_registrant_id_registrant_ref"),
-        "lda_filings",
-        ["registrant_id", "registrant_ref"],
-        unique=False,
-    )
+    ]
 
 
 def _create_lda_activities() -> None:
