@@ -42,8 +42,13 @@ def number_siblings(segments: Iterable[str]) -> list[str]:
     numbered = []
     for name in segments:
         seen[name] += 1
-        numbered.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+        numbered.append(repeated(name, seen[name]))
     return numbered
+
+
+def repeated(segment: str, occurrence: int) -> str:
+    """The segment of the nth sibling of the same level and number: `section-548~2`."""
+    return segment if occurrence == 1 else f"{segment}~{occurrence}"
 
 
 def tree_root(source: str, version: str) -> str:

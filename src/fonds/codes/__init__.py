@@ -1,0 +1,1 @@
+"""Walking a statute: its tree, the plan, the budget, packs, execution."""

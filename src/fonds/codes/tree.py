@@ -1,0 +1,201 @@
+"""The tree of one unit in flat arrays: a hundred thousand nodes in some twenty megabytes.
+
+A node is a number, in the order of arrival. Its id is never stored: it is its parent's id and the
+segment of its own level, computed when asked for.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from fonds import ids
+from fonds.errors import MalformedError
+from fonds.sources.jurisdiction import Span, TocNode
+
+ROOT: Final = 0
+DEEPEST: Final = 100
+"""No code is nested so deep; a file that is means harm."""
+_NONE: Final = -1
+_FIELDS: Final = 3
+
+
+class Tree:
+    """One unit: its root, and everything listed below it."""
+
+    def __init__(self, above: str, root: TocNode) -> None:
+        self._above = above
+        """The id of the node over the unit's root."""
+        self._parents = array("i")
+        self._first = array("i")
+        self._last = array("i")
+        self._next = array("i")
+        self._repeats = array("i")
+        self._kinds = array("i")
+        self._statuses = array("i")
+        self._leaves = array("b")
+        self._pages = array("i")
+        self._starts = array("q")
+        self._lengths = array("q")
+        self._texts = bytearray()
+        self._ends = array("Q")
+        self._names = _Names()
+        self._page_names = _Names()
+        self._restated: dict[int, tuple[str, str]] = {}
+        self._append(_NONE, root, repeat=1, page=None)
+
+    def __len__(self) -> int:
+        return len(self._parents)
+
+    def restate(self, node: int, better: TocNode) -> None:
+        """Know a node's label and identifier better, now that its own page is read."""
+        self._restated[node] = (better.label, better.identifier or self.identifier(node))
+
+    def grow(self, under: int, listed: Iterator[TocNode], page: str) -> list[tuple[int, TocNode]]:
+        """Add what a page lists below a node; gives back those that have pages of their own."""
+        opened: list[tuple[int, TocNode]] = []
+        above = [under]
+        seen = [self._segments_below(under)]
+        for node in listed:
+            if not 1 <= node.depth <= len(above) or node.depth > DEEPEST:
+                raise MalformedError(f"{node.label!r} is listed {node.depth} levels deep")
+            del above[node.depth :], seen[node.depth :]
+            segment = ids.segment(node.kind, node.number)
+            seen[-1][segment] += 1
+            added = self._append(above[-1], node, repeat=seen[-1][segment], page=page)
+            if node.is_leaf:
+                continue
+            above.append(added)
+            seen.append(Counter())
+            if node.pages:
+                opened.append((added, node))
+        return opened
+
+    # What is known of a node ------------------------------------------------------------------
+
+    def id(self, node: int) -> str:
+        """Computed, never stored: `usc/2024/root/title-42/chapter-7`."""
+        segments = []
+        while node != _NONE:
+            segments.append(self.segment(node))
+            node = self._parents[node]
+        return "/".join([self._above, *reversed(segments)])
+
+    def segment(self, node: int) -> str:
+        """The last part of its id; a second sibling of the same number ends with `~2`."""
+        plain = ids.segment(self.kind(node), self.number(node))
+        return ids.repeated(plain, self._repeats[node])
+
+    def parent(self, node: int) -> int | None:
+        """The node above, or None for the unit's root."""
+        return None if node == ROOT else self._parents[node]
+
+    def kind(self, node: int) -> str:
+        """The name of its level."""
+        return self._names[self._kinds[node]]
+
+    def status(self, node: int) -> str:
+        """`repealed` and the like; empty for a leaf in force, and for containers."""
+        return self._names[self._statuses[node]]
+
+    def number(self, node: int) -> str:
+        """The publisher's number."""
+        return self._text(node, 0)
+
+    def label(self, node: int) -> str:
+        """As a reader would know it."""
+        return self._restated[node][0] if node in self._restated else self._text(node, 1)
+
+    def identifier(self, node: int) -> str:
+        """The publisher's own name of it."""
+        return self._restated[node][1] if node in self._restated else self._text(node, 2)
+
+    def is_leaf(self, node: int) -> bool:
+        """Whether it has a text of its own."""
+        return bool(self._leaves[node])
+
+    def page(self, node: int) -> str:
+        """The page that holds a leaf's text."""
+        return self._page_names[self._pages[node]]
+
+    def span(self, node: int) -> Span | None:
+        """Where on that page; None is all of it."""
+        if self._starts[node] == _NONE:
+            return None
+        return Span(start=self._starts[node], length=self._lengths[node])
+
+    def children(self, node: int) -> Iterator[int]:
+        """In the publisher's order."""
+        child = self._first[node]
+        while child != _NONE:
+            yield child
+            child = self._next[child]
+
+    def in_reading_order(self) -> Iterator[int]:
+        """All nodes, each before those below it."""
+        node = ROOT
+        while node != _NONE:
+            yield node
+            following = self._first[node]
+            while following == _NONE and node != _NONE:
+                following = self._next[node]
+                node = self._parents[node]
+            node = following
+
+    # How it is kept ---------------------------------------------------------------------------
+
+    def _append(self, parent: int, node: TocNode, *, repeat: int, page: str | None) -> int:
+        added = len(self)
+        self._parents.append(parent)
+        for links in (self._first, self._last, self._next):
+            links.append(_NONE)
+        self._repeats.append(repeat)
+        self._kinds.append(self._names.number(node.kind))
+        self._statuses.append(self._names.number(node.status))
+        self._leaves.append(node.is_leaf)
+        own = node.pages[0] if node.is_leaf and node.pages else page
+        self._pages.append(self._page_names.number(own or ""))
+        self._starts.append(node.span.start if node.span else _NONE)
+        self._lengths.append(node.span.length if node.span else _NONE)
+        self._write(node.number, node.label, node.identifier)
+        if parent != _NONE:
+            self._link(parent, added)
+        return added
+
+    def _link(self, parent: int, added: int) -> None:
+        before = self._last[parent]
+        if before == _NONE:
+            self._first[parent] = added
+        else:
+            self._next[before] = added
+        self._last[parent] = added
+
+    def _segments_below(self, node: int) -> Counter[str]:
+        below = self.children(node)
+        return Counter(ids.segment(self.kind(child), self.number(child)) for child in below)
+
+    def _write(self, *texts: str) -> None:
+        for text in texts:
+            self._texts += text.encode("utf-8", "surrogatepass")
+            self._ends.append(len(self._texts))
+
+    def _text(self, node: int, field: int) -> str:
+        position = node * _FIELDS + field
+        start = self._ends[position - 1] if position else 0
+        return self._texts[start : self._ends[position]].decode("utf-8", "surrogatepass")
+
+
+class _Names(list[str]):
+    """Names that many nodes share, by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        known = self._numbers.setdefault(name, len(self))
+        if known == len(self):
+            self.append(name)
+        return known

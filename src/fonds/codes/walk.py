@@ -1,0 +1,89 @@
+"""The walk: one read-only pass over a unit, which gives its whole tree and no bodies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from fonds.codes.tree import ROOT, Tree
+from fonds.errors import MalformedError, NotFoundError, SuspiciousYieldError
+from fonds.sources.jurisdiction import JurisdictionAdapter, Origin, Page, TocNode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Walked:
+    """What a walk found."""
+
+    tree: Tree
+    pages: Mapping[str, Page]
+    """The pages it read, by name."""
+    published_at: str | None
+
+
+@dataclass(slots=True)
+class _Walk:
+    adapter: JurisdictionAdapter
+    origin: Origin
+    check: Callable[[], None]
+    pages: dict[str, Page] = field(default_factory=dict)
+    published_at: str | None = None
+
+
+async def walk(
+    adapter: JurisdictionAdapter,
+    above: str,
+    root: TocNode,
+    origin: Origin,
+    *,
+    check: Callable[[], None] = lambda: None,
+) -> Walked:
+    """Expand a unit until nothing is left to expand.
+
+    `check` is called for every page and every thousand nodes, and may raise: the walk has no side
+    effects, so it can be given up at any moment.
+    """
+    state = _Walk(adapter, origin, check, published_at=root.published_at)
+    tree = Tree(above, root)
+    waiting = deque([(ROOT, root)])
+    while waiting:
+        wave = [waiting.popleft() for _ in range(min(len(waiting), _width(adapter)))]
+        readings = (_read(state, node) for _, node in wave)
+        for (number, node), pages in zip(wave, await asyncio.gather(*readings), strict=True):
+            check()
+            waiting += tree.grow(number, _listed(state, tree, number, node, pages), node.pages[0])
+    if not any(tree.is_leaf(node) for node in range(len(tree))):
+        raise SuspiciousYieldError(f"{tree.id(ROOT)} holds no section: the page may be empty")
+    return Walked(tree=tree, pages=state.pages, published_at=state.published_at)
+
+
+def _width(adapter: JurisdictionAdapter) -> int:
+    return adapter.info.fetch_concurrency
+
+
+async def _read(state: _Walk, node: TocNode) -> dict[str, Page]:
+    """The pages of one container; each is read once in a walk, or it lists itself."""
+    pages: dict[str, Page] = {}
+    for name in (*node.pages, *node.optional_pages):
+        if name in state.pages:
+            raise MalformedError(f"{name} is listed twice: {node.label!r} would contain itself")
+        try:
+            pages[name] = state.pages[name] = await state.origin.read(name)
+        except NotFoundError:
+            if name in node.pages:
+                raise
+    return pages
+
+
+def _listed(
+    state: _Walk, tree: Tree, number: int, node: TocNode, pages: Mapping[str, Page]
+) -> Iterator[TocNode]:
+    for position, found in enumerate(state.adapter.expand(node, pages)):
+        if position % 1000 == 0:
+            state.check()
+        if found.depth == 0:
+            tree.restate(number, found)
+            state.published_at = found.published_at or state.published_at
+        else:
+            yield found
