@@ -20,26 +20,24 @@ if TYPE_CHECKING:
     from fonds.library import Library
     from fonds.library import open_library as open  # noqa: A004 — reads as fonds.open
     from fonds.model import (
-        ChunkLocator,
-        Citation,
         Document,
         FetchTask,
         Listing,
         ParsedRecord,
         Part,
         Raw,
-        RetrievalResult,
         SourceState,
         Watermark,
     )
+    from fonds.results import ChunkLocator, Citation, RetrievalResult
     from fonds.runs.state import RunReport, RunRequest
     from fonds.settings import Settings
     from fonds.sources.base import Ask, Source, SourceInfo
 
 _HOMES = {
     "Ask": "fonds.sources.base",
-    "ChunkLocator": "fonds.model",
-    "Citation": "fonds.model",
+    "ChunkLocator": "fonds.results",
+    "Citation": "fonds.results",
     "Document": "fonds.model",
     "FetchTask": "fonds.model",
     "FondsError": "fonds.errors",
@@ -48,7 +46,7 @@ _HOMES = {
     "ParsedRecord": "fonds.model",
     "Part": "fonds.model",
     "Raw": "fonds.model",
-    "RetrievalResult": "fonds.model",
+    "RetrievalResult": "fonds.results",
     "RunReport": "fonds.runs.state",
     "RunRequest": "fonds.runs.state",
     "Settings": "fonds.settings",

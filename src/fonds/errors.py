@@ -39,7 +39,9 @@ FondsError
 │   └── ItemFailedError       something else went wrong inside it
 └── RunError                  runs and their coordination
     ├── SourceBusyError       another run of this source is going on
-    └── LeaseLostError        another process took over while we were working
+    ├── LeaseLostError        another process took over while we were working
+    ├── BudgetSpentError      the next sub-request would pass the limit; go on in a new invocation
+    └── UnitTooLargeError     a unit cannot be walked, or not executed, within any one budget
 """
 
 
@@ -205,3 +207,11 @@ class SourceBusyError(RunError):
 
 class LeaseLostError(RunError):
     """Another process took over while this one was working."""
+
+
+class BudgetSpentError(RunError):
+    """The next sub-request, or batch, would pass a limit; the next invocation goes on from here."""
+
+
+class UnitTooLargeError(RunError):
+    """One invocation is not enough for a step that cannot be divided."""

@@ -18,6 +18,7 @@ NAMESPACE: Final = UUID("6c8a1e6e-1f0b-4aa8-9f0a-1a7c2e6f2b42")
 _DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013"), "-")
 _SAFE_PUNCTUATION: Final = frozenset("-._:")
 _WHITESPACE: Final = re.compile(r"\s+")
+_NUMBERS: Final = re.compile(r"([0-9]+)")
 _LONGEST_NAME: Final = 200
 """Bytes; file systems allow 255, and a changed file gets a suffix."""
 
@@ -65,6 +66,15 @@ def tree_parent(node_id: str) -> str | None:
     """The id of the node above, or None for a root."""
     parent, _, last = node_id.rpartition("/")
     return None if last == "root" and parent.count("/") == 1 else parent
+
+
+def edition_order(version: str) -> tuple[tuple[int, str], ...]:
+    """What editions are sorted by: `119-36` comes after `119-4`, and `2025-01-02` after `2025`."""
+    return tuple(
+        (int(piece), "") if piece.isdecimal() else (-1, piece)
+        for piece in _NUMBERS.split(version)
+        if piece
+    )
 
 
 def _name(text: str) -> str:

@@ -8,19 +8,18 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import httpx
 from sqlalchemy import select
 
 from fonds.chunk.splitter import Chunker
+from fonds.codes.process import Invoker
+from fonds.codes.run import CodeReport, CodeRequest, run_code
 from fonds.engine.local import LocalEngine
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.network import NetworkTransport
-from fonds.fetch.warc import RecordingTransport, ReplayTransport, without_waits
-from fonds.model import RetrievalResult
 from fonds.pipeline import run_source
 from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
@@ -28,12 +27,12 @@ from fonds.runs.normalization import Drained, Renormalized, Shelf, drain, renorm
 from fonds.runs.order import in_order
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
-from fonds.search.retrieve import Filters, search
 from fonds.settings import Settings, read_settings
-from fonds.sources.base import Source
+from fonds.sources.base import Registered
 from fonds.sources.registry import (
     builtin_sources,
     dependency_graph,
+    get_code,
     get_source,
     plugin_sources,
 )
@@ -42,6 +41,11 @@ from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.schema import require_current
 from fonds.stores.tables import document_aliases, documents
+
+if TYPE_CHECKING:
+    import httpx
+
+    from fonds.results import RetrievalResult
 
 SIDE_BY_SIDE: Final = 4
 """Sources that run at once; more would only wait for the one writer of the database."""
@@ -53,7 +57,9 @@ class Library:
     def __init__(self, settings: Settings, *, seams: Seams | None = None) -> None:
         self.settings = settings
         self.seams = seams or Seams()
-        self.database = open_database(settings.database_url, seams=self.seams)
+        self.database = open_database(
+            settings.database_url, seams=self.seams, cache_mib=settings.sqlite_cache_mib
+        )
         self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
 
     def run(
@@ -77,7 +83,7 @@ class Library:
 
     async def ingest(
         self,
-        source: str | Source,
+        source: str | Registered,
         request: RunRequest,
         *,
         progress: Progress | None = None,
@@ -88,6 +94,24 @@ class Library:
         async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
             known = get_source(source) if isinstance(source, str) else source
             return await run_source(known, request, workplace)
+
+    async def ingest_code(
+        self,
+        name: str,
+        request: CodeRequest,
+        *,
+        apart: bool = False,
+        progress: Progress | None = None,
+    ) -> CodeReport:
+        """Bring an edition of a code up to date, in invocations that keep to the budget.
+
+        `apart` gives each of them a process of its own, held to its memory by the kernel.
+        """
+        adapter = get_code(name)
+        async with self.workplace(progress=progress, tables=False) as workplace:
+            invoker = Invoker(adapter, workplace, apart=apart)
+            run = RunRequest(mode="manual", options=request.as_options())
+            return await run_code(adapter, run, workplace, invoker)
 
     async def ingest_all(
         self, sources: Iterable[str], request: RunRequest, *, progress: Progress | None = None
@@ -116,16 +140,12 @@ class Library:
         progress: Progress | None = None,
         record: Path | None = None,
         replay: Path | None = None,
+        tables: bool = True,
     ) -> AsyncIterator[Workplace]:
         """What a run works with; open for as long as its connections are."""
-        builtin_sources()  # tables refer to each other: a run must know them all
-        settings, seams = self.settings, self.seams
-        transport: httpx.AsyncBaseTransport | None = None
-        if replay is not None:
-            transport = recording = ReplayTransport(replay)
-            settings, seams = without_waits(settings), self._at(recording.clock)
-        elif record is not None:
-            transport = RecordingTransport(NetworkTransport(settings), record, clock=seams.clock)
+        if tables:
+            builtin_sources()  # tables refer to each other: a run must know them all
+        settings, seams, transport = self._exchanges(record, replay)
         fetcher = Fetcher(settings, seams=seams, folder=settings.home / "tmp", transport=transport)
         async with fetcher:
             yield Workplace(
@@ -133,10 +153,26 @@ class Library:
                 seams=seams,
                 database=self.database,
                 blobs=self.blobs,
+                fetcher=fetcher,
                 archive=Archive(self.blobs, fetcher),
                 chunker=self._chunker(),
                 progress=progress or _unwatched,
             )
+
+    def _exchanges(
+        self, record: Path | None, replay: Path | None
+    ) -> tuple[Settings, Seams, httpx.AsyncBaseTransport | None]:
+        """The network, recorded to a WARC file; or a WARC file instead of it, at its own time."""
+        if record is None and replay is None:
+            return self.settings, self.seams, None
+        from fonds.fetch import warc  # noqa: PLC0415 — few runs need it
+
+        if replay is not None:
+            transport = warc.ReplayTransport(replay)
+            return warc.without_waits(self.settings), self._at(transport.clock), transport
+        assert record is not None
+        network, clock = NetworkTransport(self.settings), self.seams.clock
+        return self.settings, self.seams, warc.RecordingTransport(network, record, clock=clock)
 
     def search(
         self,
@@ -148,6 +184,8 @@ class Library:
         limit: int = 10,
     ) -> list[RetrievalResult]:
         """The best passages for a question, each with its citation."""
+        from fonds.search.retrieve import Filters, search  # noqa: PLC0415 — ingesting needs none
+
         filters = Filters(sources=tuple(sources), since=_day(since), until=_day(until))
         return search(self.database, query, filters, limit=limit)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
 
 BodyFormat = Literal["html", "xml", "pdf", "text"]
 
@@ -172,6 +169,9 @@ class NormalizedBody:
     """GitHub-flavoured Markdown, and what it says about itself."""
 
     markdown: str
+    above: tuple[str, ...] = ()
+    """Labels of what it is a part of, outermost first: title, chapter. They open every passage's
+    heading path, and stand nowhere in the text."""
     headings: tuple[Heading, ...] = ()
     pages: tuple[PageMark, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -214,6 +214,10 @@ class Document:
     body: Body | None = None
     aliases: tuple[str, ...] = ()
     """Every other name of it: citation forms, page, package."""
+    unit: str | None = None
+    """Of a section of a code: the id of its title or act, in its edition."""
+    edition: str | None = None
+    """Of a section of a code: the publisher's stamp."""
     owner: str | None = None
     """The user an upload belongs to; None is public."""
 
@@ -250,47 +254,6 @@ class Chunk:
     """Labels it starts under, if its section was too long for one passage: `(a)`, `(1)`."""
     lead_ins: tuple[str, ...] = ()
     """What introduces the lists it starts in, outermost first, shortened."""
-
-
-# What search gives ------------------------------------------------------------------------
-
-
-class ChunkLocator(BaseModel):
-    """The place of a passage in its document."""
-
-    model_config = ConfigDict(frozen=True)
-
-    heading_path: list[str] = []
-    section: str | None = None
-    page: str | None = None
-    enumeration: list[str] = Field(default=[], exclude_if=operator.not_)
-    """Labels the passage starts under, if its section was cut: `(a)`, `(1)`. Left out if empty."""
-    lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
-    """What introduces the lists it starts in, outermost first, shortened. Left out if empty."""
-
-
-class Citation(BaseModel):
-    """Enough to cite a source without a second look; all of it computed at ingestion."""
-
-    model_config = ConfigDict(frozen=True)
-
-    title: str
-    organization: str
-    url: str
-    published_at: date | None
-    citation_string: str
-    locator: ChunkLocator | None = None
-
-
-class RetrievalResult(BaseModel):
-    """One passage found."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    """The document's id."""
-    snippet: str
-    citation: Citation
 
 
 Discovery = FetchTask | Watermark | Listing

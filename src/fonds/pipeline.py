@@ -7,6 +7,8 @@
 `discover` and `parse` belong to the source (`sources/`); everything else is done here, once, for
 all of them. Each stage leaves something durable behind, so that each can be repeated from the
 one before it: raw bytes in the archive, records in the database, passages beside them.
+
+A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
+from fonds.codes.process import Invoker
+from fonds.codes.run import run_code
 from fonds.errors import SuspiciousYieldError
 from fonds.runs.ahead import each
 from fonds.runs.context import Job, Workplace
@@ -26,12 +30,17 @@ from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
 from fonds.runs.state import Run, RunReport, RunRequest, Status
 from fonds.runs.tasks import Failure, open_errors, resolve
-from fonds.sources.base import Source
+from fonds.sources.base import Registered, Source
+from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.stores.rows import link_references
 
 
-async def run_source(source: Source, request: RunRequest, workplace: Workplace) -> RunReport:
+async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
+    if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed
+        report = await run_code(source, request, workplace, Invoker(source, workplace))
+        return report.run
+    assert isinstance(source, Source)
     database, clock, info = workplace.database, workplace.seams.clock, source.info
     require_key(info, workplace.settings)
     with (

@@ -3,16 +3,21 @@
 Every durable operation announces itself through `Seams.durable` just before it happens. The
 default does nothing. A test counts the calls, raises in the Nth, or kills the process there;
 product code never asks which.
+
+Every HTTP request, database statement and blob operation announces itself through `spend`. Whoever
+works under a budget has them charged to it; others pay nothing.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 
 class Clock(Protocol):
@@ -55,3 +60,26 @@ class Seams:
     durable: Callable[[str, str], None] = _unobserved
     """Called as (operation, subject) before each `commit`, `blob.put`, `blob.rename`,
     `blob.delete`."""
+
+
+Expense = Literal["http", "database", "blob"]
+
+# By context and not by process: sources run side by side, each under a budget of its own.
+_payer: Final[ContextVar[Callable[[Expense], None] | None]] = ContextVar("payer", default=None)
+
+
+def spend(expense: Expense) -> None:
+    """Announce one sub-request just before it is made; a budget may refuse it by raising."""
+    charge = _payer.get()
+    if charge is not None:
+        charge(expense)
+
+
+@contextmanager
+def charged_to(charge: Callable[[Expense], None]) -> Iterator[None]:
+    """Have all sub-requests of this context, and of threads it hands work to, charged."""
+    token = _payer.set(charge)
+    try:
+        yield
+    finally:
+        _payer.reset(token)

@@ -52,6 +52,7 @@ class Settings:
         "SQLAlchemy address; empty: SQLite in the home folder. May hold a password.",
         secret=True,
     )
+    sqlite_cache_mib: int = _setting(16, int, "Memory for each connection to SQLite, at most.")
     blobs: str = _setting(
         "", str, "Where raw files live: a folder, memory://, s3://…, az://…; empty: in the home."
     )

@@ -16,7 +16,7 @@ from tests.notes import NoteOffice, ingest, note_library
 
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
-from fonds.model import RetrievalResult
+from fonds.results import RetrievalResult
 from fonds.search.retrieve import Filters, search
 from fonds.stores.tables import documents
 from fonds.testing import note

@@ -22,7 +22,7 @@ from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.runs.context import Workplace
 from fonds.runs.discovery import Asker, pace_of
 from fonds.sources.base import Source
-from fonds.sources.registry import builtin_sources
+from fonds.sources.registry import all_feeds
 
 LIVE = os.environ.get("FONDS_LIVE") == "1"
 BUNDLED_NOW = datetime(2026, 3, 1, 15, tzinfo=UTC)
@@ -43,11 +43,11 @@ def library(tmp_path: Path) -> Iterator[Library]:
         yield library
 
 
-@pytest.mark.parametrize("name", sorted(builtin_sources()))
+@pytest.mark.parametrize("name", sorted(all_feeds()))
 def test_the_first_item_of_an_upstream_is_what_its_source_expects(
     name: str, library: Library
 ) -> None:
-    record = asyncio.run(_first_record(builtin_sources()[name], library))
+    record = asyncio.run(_first_record(all_feeds()[name], library))
     assert record.source == name
     assert record.payload
     if record.document is not None:

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from fonds.model import FetchTask, ParsedRecord
+
+_OF_CODES: Final = {"above", "unit", "edition"}
 
 
 def assert_golden(actual: str, golden: Path) -> None:
@@ -24,6 +27,13 @@ def assert_golden(actual: str, golden: Path) -> None:
 def json_lines(records: Iterable[ParsedRecord | FetchTask]) -> str:
     """Records as text that a person can review: one JSON object a line."""
     return "".join(
-        json.dumps(asdict(record), ensure_ascii=False, default=str, sort_keys=True) + "\n"
+        json.dumps(_told(asdict(record)), ensure_ascii=False, default=str, sort_keys=True) + "\n"
         for record in records
     )
+
+
+def _told(value: Any) -> Any:
+    """The values without those that only sections of codes have."""
+    if isinstance(value, dict):
+        return {k: _told(v) for k, v in value.items() if v or k not in _OF_CODES}
+    return [_told(item) for item in value] if isinstance(value, list | tuple) else value

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fonds import ids
-from fonds.codes.leaves import leaf_of
 from fonds.codes.origin import LocalOrigin
+from fonds.codes.plan import head_of, plan_lines, read_batches
 from fonds.codes.walk import Walked, walk
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer
@@ -58,13 +58,15 @@ def sections(
 ) -> Iterator[Section]:
     """Every leaf in reading order, with its bytes."""
     origin = LocalOrigin(path, base=adapter.info.base, version=version)
-    tree = walked.tree
-    for node in tree.in_reading_order():
-        if tree.is_leaf(node):
-            leaf = leaf_of(tree, node, version, walked.published_at)
-            data = asyncio.run(origin.read(tree.page(node))).read()
-            if span := tree.span(node):
-                data = data[span.start : span.start + span.length]
+    above = ids.tree_root(adapter.info.name, version)
+    head = head_of(walked, source=adapter.info.name, version=version, adapter="", above=above)
+    _, *lines = plan_lines(walked, head)
+    for batch in read_batches(head, lines):
+        for node in batch.leaves:
+            data = asyncio.run(origin.read(node.page or "")).read()
+            if node.span:
+                data = data[node.span.start : node.span.start + node.span.length]
+            leaf = node.leaf(head)
             yield Section(leaf=leaf, shard=adapter.shardify(leaf), data=data)
 
 

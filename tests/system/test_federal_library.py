@@ -16,7 +16,7 @@ from fonds.library import Library, open_library
 from fonds.runs.overview import overview
 from fonds.runs.state import RunReport, RunRequest, Status
 from fonds.seams import Seams
-from fonds.sources.registry import all_sources, builtin_sources
+from fonds.sources.registry import all_feeds
 from fonds.stores.tables import documents, metadata
 from fonds.testing import ManualClock
 
@@ -41,13 +41,13 @@ def library(upstream: DemoUpstream, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def reports(library: Library) -> dict[str, RunReport]:
-    found = asyncio.run(library.ingest_all(all_sources(), REQUEST))
+    found = asyncio.run(library.ingest_all(all_feeds(), REQUEST))
     return {report.source: report for report in found}
 
 
 def test_every_source_succeeds(reports: dict[str, RunReport]) -> None:
     assert {name: report.error_summary for name, report in reports.items()} == dict.fromkeys(
-        builtin_sources()
+        all_feeds()
     )
     assert {report.status for report in reports.values()} == {Status.SUCCESS}
 
@@ -57,7 +57,7 @@ def test_every_table_of_every_source_has_rows(library: Library) -> None:
     with library.database.read() as connection:
         empty = [
             table.name
-            for source in builtin_sources().values()
+            for source in all_feeds().values()
             for table in source.info.tables
             if not connection.scalar(select(func.count()).select_from(table))
         ]
@@ -72,7 +72,7 @@ def test_every_document_can_be_cited_and_opened(library: Library) -> None:
     with library.database.read() as connection:
         assert connection.scalars(select(table.id).where(blank | unopenable)).all() == []
         assert set(connection.scalars(select(table.source).distinct())) == {
-            name for name in builtin_sources() if name != "taxonomy"
+            name for name in all_feeds() if name != "taxonomy"
         }
 
 
@@ -91,7 +91,7 @@ def test_every_reference_holds_or_waits(library: Library) -> None:
 
 @pytest.mark.usefixtures("reports")
 def test_a_second_bootstrap_changes_nothing(library: Library) -> None:
-    again = asyncio.run(library.ingest_all(all_sources(), REQUEST))
+    again = asyncio.run(library.ingest_all(all_feeds(), REQUEST))
     changed = {
         report.source: report.counts
         for report in again
@@ -102,7 +102,7 @@ def test_a_second_bootstrap_changes_nothing(library: Library) -> None:
 
 @pytest.mark.usefixtures("reports")
 def test_status_tells_checked_changed_and_failed_apart(library: Library) -> None:
-    rows = overview(library.database, all_sources().values(), library.seams.clock.now())
+    rows = overview(library.database, all_feeds().values(), library.seams.clock.now())
     assert all(row.last_run_at and row.last_failure_at is None for row in rows)
     assert all(row.last_change_at for row in rows if row.source != "taxonomy")
 
@@ -114,9 +114,9 @@ def test_the_bundled_upstream_can_be_loaded_in_any_year(
     seams = Seams(clock=ManualClock(datetime(year, 6, 1, 15, tzinfo=UTC)))
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with open_library(tmp_path, seams=seams, hosts=upstream.hosts, allow_private=True) as library:
-        found = asyncio.run(library.ingest_all(all_sources(), request))
+        found = asyncio.run(library.ingest_all(all_feeds(), request))
     assert {report.source: report.error_summary for report in found} == dict.fromkeys(
-        builtin_sources()
+        all_feeds()
     )
 
 
@@ -135,12 +135,12 @@ def test_both_databases_hold_the_same(
         hosts=upstream.hosts,
         allow_private=True,
     ) as other:
-        asyncio.run(other.ingest_all(all_sources(), REQUEST))
+        asyncio.run(other.ingest_all(all_feeds(), REQUEST))
         assert _sizes(other) == _sizes(library)
 
 
 def _sizes(library: Library) -> dict[str, int | None]:
-    tables = [table for source in builtin_sources().values() for table in source.info.tables]
+    tables = [table for source in all_feeds().values() for table in source.info.tables]
     with library.database.read() as connection:
         return {
             table.name: connection.scalar(select(func.count()).select_from(table))

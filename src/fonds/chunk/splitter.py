@@ -53,7 +53,7 @@ class Chunker:
                         start=passage.start,
                         end=passage.end,
                         tokens=passage.tokens,
-                        heading_path=section.heading_path,
+                        heading_path=(*body.above, *section.heading_path),
                         section=section.label,
                         page=body.pages[page - 1].page if page else None,
                         enumeration=passage.enumeration,

@@ -13,8 +13,9 @@ from itertools import accumulate
 from typing import Any, Final
 
 _COMPILED: Final = "bpe_openai._bindings"
-_MOST_WORDS: Final = 200_000
+_MOST_WORDS: Final = 40_000
 _LONGEST_WORD: Final = 40
+_VOCABULARY: Final = 34 << 20
 _STRETCH: Final = 1 << 16
 # A space in the midst of white space. Begins with it, so that the regex engine skips to spaces.
 _ENTANGLED: Final = re.compile(r" (?<=\s )(?!\S)")
@@ -170,6 +171,11 @@ def _tokenizer() -> Any:
     compiled = module_from_spec(spec)
     spec.loader.exec_module(compiled)
     return compiled.tokenizer_for_encoding("cl100k_base")
+
+
+def memory_to_load() -> int:
+    """Bytes of memory that the vocabulary takes, if it is not loaded yet."""
+    return 0 if _tokenizer.cache_info().currsize else _VOCABULARY
 
 
 def _encodable(text: str) -> str:

@@ -18,7 +18,7 @@ from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sources.registry import all_sources
+from fonds.sources.registry import all_feeds
 from fonds.stores.tables import document_chunk_buffer, documents
 
 QUESTIONS: Final = ("overtime salary threshold", "how much lead may drinking water contain?")
@@ -47,7 +47,7 @@ def demonstrate(session: Session) -> int:
 async def _ingest(library: Library) -> list[RunReport]:
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with progress_display(quiet=False) as progress:
-        return await library.ingest_all(all_sources(), request, progress=progress)
+        return await library.ingest_all(all_feeds(), request, progress=progress)
 
 
 def _print_holdings(library: Library) -> None:

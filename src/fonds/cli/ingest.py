@@ -15,7 +15,7 @@ from fonds.cli.session import Session, run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest, Status
-from fonds.sources.registry import all_sources, dependency_graph, get_source
+from fonds.sources.registry import all_feeds, all_sources, dependency_graph, get_source
 
 Recheck = Annotated[
     bool, typer.Option("--recheck", help="Ask for every item, also where the list is as before.")
@@ -120,14 +120,14 @@ def bootstrap(
     until: Until = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill the library from all sources, each after those it depends on.
+    """Fill the library from all feeds, each after those it depends on; codes only if named.
 
     \b
     Examples: fonds bootstrap --since 2026-01-01
               fonds bootstrap bills --since 2025-01-03 --until 2026-02-28
     """
     request = RunRequest(mode="backfill", since=day(since), until=day(until))
-    names = dependency_graph(only or all_sources())
+    names = dependency_graph(only or all_feeds())
 
     async def work(library: Library) -> list[RunReport]:
         with progress_display(quiet=as_json) as progress:

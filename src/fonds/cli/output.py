@@ -10,7 +10,6 @@ from dataclasses import asdict, is_dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
@@ -33,7 +32,7 @@ def print_json(value: Any) -> None:
 
 def plain(value: Any) -> Any:
     """Anything we hand out, as JSON values."""
-    if isinstance(value, BaseModel):
+    if hasattr(value, "model_dump"):  # of pydantic, which few commands need
         return value.model_dump(mode="json")
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,6 +11,7 @@ from fonds.cli.citing import extract_in_steps
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.session import run_until_stopped
+from fonds.codes.audit import audit_code
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.audit import Audit, audit_source
@@ -20,7 +21,10 @@ from fonds.runs.schedule import next_run
 from fonds.runs.scheduler import serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
+from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import all_sources, get_source
+
+SHOWN_FAILURES: Final = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -185,12 +189,16 @@ def audit(
 
     async def count(library: Library) -> Audit:
         async with library.workplace() as workplace:
-            return await audit_source(get_source(source), workplace, day(since), day(until))
+            named = get_source(source)
+            if isinstance(named, JurisdictionAdapter):
+                return await asyncio.to_thread(audit_code, named, workplace)
+            return await audit_source(named, workplace, day(since), day(until))
 
     with context.obj.library() as library:
         found = run_until_stopped(count(library))
     if as_json:
-        print_json({"expected": found.expected, "missing": found.missing, "audit": found})
+        numbers = {"expected": found.expected, "missing": found.missing}
+        print_json({**numbers, "open_errors": found.open_errors, "audit": found})
     else:
         _print_audit(found)
     if found.missing or found.open_errors:
@@ -266,6 +274,8 @@ def _print_audit(found: Audit) -> None:
     for scope in short:
         shown = ", ".join(scope.missing[:5]) + (" …" if len(scope.missing) > 5 else "")  # noqa: PLR2004 — a handful
         out.print(f"  {safe(scope.name)}: {len(scope.missing)} of {scope.expected}: {safe(shown)}")
+    for name, cause in found.failures[:SHOWN_FAILURES]:
+        out.print(f"  {safe(name)}: {safe(cause)}", style="red")
     for column, unlinked in found.unlinked.items():
         shown = ", ".join(unlinked.targets[:5]) + (" …" if len(unlinked.targets) > 5 else "")  # noqa: PLR2004 — a handful
         out.print(f"  {column}: {unlinked.rows:,} references to what is not held: {safe(shown)}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sqlalchemy import select
@@ -18,10 +18,13 @@ from fonds.cli.options import EXIT_FAILED, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, harmless, out, plain, print_json, safe
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
-from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart, RetrievalResult
+from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
 from fonds.sources.base import Source
-from fonds.sources.registry import get_source
+from fonds.sources.registry import get_feed, get_source
 from fonds.stores.tables import documents
+
+if TYPE_CHECKING:
+    from fonds.results import RetrievalResult
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +46,7 @@ def parse(
     \b
     Example: fonds parse federal_register 2026-00101.json 2026-00101.xml
     """
-    parser = get_source(source)
+    parser = get_feed(source)
     failed = False
     for _, group in groupby(sorted(files), key=lambda path: path.with_suffix("")):
         paths = list(group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fonds import ids
@@ -25,9 +25,11 @@ _FIELDS: Final = 3
 class Tree:
     """One unit: its root, and everything listed below it."""
 
-    def __init__(self, above: str, root: TocNode) -> None:
+    def __init__(self, above: str, root: TocNode, *, only: Sequence[str] = ()) -> None:
         self._above = above
         """The id of the node over the unit's root."""
+        self._only = only
+        """Segments below the root: of each level they name, only that node is taken in."""
         self._parents = array("i")
         self._first = array("i")
         self._last = array("i")
@@ -58,20 +60,36 @@ class Tree:
         opened: list[tuple[int, TocNode]] = []
         above = [under]
         seen = [self._segments_below(under)]
+        depth = self._depth(under)
+        left_out = DEEPEST
         for node in listed:
-            if not 1 <= node.depth <= len(above) or node.depth > DEEPEST:
+            if node.depth > left_out:
+                continue
+            left_out = DEEPEST
+            if not 1 <= node.depth <= len(above):
                 raise MalformedError(f"{node.label!r} is listed {node.depth} levels deep")
             del above[node.depth :], seen[node.depth :]
             segment = ids.segment(node.kind, node.number)
             seen[-1][segment] += 1
-            added = self._append(above[-1], node, repeat=seen[-1][segment], page=page)
-            if node.is_leaf:
+            repeat = seen[-1][segment]
+            if not self._is_wanted(depth + node.depth, ids.repeated(segment, repeat)):
+                left_out = node.depth
                 continue
-            above.append(added)
-            seen.append(Counter())
-            if node.pages:
-                opened.append((added, node))
+            added = self._append(above[-1], node, repeat=repeat, page=page)
+            if not node.is_leaf:
+                above.append(added)
+                seen.append(Counter())
+                opened += [(added, node)] if node.pages else []
         return opened
+
+    def _is_wanted(self, depth: int, segment: str) -> bool:
+        return depth > len(self._only) or self._only[depth - 1] == segment
+
+    def _depth(self, node: int) -> int:
+        depth = 0
+        while (parent := self.parent(node)) is not None:
+            node, depth = parent, depth + 1
+        return depth
 
     # What is known of a node ------------------------------------------------------------------
 

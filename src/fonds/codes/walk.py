@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fonds.codes.tree import ROOT, Tree
@@ -37,15 +37,16 @@ async def walk(
     root: TocNode,
     origin: Origin,
     *,
+    only: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
 ) -> Walked:
-    """Expand a unit until nothing is left to expand.
+    """Expand a unit, or that part of it that `only` leads to, until nothing is left to expand.
 
     `check` is called for every page and every thousand nodes, and may raise: the walk has no side
     effects, so it can be given up at any moment.
     """
     state = _Walk(adapter, origin, check, published_at=root.published_at)
-    tree = Tree(above, root)
+    tree = Tree(above, root, only=only)
     waiting = deque([(ROOT, root)])
     while waiting:
         wave = [waiting.popleft() for _ in range(min(len(waiting), _width(adapter)))]

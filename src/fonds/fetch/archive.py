@@ -74,6 +74,10 @@ class Archive:
         finally:
             download.file.unlink(missing_ok=True)
 
+    def keep(self, source: str, path: str, download: Download) -> Archived:
+        """A file that was obtained in another way, archived under `corpus/<source>/<path>`."""
+        return self._archived(archive_key(source, path), download)
+
     def read(self, archived: Archived) -> bytes:
         """The bytes of a file, proven to be those that were archived."""
         data = self._blobs.get(archived.key)

@@ -29,7 +29,7 @@ from fonds.fetch.network import NetworkTransport
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.retries import Backoff
 from fonds.fetch.secrecy import public_url
-from fonds.seams import Seams
+from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
 MAX_REDIRECTS: Final = 10
@@ -179,6 +179,7 @@ class Fetcher:
     async def _exchange(self, ask: _Ask) -> Download | _Ask | None:
         request = self._request(ask)
         await self._rates.take(ask.source, ask.target, ask.pace)
+        spend("http")
         self.tally.total += 1
         self.tally.conditional += ask.is_conditional
         try:

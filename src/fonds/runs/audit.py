@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -10,8 +11,8 @@ from sqlalchemy import Connection, func, select
 
 from fonds.runs.context import Workplace
 from fonds.runs.discovery import Asker
-from fonds.runs.tasks import open_errors
-from fonds.sources.base import Auditable, Expected, Source
+from fonds.runs.overview import standing_errors
+from fonds.sources.base import Auditable, Expected, Registered
 from fonds.stores.batches import select_in
 from fonds.stores.database import Database
 from fonds.stores.tables import documents, metadata
@@ -44,10 +45,15 @@ class Audit:
     source: str
     scopes: tuple[Scope, ...]
     """Empty where the upstream can be counted in no other way than the one it is loaded by."""
-    open_errors: int
-    """Failures of earlier runs that still stand."""
+    failures: tuple[tuple[str, str], ...]
+    """Failures of earlier runs that still stand: what, and why."""
     unlinked: dict[str, Unlinked]
     """By `table.column`."""
+
+    @property
+    def open_errors(self) -> int:
+        """How many failures stand."""
+        return len(self.failures)
 
     @property
     def expected(self) -> int:
@@ -61,24 +67,29 @@ class Audit:
 
 
 async def audit_source(
-    source: Source, workplace: Workplace, since: date | None, until: date | None
+    source: Registered, workplace: Workplace, since: date | None, until: date | None
 ) -> Audit:
     """Count a source's upstream by another way than the one it is loaded by."""
     scopes: list[Scope] = []
     if isinstance(source, Auditable):
         named = source.enumerate(Asker(source.info, workplace), since, until)
-        scopes = [_compare(workplace.database, expected) async for expected in named]
-    with workplace.database.read() as connection:
-        standing = len(open_errors(connection, source.info.name))
+        scopes = [compare(workplace.database, expected) async for expected in named]
+    return concluded(source, workplace, scopes)
+
+
+def concluded(source: Registered, workplace: Workplace, scopes: Sequence[Scope]) -> Audit:
+    """What was counted, with what stands in the way of it being complete."""
+    standing = standing_errors(workplace.database, source.info.name)
     return Audit(
         source=source.info.name,
         scopes=tuple(scopes),
-        open_errors=standing,
+        failures=tuple((row["task_key"], row["error"]) for row in standing),
         unlinked=_unlinked(workplace.database, source),
     )
 
 
-def _compare(database: Database, expected: Expected) -> Scope:
+def compare(database: Database, expected: Expected) -> Scope:
+    """What of the expected documents is not held."""
     wanted = sorted(expected.document_ids)
     query = select(documents.c.id).where(documents.c.gone_at.is_(None))
     with database.read() as connection:
@@ -87,7 +98,7 @@ def _compare(database: Database, expected: Expected) -> Scope:
     return Scope(name=expected.scope, expected=len(wanted), missing=missing)
 
 
-def _unlinked(database: Database, source: Source) -> dict[str, Unlinked]:
+def _unlinked(database: Database, source: Registered) -> dict[str, Unlinked]:
     found: dict[str, Unlinked] = {}
     with database.read() as connection:
         for table in (metadata.tables[table.name] for table in source.info.tables):

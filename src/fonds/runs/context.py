@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from fonds.chunk.splitter import Chunker
 from fonds.fetch.archive import Archive
+from fonds.fetch.client import Fetcher
 from fonds.runs.locks import FileClaim, LeaseClaim
 from fonds.runs.state import Counts, Run
 from fonds.seams import Seams
@@ -34,6 +35,7 @@ class Workplace:
     seams: Seams
     database: Database
     blobs: Blobs
+    fetcher: Fetcher
     archive: Archive
     chunker: Chunker
     progress: Progress

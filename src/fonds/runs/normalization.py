@@ -21,6 +21,7 @@ from fonds.runs.inputs import address_of
 from fonds.seams import Seams
 from fonds.stores import queues
 from fonds.stores.blobs import Blobs
+from fonds.stores.body_refs import read_body
 from fonds.stores.database import Database
 from fonds.stores.documents import update_text
 from fonds.stores.tables import documents, ingestion_normalization_queue
@@ -142,7 +143,7 @@ def _work(shelf: Shelf, row: Row[Any]) -> Work:
 def _work_on(shelf: Shelf, normalizer: str, key: str) -> Work:
     with shelf.database.read() as connection:
         address = address_of(connection, key)
-    return Work(normalizer=normalizer, data=shelf.blobs.get(key), address=address)
+    return Work(normalizer=normalizer, data=read_body(shelf.blobs, key), address=address)
 
 
 def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:
@@ -191,13 +192,14 @@ def _renormalize_one(shelf: Shelf, document_id: str) -> bool:
         row = connection.execute(query.where(table.id == document_id)).one()
     name = row.body_normalizer_version.partition("@")[0]
     text = make_text(_work_on(shelf, name, row.body_raw_path))
-    text = _with_first_page(text, row.body_map)
+    text = _with_place(text, row.body_map)
     with shelf.database.write() as connection:
         return _write(connection, shelf, document_id, text, name)
 
 
-def _with_first_page(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
-    """The page a body begins on is often known from its metadata alone."""
+def _with_place(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
+    """What was known from metadata alone: what the body is a part of, and the page it begins on."""
+    text = replace(text, above=tuple(body_map.get("above", ())))
     first = next((page for offset, page in body_map["pages"] if offset == 0), None)
     if first is None or any(mark.offset == 0 for mark in text.pages):
         return text

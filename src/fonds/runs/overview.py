@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, func, select
 from fonds.errors import UsageError
 from fonds.runs.schedule import next_run
 from fonds.runs.state import Status
-from fonds.sources.base import Source
+from fonds.sources.base import Registered
 from fonds.stores.database import Database
 from fonds.stores.tables import (
     documents,
@@ -43,7 +43,7 @@ class SourceOverview:
     next_run_at: datetime | None
 
 
-def overview(database: Database, sources: Iterable[Source], now: datetime) -> list[SourceOverview]:
+def overview(database: Database, sources: Iterable[Registered], now: datetime) -> list[SourceOverview]:
     """All the given sources at a glance."""
     with database.read() as connection:
         return [_overview(connection, source, now) for source in sources]
@@ -107,7 +107,7 @@ def _run_id(connection: Connection, prefix: str) -> UUID:
     return found[0]
 
 
-def _overview(connection: Connection, source: Source, now: datetime) -> SourceOverview:
+def _overview(connection: Connection, source: Registered, now: datetime) -> SourceOverview:
     name = source.info.name
     runs, state, tasks = ingestion_runs.c, ingestion_source_state, ingestion_tasks.c
     held = connection.execute(

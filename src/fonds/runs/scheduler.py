@@ -12,7 +12,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from fonds.errors import FondsError
 from fonds.runs.schedule import TIME_ZONE, trigger_of
-from fonds.sources.base import Source
+from fonds.sources.base import Registered
 
 MISFIRE_GRACE_SECONDS: Final = 300
 TIDY_HOUR: Final = 3
@@ -23,7 +23,7 @@ _log = structlog.get_logger("fonds.scheduler")
 
 
 async def serve_schedule(
-    sources: Iterable[Source],
+    sources: Iterable[Registered],
     run: Callable[[str], Awaitable[object]],
     tidy: Callable[[], Awaitable[object]],
     stop: asyncio.Event,

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Select, select
 
 from fonds.errors import UsageError
-from fonds.model import ChunkLocator, Citation, RetrievalResult
+from fonds.results import ChunkLocator, Citation, RetrievalResult
 from fonds.search.query import query_terms
 from fonds.search.snippet import snippet_of
 from fonds.stores.batches import select_in

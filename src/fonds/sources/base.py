@@ -80,6 +80,15 @@ class Ask(Protocol):
         ...
 
 
+class Registered(Protocol):
+    """Anything that is run by its name: a feed, or a code."""
+
+    @property
+    def info(self) -> SourceInfo:
+        """What everybody may know about it."""
+        ...
+
+
 @runtime_checkable
 class Source(Protocol):
     """A feed. One file, no state shared with other sources."""

@@ -1,4 +1,4 @@
-"""Finding sources: our own modules, and those that installed packages announce."""
+"""Finding sources, feeds and codes alike: our own, and those that installed packages announce."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections.abc import Iterable
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Final
 
 import fonds.sources
 from fonds.errors import UnknownSourceError, UsageError
-from fonds.sources.base import Source
+from fonds.sources.base import Registered, Source
+from fonds.sources.jurisdiction import JurisdictionAdapter
 
 GROUP: Final = "fonds.sources"
 
 
 @cache
-def builtin_sources() -> dict[str, Source]:
+def builtin_sources() -> dict[str, Registered]:
     """Every module of `fonds.sources` that has a `source`."""
     names = [module.name for module in pkgutil.iter_modules(fonds.sources.__path__)]
     modules = [importlib.import_module(f"fonds.sources.{name}") for name in sorted(names)]
@@ -27,13 +29,13 @@ def builtin_sources() -> dict[str, Source]:
 
 
 @cache
-def plugin_sources() -> dict[str, Source]:
+def plugin_sources() -> dict[str, Registered]:
     """What installed packages offer in the entry-point group `fonds.sources`."""
-    found: dict[str, Source] = {}
+    found: dict[str, Registered] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         loaded = entry.load()
         source = loaded() if isinstance(loaded, type) else loaded
-        if not isinstance(source, Source):
+        if not isinstance(source, Source | JurisdictionAdapter):
             raise UsageError(f"the entry point {entry.name} of {GROUP} is not a source")
         if source.info.name in builtin_sources() or source.info.name in found:
             raise UsageError(f"two sources are called {source.info.name}")
@@ -41,12 +43,12 @@ def plugin_sources() -> dict[str, Source]:
     return found
 
 
-def all_sources() -> dict[str, Source]:
+def all_sources() -> dict[str, Registered]:
     """All sources by name, ours first."""
     return {**builtin_sources(), **plugin_sources()}
 
 
-def get_source(name: str) -> Source:
+def get_source(name: str) -> Registered:
     """The source of that name, or an error that names those there are."""
     sources = all_sources()
     if name not in sources:
@@ -54,6 +56,40 @@ def get_source(name: str) -> Source:
             f"there is no source {name!r}; there are: {', '.join(sorted(sources))}"
         )
     return sources[name]
+
+
+def get_feed(name: str) -> Source:
+    """The feed of that name."""
+    source = get_source(name)
+    if not isinstance(source, Source):
+        raise UsageError(f"{name} is a code and not a feed: see `fonds code --help`")
+    return source
+
+
+def get_code(name: str) -> JurisdictionAdapter:
+    """The code of that name. Of ours, no other is loaded for it."""
+    if find_spec(f"fonds.sources.{name}") is not None:
+        source = getattr(importlib.import_module(f"fonds.sources.{name}"), "source", None)
+    else:
+        source = all_sources().get(name)
+    if not isinstance(source, JurisdictionAdapter):
+        codes = ", ".join(sorted(all_codes()))
+        raise UnknownSourceError(f"there is no code {name!r}; there are: {codes}")
+    return source
+
+
+def all_codes() -> dict[str, JurisdictionAdapter]:
+    """The codes among the sources."""
+    return {
+        name: source
+        for name, source in all_sources().items()
+        if isinstance(source, JurisdictionAdapter)
+    }
+
+
+def all_feeds() -> dict[str, Source]:
+    """The feeds among the sources."""
+    return {name: source for name, source in all_sources().items() if isinstance(source, Source)}
 
 
 def dependency_graph(names: Iterable[str]) -> dict[str, set[str]]:

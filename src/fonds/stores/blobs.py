@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import ipaddress
-import mmap
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    PreconditionError,
-    UnknownConfigurationKeyError,
-)
-from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
-
-from fonds.errors import (
-    BlobChangedError,
-    BlobExistsError,
-    BlobMissingError,
-    SettingsError,
-    StoreError,
-)
+from fonds.errors import SettingsError
 from fonds.seams import Seams
-from fonds.stores.folder import (
-    PIECE,
-    BlobInfo,
-    Data,
-    FolderBlobs,
-    check_key,
-    check_range,
-    open_source,
-)
+from fonds.stores.folder import BlobInfo, Data, FolderBlobs
 
-if TYPE_CHECKING:
-    from obstore import ObjectMeta, PutMode
+__all__ = ["BlobInfo", "Blobs", "Data", "FolderBlobs", "open_blobs"]
 
-__all__ = ["BlobInfo", "Blobs", "Data", "FolderBlobs", "ObjectBlobs", "open_blobs"]
-
-_PAGE: Final = 1000
+_OBJECTS: Final = frozenset({"memory", "s3", "az", "gs"})
 _POSSIBLE: Final = (
     "a folder, file:///folder, memory://, s3://bucket/prefix, az://container/prefix "
     "or gs://bucket/prefix"
 )
-
-# The library's own thirty seconds would end any transfer of a large file over a slow line.
-_DEFAULTS: Final = {"timeout": "300s"}
-# Its own ten tries last minutes when nobody answers; whoever calls us tries again anyway.
-_RETRY: Final = {"max_retries": 5}
-
-_STATUS: Final = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
-_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 
 
 class Blobs(Protocol):
@@ -106,171 +69,11 @@ def open_blobs(address: str, *, seams: Seams) -> Blobs:
     parts = _split(address)
     if parts.scheme == "file":
         return FolderBlobs(_local_path(parts), seams=seams)
-    if parts.scheme == "memory":
-        return ObjectBlobs(MemoryStore(), "memory://", seams=seams)
-    if parts.scheme not in _OPENERS:
+    if parts.scheme not in _OBJECTS:
         raise SettingsError(f"blobs cannot live at {parts.scheme}://; possible are {_POSSIBLE}")
-    where = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    return ObjectBlobs(_open_remote(parts), where, seams=seams)
+    from fonds.stores.objects import open_objects  # noqa: PLC0415 — a folder needs none of it
 
-
-class ObjectBlobs:
-    """Blobs in an object store, or in memory, through obstore."""
-
-    def __init__(self, store: Any, where: str, *, seams: Seams) -> None:
-        self._store = store
-        self._where = where
-        self._seams = seams
-
-    def head(self, key: str) -> BlobInfo | None:
-        """What is known of an object, or None where there is none."""
-        check_key(key)
-        try:
-            with self._explained("look up", key):
-                return _info(self._store.head(key))
-        except BlobMissingError:
-            return None
-
-    def get(self, key: str) -> bytes:
-        """All bytes of an object."""
-        check_key(key)
-        with self._explained("read", key):
-            return bytes(self._store.get(key).bytes())
-
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        """The bytes of a range; fewer, or none, where the object ends before it."""
-        check_key(key)
-        check_range(key, start, length)
-        try:
-            with self._explained("read", key):
-                # A range without bytes cannot be asked for, nor one that begins after the end.
-                wanted = max(length, 1)
-                return bytes(self._store.get_range(key, start=start, length=wanted))[:length]
-        except BlobMissingError:
-            raise
-        except StoreError:
-            info = self.head(key)
-            if info and start >= info.size:
-                return b""
-            raise
-
-    def stream(self, key: str) -> Iterator[bytes]:
-        """The object in pieces of bounded size."""
-        check_key(key)
-        with self._explained("read", key):
-            for piece in self._store.get(key).stream(min_chunk_size=PIECE):
-                for start in range(0, len(piece), PIECE):
-                    yield piece[start : start + PIECE]
-
-    def list(self, prefix: str = "") -> Iterator[BlobInfo]:
-        """The objects whose key begins with a text, page by page, always in the same order."""
-        # obstore knows whole folders only, so the rest of the prefix is sieved here.
-        folder = prefix.rpartition("/")[0]
-        if folder:
-            check_key(folder)
-        with self._explained("list", prefix):
-            for page in self._store.list(folder or None, chunk_size=_PAGE):
-                yield from (_info(meta) for meta in page if meta["path"].startswith(prefix))
-
-    def create(self, key: str, data: Data) -> str:
-        """Store an object under a free key."""
-        return self._write("create", key, data, "create")
-
-    def replace(self, key: str, data: Data, *, etag: str) -> str:
-        """Store an object in place of the version that has this etag."""
-        check_key(key)
-        return self._write("replace", key, data, self._condition(key, etag))
-
-    def put(self, key: str, data: Data) -> str:
-        """Store an object, whatever was there."""
-        return self._write("put", key, data, "overwrite")
-
-    def delete(self, key: str) -> None:
-        """Remove an object, if there is one."""
-        check_key(key)
-        self._seams.durable("blob.delete", key)
-        try:
-            with self._explained("delete", key):
-                self._store.delete(key)
-        except BlobMissingError:
-            return
-
-    def _condition(self, key: str, etag: str) -> PutMode:
-        if not isinstance(self._store, GCSStore):
-            return {"e_tag": etag}
-        # Google compares generations, not etags, and its listings do not tell them.
-        try:
-            with self._explained("look up", key):
-                meta = self._store.head(key)
-        except BlobMissingError:
-            raise BlobChangedError(f"blob {key!r} is gone from {self._where}") from None
-        if _quoted(meta["e_tag"]) != etag:
-            raise BlobChangedError(f"blob {key!r} in {self._where} is another version")
-        return {"version": meta["version"]}
-
-    def _write(self, action: str, key: str, data: Data, mode: PutMode) -> str:
-        check_key(key)
-        body = self._body(data)
-        self._seams.durable("blob.put", key)
-        try:
-            with self._explained(action, key):
-                # One request for one object: parts of an upload cannot be conditional, and those
-                # of an upload that broke off stay in the bucket, unseen and paid for.
-                return _quoted(self._store.put(key, body, mode=mode, use_multipart=False)["e_tag"])
-        except BlobMissingError:
-            if isinstance(mode, dict):
-                raise BlobChangedError(f"blob {key!r} is gone from {self._where}") from None
-            raise StoreError(f"{self._where}: there is no such bucket or container") from None
-
-    def _body(self, data: Data) -> bytes | mmap.mmap:
-        if not isinstance(data, Path):
-            return data
-        with open_source(data) as file:
-            # obstore reads a file into memory for a conditional write (and then copies it);
-            # a mapped one it sends from the disk's cache. In memory it would keep the mapping.
-            if isinstance(self._store, MemoryStore) or not data.stat().st_size:
-                return file.read()
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-    @contextmanager
-    def _explained(self, action: str, key: str) -> Iterator[None]:
-        # The library's own words hold addresses and whole answers, and so perhaps credentials:
-        # they are neither repeated nor chained.
-        try:
-            yield
-        except FileNotFoundError:
-            raise BlobMissingError(f"there is no blob {key!r} in {self._where}") from None
-        except AlreadyExistsError:
-            raise BlobExistsError(f"blob {key!r} exists in {self._where}") from None
-        except PreconditionError:
-            raise BlobChangedError(f"blob {key!r} in {self._where} is another version") from None
-        except (BaseError, ValueError) as error:
-            reason = _reason(error)
-            raise StoreError(f"cannot {action} {key!r} in {self._where}: {reason}") from None
-
-
-def _info(meta: ObjectMeta) -> BlobInfo:
-    return BlobInfo(
-        key=meta["path"],
-        size=meta["size"],
-        etag=_quoted(meta["e_tag"]),
-        modified=meta["last_modified"],
-    )
-
-
-def _quoted(etag: str | None) -> str:
-    # Azure quotes an etag in the answer about one blob, but not in a listing.
-    return etag if etag and etag.endswith('"') else f'"{etag or ""}"'
-
-
-def _reason(error: Exception) -> str:
-    text = str(error)
-    if status := _STATUS.search(text):
-        code = _CODE.search(text)
-        return f"the server answered {status[1].strip()}" + (f" ({code[1]})" if code else "")
-    if "HTTP error" in text:
-        return "the server cannot be reached"
-    return f"the store refused ({type(error).__name__})"
+    return open_objects(parts, seams=seams)
 
 
 def _split(address: str) -> SplitResult:
@@ -284,59 +87,3 @@ def _local_path(parts: SplitResult) -> Path:
     if parts.netloc not in {"", "localhost"} or not parts.path:
         raise SettingsError("a folder is addressed as file:///folder, with three slashes")
     return Path(unquote(parts.path))
-
-
-def _open_remote(parts: SplitResult) -> Any:
-    if not parts.netloc or "@" in parts.netloc:
-        raise SettingsError(
-            f"{parts.scheme}:// must be followed by the name of a bucket or container; "
-            "credentials belong into the query or the environment"
-        )
-    options = _options(parts.query)
-    config = _DEFAULTS | options
-    if _on_plain_loopback(options):
-        config["allow_http"] = "true"
-    prefix = unquote(parts.path).strip("/") or None
-    try:
-        # Not as client_options, which would silently replace those of the query and environment.
-        return _OPENERS[parts.scheme](
-            parts.netloc, prefix=prefix, config=config, retry_config=_RETRY
-        )
-    except UnknownConfigurationKeyError:
-        problem = "at least one of the options is unknown"
-    except (BaseError, ValueError):
-        problem = "an option has a value that makes no sense, or a necessary one is missing"
-    names = ", ".join(sorted(options)) or "none"
-    raise SettingsError(f"{parts.scheme}://{parts.netloc}: {problem} (given: {names})")
-
-
-def _options(query: str) -> dict[str, str]:
-    # A plus is part of many an account key and stands for itself here.
-    pairs = (pair.partition("=") for pair in query.split("&") if pair)
-    return {unquote(name).lower(): unquote(value) for name, _, value in pairs}
-
-
-def _on_plain_loopback(options: dict[str, str]) -> bool:
-    endpoint = _split(options.get("endpoint", ""))
-    if endpoint.scheme != "http" or "allow_http" in options:
-        return False
-    host = endpoint.hostname or ""
-    if host == "localhost" or _is_loopback_address(host):
-        return True
-    raise SettingsError(
-        f"the endpoint {host} is not encrypted: use https, or add allow_http=true to the address"
-    )
-
-
-def _is_loopback_address(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-_OPENERS: Final[dict[str, Callable[..., Any]]] = {
-    "s3": S3Store,
-    "az": AzureStore,
-    "gs": GCSStore,
-}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, select, text, update
 
+from fonds import ids
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_many
 from fonds.stores.tables import citation_edges, document_aliases, documents
@@ -91,7 +92,7 @@ def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
 
 def _choose(rows: Sequence[Row[Any]]) -> str | None:
     current = [row for row in rows if row.gone_at is None] or rows
-    newest = max(row.edition or _NO_EDITION for row in current)
+    newest = max((row.edition or _NO_EDITION for row in current), key=ids.edition_order)
     best = [row for row in current if (row.edition or _NO_EDITION) == newest]
     return best[0].document_id if len(best) == 1 else None
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, Table, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, Table, collate, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from fonds.errors import SettingsError
-from fonds.seams import Seams
+from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
 from fonds.stores.postgres import PostgresFullText
 from fonds.stores.sqlite import SqliteFullText, open_sqlite
@@ -29,6 +29,7 @@ class Database:
         self.fulltext = fulltext
         self._seams = seams
         self._turn = Lock()
+        event.listen(engine, "before_cursor_execute", _spend)
 
     @property
     def is_sqlite(self) -> bool:
@@ -43,6 +44,7 @@ class Database:
         with turn, self.engine.connect() as connection, connection.begin() as transaction:
             yield connection
             self._seams.durable("commit", self.engine.dialect.name)
+            spend("database")
             transaction.commit()
 
     @contextmanager
@@ -57,8 +59,12 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(address: str, *, seams: Seams) -> Database:
-    """Open by SQLAlchemy address; does not look at the schema."""
+def _spend(*_statement: Any) -> None:
+    spend("database")
+
+
+def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Database:
+    """Open by SQLAlchemy address; does not look at the schema. The cache is SQLite's."""
     try:
         url = make_url(address)
     except ArgumentError as error:
@@ -67,7 +73,7 @@ def open_database(address: str, *, seams: Seams) -> Database:
         if not url.database or url.database == ":memory:":
             raise SettingsError("SQLite needs a file: sqlite:////path/to/fonds.db")
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        return Database(open_sqlite(url), SqliteFullText(), seams)
+        return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
         return Database(_open_postgres(url), PostgresFullText(), seams)
     raise SettingsError(f"fonds keeps its library in sqlite or postgresql, not {url.drivername}")
@@ -141,3 +147,8 @@ def upsert(
 def _insert(connection: Connection, table: Any) -> Any:
     on_sqlite = connection.dialect.name == "sqlite"
     return sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+
+
+def by_bytes(connection: Connection, column: Any) -> Any:
+    """A column to be compared by its bytes, as SQLite does; PostgreSQL goes by the language."""
+    return column if connection.dialect.name == "sqlite" else collate(column, "C")

@@ -141,6 +141,7 @@ def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
     """A text as it was stored, with the labels and pages that its passages need."""
     return NormalizedBody(
         markdown=markdown,
+        above=tuple(body_map.get("above", ())),
         headings=tuple(
             Heading(level=1, text="", offset=offset, section=label)
             for offset, label in body_map["sections"]
@@ -169,6 +170,7 @@ def _row(writing: Writing, now: datetime) -> dict[str, Any]:
         "kind": document.kind,
         "title": document.title,
         "summary": document.summary,
+        "unit": document.unit,
         "owner": UUID(document.owner) if document.owner else None,
         "source_url": document.source_url,
         "source_org": document.source_org,
@@ -220,10 +222,11 @@ def _text_columns(
 
 
 def body_map(body: NormalizedBody) -> dict[str, Any]:
-    """What a later chunker needs beside the Markdown: section labels and pages, by offset."""
+    """What a later chunker needs beside the Markdown: labels and pages by offset, what is above."""
     return {
         "sections": [[h.offset, h.section] for h in body.headings if h.section is not None],
         "pages": [[mark.offset, mark.page] for mark in body.pages],
+        **({"above": list(body.above)} if body.above else {}),
     }
 
 
@@ -267,8 +270,9 @@ def _write_aliases(
             delete(document_aliases).where(document_aliases.c.document_id.in_(piece))
         )
     rows = [
-        {"alias": alias, "document_id": writing.document.id, "edition": None}
+        {"alias": alias, "document_id": writing.document.id, "edition": edition}
         for writing in (*new, *changed)
+        for edition in (writing.document.edition,)
         for alias in sorted(set(writing.document.aliases))
     ]
     insert_ignoring(connection, document_aliases, rows)

@@ -22,7 +22,7 @@ from typing import BinaryIO, Final
 from uuid import uuid4
 
 from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
-from fonds.seams import Seams
+from fonds.seams import Seams, spend
 
 Data = bytes | Path
 """What can be stored: bytes, or a file, which is never held in memory as a whole."""
@@ -276,6 +276,7 @@ def _fault(key: str) -> str | None:
 
 @contextmanager
 def _explained(action: str) -> Iterator[None]:
+    spend("blob")
     try:
         yield
     except OSError as error:

@@ -24,12 +24,11 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
 )
 
 
-def open_sqlite(url: URL) -> Engine:
+def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
     """An engine whose writers claim the lock up front instead of upgrading into a deadlock."""
     engine = create_engine(
         url, module=pysqlite3.dbapi2, connect_args={"check_same_thread": False, "timeout": 10}
@@ -38,7 +37,7 @@ def open_sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver must not begin transactions of its own
-        for pragma in _PRAGMAS:
+        for pragma in (*_PRAGMAS, f"PRAGMA cache_size = -{cache_mib * 1024}"):
             connection.execute(pragma)
 
     @event.listens_for(engine, "begin")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Float,
@@ -47,6 +49,7 @@ documents: Final = Table(
     Column("kind", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("summary", Text),
+    Column("unit", Text, comment="code_units.id, of a section of a code; else NULL."),
     Column("owner", Identity, comment="User an upload belongs to; NULL is public."),
     Column("source_url", Text, nullable=False, comment="The page a person would open."),
     Column("source_org", Text, nullable=False, comment="The issuing body."),
@@ -77,6 +80,7 @@ documents: Final = Table(
     Index("ix_documents_source_published_at", "source", "published_at"),
     Index("ix_documents_source_task_key", "source", "task_key"),
     Index("ix_documents_body_normalizer_version", "body_normalizer_version"),
+    Index("ix_documents_unit", "unit"),
 )
 
 document_versions: Final = Table(
@@ -127,6 +131,30 @@ citation_edges: Final = Table(
     Index("ix_citation_edges_to_document_id", "to_document_id", "target"),
 )
 
+# Codes ------------------------------------------------------------------------------------
+
+code_units: Final = Table(
+    "code_units",
+    metadata,
+    Column("id", Text, primary_key=True, comment="Its root node: usc/2024/root/title-42."),
+    Column("source", Text, nullable=False),
+    Column("version", Text, nullable=False, comment="The edition: the publisher's stamp."),
+    Column("unit", Text, nullable=False, comment="Its name in every edition: title-42."),
+    Column("label", Text, nullable=False),
+    Column("published_at", Text, comment="ISO 8601; the day of the text."),
+    Column("plan_key", Text, nullable=False, comment="Blob key of the plan."),
+    Column("input_sha256", Text, nullable=False, comment="Over the pages that were walked."),
+    Column("nodes", Integer, nullable=False),
+    Column("shards", Integer, nullable=False, comment="Leaves among them."),
+    Column("bytes", BigInteger, nullable=False, comment="Of the bodies, as far as planned."),
+    Column("state", Text, nullable=False, comment="planned, partial, complete"),
+    Column("is_newest", Boolean, nullable=False, comment="Searched unless another is asked for."),
+    Column("planned_at", Timestamp, nullable=False),
+    Column("completed_at", Timestamp),
+    CheckConstraint("state IN ('planned', 'partial', 'complete')", name="state"),
+    Index("ix_code_units_source_unit", "source", "unit", "version"),
+)
+
 nodes: Final = Table(
     "nodes",
     metadata,
@@ -135,10 +163,14 @@ nodes: Final = Table(
     Column("version", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("label", Text, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("body_ref", Text, comment="<pack>#<entry>; NULL for a container."),
+    Column("path", Text, nullable=False, comment="The segments below the edition's root."),
+    Column("body_ref", Text, comment="<pack>#<offset>+<length>; NULL for a container."),
+    Column("unit", Text, nullable=False, comment="code_units.id"),
+    Column("position", Integer, nullable=False, comment="In reading order, within the unit."),
+    Column("status", Text, comment="repealed, reserved, …; NULL is in force."),
     Column("created_at", Integer, nullable=False, comment="Unix seconds."),
     Index("ix_nodes_source_version", "source", "version"),
+    Index("ix_nodes_unit_position", "unit", "position"),
 )
 
 # Passages and vectors ---------------------------------------------------------------------

@@ -10,7 +10,8 @@ from fonds.chunk.headings import read_outline
 from fonds.chunk.splitter import Chunker
 from fonds.chunk.tokens import count
 from fonds.chunk.units import blocks
-from fonds.model import Chunk, ChunkLocator, NormalizedBody
+from fonds.model import Chunk, NormalizedBody
+from fonds.results import ChunkLocator
 from fonds.stores.passages import chunk_meta
 
 FILLER = "each vessel holds a volatile liquid under the limits of this part and is inspected yearly"

@@ -19,7 +19,7 @@ from fonds.demo.serving import Handler, Request, Response
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import open_library
 from fonds.runs.state import RunRequest
-from fonds.sources.registry import all_sources
+from fonds.sources.registry import all_feeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def filled(serving: Publishers, tmp_path_factory: pytest.TempPathFactory) -> Pat
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     hosts = serving.upstream.hosts
     with open_library(home, hosts=hosts, allow_private=True) as library:
-        asyncio.run(library.ingest_all(all_sources(), request))
+        asyncio.run(library.ingest_all(all_feeds(), request))
     return home
 
 

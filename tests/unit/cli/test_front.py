@@ -10,7 +10,7 @@ import typer.main
 from tests.unit.cli.conftest import Fonds
 
 from fonds.cli.main import app
-from fonds.sources.registry import builtin_sources
+from fonds.sources.registry import all_feeds
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -132,7 +132,7 @@ def test_demo_ingests_searches_and_says_how_to_go_on(fonds: Fonds, tmp_path: Pat
     home = tmp_path / "demo"
     outcome = fonds("demo", "--home", str(home))
     assert outcome.code == 0
-    assert outcome.out.count(": success in ") == len(builtin_sources())
+    assert outcome.out.count(": success in ") == len(all_feeds())
     assert "PDFs: 6 read\ncitations: " in outcome.out
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
     assert outcome.out.endswith(f'fonds --home {home} search "wildfire smoke"\n')

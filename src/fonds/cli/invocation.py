@@ -1,0 +1,65 @@
+"""The inside of an invocation that has a process of its own: one order in, one report out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+# httpx brings a command line of its own where it finds click, and with it rich: six MiB.
+sys.modules.setdefault("click", None)  # type: ignore[arg-type]
+
+from fonds.codes.budget import MIB
+from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
+from fonds.codes.process import read_order
+from fonds.errors import ItemMemoryError
+from fonds.library import Library
+from fonds.settings import Settings
+from fonds.sources.registry import get_code
+
+CACHE_MIB: Final = 2
+
+
+def main() -> None:
+    """Read the order, work, answer."""
+    order, chosen = read_order(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    lean = {"home": Path(chosen["home"]), "sqlite_cache_mib": CACHE_MIB}
+    settings = Settings(**{**chosen, **lean})
+    with suppress(ValueError, OSError):
+        limit = order.budget.memory_mib * MIB
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        told = asyncio.run(_invoked(order, settings)).to_json()
+    except MemoryError:
+        allowed = f"more than the {order.budget.memory_mib} MiB allowed"
+        told = {"error": ItemMemoryError.__name__, "message": f"the invocation needs {allowed}"}
+    except Exception as error:  # noqa: BLE001 — the parent decides what it means
+        told = {"error": type(error).__name__, "message": str(error)}
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
+    library = Library(settings)
+    try:
+        async with library.workplace(tables=False) as workplace:
+            return await invoke(order, get_code(order.source), workplace)
+    finally:
+        library.close()
+
+
+def _end_with_parent() -> None:
+    """The pipe closes when the parent ends, however it ends."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The bytes of sections: cut out of an archived file, or fetched one by one; kept in packs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fonds.codes.origin import PlaceOrigin
+from fonds.codes.pack import Entry, Pack, PackWriter, open_pack
+from fonds.codes.plan import BATCH_BYTES, Batch, PlanHead, PlannedNode
+from fonds.errors import BudgetSpentError, FondsError, StoreError
+from fonds.model import Archived
+from fonds.stores.blobs import Blobs
+
+HOPELESS: Final = 20
+"""So many sections failing one after the other are not worth more requests."""
+_GAP: Final = 1 << 18
+"""Bytes between two sections of a file that are rather read than asked around."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A section's bytes in a pack at hand."""
+
+    node: PlannedNode
+    pack: Pack
+    entry: Entry
+
+
+class Bodies:
+    """Gives the sections of a batch, from its pack if that is written, and else by writing it."""
+
+    def __init__(
+        self, head: PlanHead, origin: PlaceOrigin, blobs: Blobs, *, prefix: str, at_once: int
+    ) -> None:
+        self._origin = origin
+        self._blobs = blobs
+        self._prefix = prefix
+        self._at_once = at_once
+        self._pages = dict(head.pages)
+        self._failures: list[tuple[str, str]] = []
+        self._in_a_row = 0
+
+    def fetches(self, batch: Batch, wanted: Sequence[PlannedNode]) -> int:
+        """How many requests the batch takes if its pack is not written."""
+        own = sum(node.page not in self._pages for node in batch.leaves)
+        return own if wanted else 0
+
+    async def packed(
+        self, batch: Batch, wanted: Sequence[PlannedNode]
+    ) -> AsyncIterator[list[Found]]:
+        """The wanted sections, a portion of about `BATCH_BYTES` at a time."""
+        remaining = {node.id: node for node in wanted}
+        late = 0
+        while remaining:
+            key = f"{self._prefix}/{batch.number:05}" + (f".r{late}" if late else "")
+            is_there = await asyncio.to_thread(self._blobs.head, key) is not None
+            if is_there:
+                pack = await asyncio.to_thread(open_pack, self._blobs, key)
+            else:
+                writer = await self._gathered(list(remaining.values()) if late else batch.leaves)
+                if writer.is_empty:
+                    return
+                pack = await asyncio.to_thread(writer.store, self._blobs, key)
+            with pack:
+                for portion in _portions(pack, remaining):
+                    yield portion
+            if not is_there:
+                return
+            late += 1
+
+    def take_failures(self) -> list[tuple[str, str]]:
+        """Sections that could not be had since the last call, each with the cause."""
+        failures, self._failures = self._failures, []
+        return failures
+
+    async def _gathered(self, sections: Sequence[PlannedNode]) -> PackWriter:
+        writer = PackWriter()
+        walked = [node for node in sections if node.page in self._pages]
+        cut = await asyncio.to_thread(self._cut, walked) if walked else {}
+        others = (node for node in sections if node.page not in self._pages)
+        fetched = self._fetched(list(others))
+        for node in sections:
+            if node.id in cut:
+                archived = self._pages[node.page or ""]
+                data = cut.pop(node.id)
+                writer.add(node.id, data, url=archived.url, retrieved_at=archived.retrieved_at)
+            else:
+                body = await anext(fetched)
+                if body is not None:
+                    writer.add(node.id, body[0], url=body[1].url, retrieved_at=body[1].retrieved_at)
+        return writer
+
+    # Cut out of a file that was walked ----------------------------------------------------------
+
+    def _cut(self, sections: Sequence[PlannedNode]) -> dict[str, bytes]:
+        bodies: dict[str, bytes] = {}
+        for run in _runs(sections):
+            archived = self._pages[run[0].page or ""]
+            if run[0].span is None:
+                bodies[run[0].id] = self._blobs.get(archived.key)
+                continue
+            start = run[0].span.start
+            end = max(node.span.start + node.span.length for node in run if node.span)
+            data = self._blobs.get_range(archived.key, start, end - start)
+            if len(data) != end - start:
+                raise StoreError(f"{archived.key} is shorter than its plan says; fetch it again")
+            for node in run:
+                assert node.span is not None
+                at = node.span.start - start
+                bodies[node.id] = data[at : at + node.span.length]
+        return bodies
+
+    # Fetched one by one -------------------------------------------------------------------------
+
+    async def _fetched(
+        self, sections: Sequence[PlannedNode]
+    ) -> AsyncIterator[tuple[bytes, Archived] | None]:
+        """Bodies in order, some at once; None for one that failed."""
+        for start in range(0, len(sections), self._at_once):
+            wave = sections[start : start + self._at_once]
+            for body in await asyncio.gather(*map(self._fetch, wave)):
+                yield body
+
+    async def _fetch(self, node: PlannedNode) -> tuple[bytes, Archived] | None:
+        try:
+            async with self._origin.fetched(node.page or "") as download:
+                data = await asyncio.to_thread(download.file.read_bytes)
+        except BudgetSpentError:
+            raise
+        except FondsError as error:
+            self._failures.append((node.id, f"{type(error).__name__}: {error}"))
+            self._in_a_row += 1
+            if self._in_a_row >= HOPELESS:
+                raise
+            return None
+        self._in_a_row = 0
+        span = node.span
+        archived = Archived(
+            url=download.url,
+            key="",
+            sha256=download.sha256,
+            size=download.size,
+            retrieved_at=download.retrieved_at,
+        )
+        return data[span.start : span.start + span.length] if span else data, archived
+
+
+def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[Found]]:
+    """What a pack holds of what remains, as much at a time as is written together."""
+    portion: list[Found] = []
+    size = 0
+    for entry in pack.entries.values():
+        node = remaining.pop(entry.id, None)
+        if node is None:
+            continue
+        if portion and size + entry.length > BATCH_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append(Found(node, pack, entry))
+        size += entry.length
+    if portion:
+        yield portion
+
+
+def _runs(sections: Sequence[PlannedNode]) -> Iterator[list[PlannedNode]]:
+    """Sections that stand near each other in one file, so that one read gives them all."""
+    run: list[PlannedNode] = []
+    page, reach = "", 0
+    for node in sorted(sections, key=_place):
+        there, start = _place(node)
+        if run and (there != page or start - reach > _GAP):
+            yield run
+            run = []
+        run.append(node)
+        page, reach = there, start + (node.span.length if node.span else 0)
+    if run:
+        yield run
+
+
+def _place(node: PlannedNode) -> tuple[str, int]:
+    return node.page or "", node.span.start if node.span else 0

@@ -1,0 +1,92 @@
+"""What one invocation may spend, what it has spent, and how much memory it holds."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from fonds.errors import BudgetSpentError
+from fonds.seams import Expense
+
+MIB: Final = 1 << 20
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR: Final = Path("/proc/self/clear_refs")
+_RESET_PEAK: Final = "5"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """The limits of one invocation."""
+
+    subrequests: int = 1000
+    """HTTP requests, database statements and blob operations together."""
+    memory_mib: int = 128
+    """Resident memory of the process, at its highest."""
+
+
+class Meter:
+    """What an invocation has spent; refuses what would pass a limit, before it happens."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.spent: Counter[Expense] = Counter()
+        self._counting = Lock()
+
+    @property
+    def subrequests(self) -> int:
+        """Spent so far."""
+        return self.spent.total()
+
+    @property
+    def left(self) -> int:
+        """Sub-requests that may still be made."""
+        return self.budget.subrequests - self.subrequests
+
+    def charge(self, expense: Expense) -> None:
+        """Count one sub-request, or refuse it."""
+        with self._counting:
+            if self.left < 1:
+                raise BudgetSpentError(
+                    f"the invocation's {self.budget.subrequests} sub-requests are spent"
+                )
+            self.spent[expense] += 1
+
+    def require(self, *, subrequests: int = 0, memory: int = 0) -> None:
+        """Refuse to begin what would pass a limit half-way."""
+        if self.left < subrequests:
+            raise BudgetSpentError(f"{subrequests} more sub-requests would pass the limit")
+        if resident() + memory > self.budget.memory_mib * MIB:
+            raise BudgetSpentError(f"more memory would pass the {self.budget.memory_mib} MiB")
+
+
+def resident() -> int:
+    """Bytes of memory this process holds now."""
+    return _field("VmRSS") or peak()
+
+
+def peak() -> int:
+    """The most bytes it held since the last `reset_peak`, or since it began."""
+    in_kib = sys.platform != "darwin"
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _field("VmHWM") or most * (1024 if in_kib else 1)
+
+
+def reset_peak() -> None:
+    """Measure the peak from here on, where the system can."""
+    with suppress(OSError):
+        _CLEAR.write_text(_RESET_PEAK)
+
+
+def _field(name: str) -> int | None:
+    # What a child says of itself through `getrusage` begins with its parent's memory.
+    with suppress(OSError), _STATUS.open() as file:
+        for line in file:
+            if line.startswith(name):
+                return int(line.split()[1]) * 1024
+    return None

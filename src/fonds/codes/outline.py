@@ -1,0 +1,104 @@
+"""Looking at a code that is held: its editions, its units, and its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from fonds import ids
+from fonds.errors import UnknownDocumentError
+from fonds.stores.database import Database, by_bytes
+from fonds.stores.tables import code_units, nodes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditionHeld:
+    """One edition of a code, as far as it is held."""
+
+    source: str
+    version: str
+    units: int
+    complete: int
+    nodes: int
+    sections: int
+    is_newest: bool
+    """Whether a search looks at any of its units."""
+
+
+def editions(database: Database) -> list[EditionHeld]:
+    """All editions that are held, the newest of each code first."""
+    table = code_units.c
+    with database.read() as connection:
+        rows = connection.execute(select(code_units).order_by(table.source, table.version)).all()
+    found: dict[tuple[str, str], list[Row[Any]]] = {}
+    for row in rows:
+        found.setdefault((row.source, row.version), []).append(row)
+    held = [_edition(source, version, units) for (source, version), units in found.items()]
+    return sorted(held, key=lambda one: (one.source, ids.edition_order(one.version)))
+
+
+def _edition(source: str, version: str, units: Sequence[Row[Any]]) -> EditionHeld:
+    return EditionHeld(
+        source=source,
+        version=version,
+        units=len(units),
+        complete=sum(row.state == "complete" for row in units),
+        nodes=sum(row.nodes for row in units),
+        sections=sum(row.shards for row in units),
+        is_newest=any(row.is_newest for row in units),
+    )
+
+
+@dataclass(slots=True)
+class Branch:
+    """A node with those below it."""
+
+    id: str
+    kind: str
+    label: str
+    children: list[Branch]
+    status: str | None = None
+
+
+def tree(
+    database: Database, source: str, version: str, top: str | None = None, *, depth: int
+) -> list[Branch]:
+    """The units of an edition, or one node, and so many levels below, in the publisher's order."""
+    root = ids.tree_root(source, version)
+    start = top or root
+    with database.read() as connection:
+        rows = _below(connection, start, depth)
+    if not rows:
+        raise UnknownDocumentError(f"nothing is held below {start}; see `fonds code list`")
+    return _branches(rows)
+
+
+def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
+    table = nodes.c
+    key = by_bytes(connection, table.id)
+    levels = func.length(table.id) - func.length(func.replace(table.id, "/", ""))
+    query = (
+        select(table.id, table.kind, table.label, table.status, table.unit)
+        # `0` is the character after the slash.
+        .where((key == start) | ((key > f"{start}/") & (key < f"{start}0")))
+        .where(levels <= start.count("/") + depth)
+        .order_by(table.unit, table.position)
+    )
+    rows: Sequence[Any] = connection.execute(query).all()
+    # Units have no place among each other but their numbers; within one, the order is stable.
+    return sorted(rows, key=lambda row: ids.edition_order(row.unit))
+
+
+def _branches(rows: Sequence[Row[Any]]) -> list[Branch]:
+    """Parents stand before their children; one whose parent was not asked for is a top."""
+    tops: list[Branch] = []
+    known: dict[str, Branch] = {}
+    for row in rows:
+        branch = Branch(row.id, row.kind, row.label, [], row.status)
+        known[row.id] = branch
+        above = known.get(ids.tree_parent(row.id) or "")
+        (above.children if above else tops).append(branch)
+    return tops

@@ -1,0 +1,260 @@
+"""The plan of a unit: its nodes in reading order, cut into batches; itself a blob.
+
+A plan is written once and read as often as needed, a line at a time. The first line tells of the
+whole; every further line is a batch: some nodes, and the levels above the first of them, so that
+a batch can be executed without the others. Which section is in which pack follows from it alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from fonds import ids
+from fonds.codes.tree import ROOT, Tree
+from fonds.codes.walk import Walked
+from fonds.model import Archived
+from fonds.sources.jurisdiction import Leaf, Span, Step
+from fonds.stores.columns import format_timestamp
+
+BATCH_NODES: Final = 250
+"""Rows written together."""
+BATCH_PAGES: Final = 50
+"""Bodies that are pages of their own: each is a request, and all of a pack are fetched at once."""
+BATCH_BYTES: Final = 1 << 20
+"""Of bodies cut out of one file; a longer one is a batch by itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanHead:
+    """What a plan says before its batches."""
+
+    id: str
+    """Of the unit's root."""
+    source: str
+    version: str
+    unit: str
+    """Its name in every edition: `title-42`."""
+    label: str
+    published_at: str | None
+    adapter: str
+    """Name and version of what walked."""
+    pages: tuple[tuple[str, Archived], ...]
+    """Every page that was walked, by name."""
+    nodes: int
+    shards: int
+    bytes: int
+    """Of the bodies whose size is known before they are fetched."""
+    fetches: int
+    """Bodies that are pages of their own."""
+    batches: int
+
+    @property
+    def input_sha256(self) -> str:
+        """Identity of all that was walked."""
+        return ids.json_sha256([[name, archived.sha256] for name, archived in self.pages])
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """One node of a batch."""
+
+    id: str
+    position: int
+    """In reading order, within the unit."""
+    path: str
+    """The segments below the edition's root."""
+    kind: str
+    number: str
+    label: str
+    identifier: str
+    status: str
+    page: str | None
+    """The page that holds its text; None for a container."""
+    span: Span | None
+    lineage: tuple[Step, ...]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it has a text of its own."""
+        return self.page is not None
+
+    def leaf(self, head: PlanHead) -> Leaf:
+        """As its adapter is asked about it."""
+        return Leaf(
+            id=self.id,
+            version=head.version,
+            kind=self.kind,
+            number=self.number,
+            label=self.label,
+            identifier=self.identifier,
+            status=self.status,
+            lineage=self.lineage,
+            page=self.page or "",
+            published_at=head.published_at,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """Nodes that are written together, their bodies in one pack."""
+
+    number: int
+    nodes: tuple[PlannedNode, ...]
+
+    @property
+    def leaves(self) -> list[PlannedNode]:
+        """Those that have a body."""
+        return [node for node in self.nodes if node.is_leaf]
+
+
+def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: str) -> PlanHead:
+    """What is known of a unit once it is walked."""
+    tree = walked.tree
+    root = tree.id(ROOT)
+    leaves = [node for node in range(len(tree)) if tree.is_leaf(node)]
+    spans = [span for node in leaves if (span := tree.span(node)) is not None]
+    own = sum(tree.page(node) not in walked.pages for node in leaves)
+    whole = {tree.page(node) for node in leaves if tree.span(node) is None}
+    walked_whole = sum(walked.pages[name].archived.size for name in whole & walked.pages.keys())
+    return PlanHead(
+        id=root,
+        source=source,
+        version=version,
+        unit=root.removeprefix(f"{above}/"),
+        label=tree.label(ROOT),
+        published_at=walked.published_at,
+        adapter=adapter,
+        pages=tuple((name, page.archived) for name, page in sorted(walked.pages.items())),
+        nodes=len(tree),
+        shards=len(leaves),
+        bytes=sum(span.length for span in spans) + walked_whole,
+        fetches=own,
+        batches=sum(1 for _ in _cut(tree, walked)),
+    )
+
+
+def plan_lines(walked: Walked, head: PlanHead) -> Iterator[bytes]:
+    """The plan as it is stored."""
+    yield _line(_head_to_json(head))
+    tree = walked.tree
+    for batch in _cut(tree, walked):
+        above = [[tree.segment(node), *_step(tree, node)] for node in _ancestors(tree, batch[0])]
+        nodes = [_node(tree, node, len(_ancestors(tree, node))) for node in batch]
+        yield _line({"above": above, "nodes": nodes})
+
+
+def read_head(line: bytes) -> PlanHead:
+    """The first line of a plan."""
+    told = json.loads(line)
+    pages = tuple((name, _archived(page)) for name, page in told.pop("pages"))
+    return PlanHead(**told, pages=pages)
+
+
+def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[Batch]:
+    """The other lines, one batch at a time."""
+    base = head.id.removesuffix(head.unit).rstrip("/")
+    position = 0
+    for number, line in enumerate(lines):
+        told = json.loads(line)
+        nodes = tuple(_read_nodes(told, base, position))
+        position += len(nodes)
+        yield Batch(number=number, nodes=nodes)
+
+
+# Cutting ----------------------------------------------------------------------------------
+
+
+def _cut(tree: Tree, walked: Walked) -> Iterator[list[int]]:
+    """Nodes in reading order, as many together as are written together."""
+    batch: list[int] = []
+    size = fetches = 0
+    for node in tree.in_reading_order():
+        span = tree.span(node)
+        length = span.length if span else 0
+        fetch = tree.is_leaf(node) and tree.page(node) not in walked.pages
+        too_long = size + length > BATCH_BYTES and size
+        if len(batch) == BATCH_NODES or too_long or fetches + fetch > BATCH_PAGES:
+            yield batch
+            batch, size, fetches = [], 0, 0
+        batch.append(node)
+        size += length
+        fetches += fetch
+    if batch:
+        yield batch
+
+
+def _ancestors(tree: Tree, node: int) -> list[int]:
+    """Outermost first, the unit's root included."""
+    above: list[int] = []
+    parent = tree.parent(node)
+    while parent is not None:
+        above.append(parent)
+        parent = tree.parent(parent)
+    return above[::-1]
+
+
+# Lines ------------------------------------------------------------------------------------
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _head_to_json(head: PlanHead) -> dict[str, Any]:
+    pages = [[name, _page(archived)] for name, archived in head.pages]
+    return {**asdict(replace(head, pages=())), "pages": pages}
+
+
+def _page(archived: Archived) -> dict[str, Any]:
+    return {**asdict(archived), "retrieved_at": format_timestamp(archived.retrieved_at)}
+
+
+def _archived(told: dict[str, Any]) -> Archived:
+    return Archived(**{**told, "retrieved_at": datetime.fromisoformat(told["retrieved_at"])})
+
+
+def _step(tree: Tree, node: int) -> list[str]:
+    return [tree.kind(node), tree.number(node), tree.label(node)]
+
+
+def _node(tree: Tree, node: int, depth: int) -> list[Any]:
+    span = tree.span(node)
+    return [
+        depth,
+        tree.segment(node),
+        *_step(tree, node),
+        tree.identifier(node),
+        tree.status(node),
+        tree.page(node) if tree.is_leaf(node) else None,
+        [span.start, span.length] if span else None,
+    ]
+
+
+def _read_nodes(told: dict[str, Any], base: str, position: int) -> Iterator[PlannedNode]:
+    ids_above = [base]
+    steps: list[Step] = []
+    for segment, *step in told["above"]:
+        ids_above.append(ids.tree_child(ids_above[-1], segment))
+        steps.append(Step(kind=step[0], number=step[1], label=step[2]))
+    for offset, (depth, segment, *step, identifier, status, page, span) in enumerate(told["nodes"]):
+        del ids_above[depth + 1 :], steps[depth:]
+        known = ids.tree_child(ids_above[-1], segment)
+        yield PlannedNode(
+            id=known,
+            position=position + offset,
+            path=known.removeprefix(f"{base}/"),
+            kind=step[0],
+            number=step[1],
+            label=step[2],
+            identifier=identifier,
+            status=status,
+            page=page,
+            span=Span(start=span[0], length=span[1]) if span else None,
+            lineage=tuple(steps),
+        )
+        ids_above.append(known)
+        steps.append(Step(kind=step[0], number=step[1], label=step[2]))

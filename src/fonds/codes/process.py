@@ -1,0 +1,121 @@
+"""Invocations in processes of their own, the kernel holding each to its memory.
+
+The child reads its order from the pipe it is given, and answers with one line of JSON. The pipe
+stays open as long as its parent lives: a child whose parent was killed ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+from fonds.codes.budget import MIB, Budget, resident
+from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
+from fonds.errors import FondsError, ItemMemoryError, WorkerDiedError
+from fonds.runs.context import Workplace
+from fonds.settings import Settings
+from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
+
+CHILD: Final = "fonds.cli.invocation"
+_ROOM: Final = 16 * MIB
+"""What walking, or looking what exists, adds to this process."""
+# One arena, since freed memory of one is no use to another; and what is freed is given back.
+_LEAN: Final = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "MALLOC_MMAP_THRESHOLD_": "131072",
+}
+
+
+class Invoker:
+    """Runs invocations in this process while it is small enough, and else in one of their own."""
+
+    def __init__(
+        self, adapter: JurisdictionAdapter, workplace: Workplace, *, apart: bool = False
+    ) -> None:
+        self._adapter = adapter
+        self._workplace = workplace
+        self._apart = apart
+        self._outgrown = ""
+        """The unit that this process has no room for any more."""
+
+    async def __call__(self, order: UnitOrder) -> InvocationReport:
+        """One invocation."""
+        has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
+        if self._apart or order.id == self._outgrown or not has_room:
+            return await invoke_apart(order, self._workplace.settings)
+        report = await invoke(order, self._adapter, self._workplace)
+        if report.progress.next_batch == order.first_batch:
+            self._outgrown = order.id
+        return report
+
+
+async def invoke_apart(order: UnitOrder, settings: Settings) -> InvocationReport:
+    """One invocation in a process of its own."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        CHILD,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **_LEAN, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(json.dumps(_order_to_json(order, settings)).encode() + b"\n")
+        await child.stdin.drain()
+        answer = await child.stdout.read()
+        code = await child.wait()
+    except BaseException:
+        child.kill()
+        raise
+    return _read_answer(answer, code, order.budget)
+
+
+def _read_answer(answer: bytes, code: int, budget: Budget) -> InvocationReport:
+    if not answer:
+        raise WorkerDiedError(
+            f"the invocation's process ended without an answer (exit code {code})"
+        )
+    told = json.loads(answer)
+    if "error" in told:
+        raise _revived(told)
+    report = InvocationReport.from_json(told)
+    if report.peak_mib > budget.memory_mib:
+        raise ItemMemoryError(
+            f"an invocation took {report.peak_mib} MiB, more than the {budget.memory_mib} allowed"
+        )
+    return report
+
+
+def _revived(told: dict[str, Any]) -> FondsError:
+    import fonds.errors  # noqa: PLC0415 — by name, as the child told it
+
+    kind = getattr(fonds.errors, told["error"], None)
+    if isinstance(kind, type) and issubclass(kind, FondsError):
+        return kind(told["message"])
+    return FondsError(f"{told['error']}: {told['message']}")
+
+
+def _order_to_json(order: UnitOrder, settings: Settings) -> dict[str, Any]:
+    chosen = {entry.name: getattr(settings, entry.name) for entry in fields(Settings)}
+    plain = {name: str(v) if isinstance(v, Path) else v for name, v in chosen.items()}
+    return {"order": asdict(order), "settings": {**plain, "hosts": dict(settings.hosts)}}
+
+
+def read_order(line: bytes) -> tuple[UnitOrder, dict[str, Any]]:
+    """The order that a child was given, and its settings."""
+    told = json.loads(line)
+    order = told["order"]
+    span = order["root"]["span"]
+    lists = {name: tuple(order["root"][name]) for name in ("pages", "optional_pages")}
+    root = TocNode(**{**order["root"], **lists, "span": Span(**span) if span else None})
+    budget = Budget(**order["budget"])
+    known = UnitOrder(**{**order, "root": root, "budget": budget, "only": tuple(order["only"])})
+    return known, told["settings"]

@@ -1,0 +1,264 @@
+"""A run over a code: its units one after the other, each in as many invocations as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from fonds import ids
+from fonds.codes.budget import Budget, Meter
+from fonds.codes.invocation import InvocationReport, UnitOrder
+from fonds.codes.origin import PlaceOrigin, open_place
+from fonds.codes.units import settle
+from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
+from fonds.runs.context import Workplace
+from fonds.runs.locks import Claim, claim_source, kept
+from fonds.runs.state import Counts, Run, RunReport, RunRequest, Status
+from fonds.runs.tasks import (
+    Failure,
+    OpenError,
+    Stage,
+    open_errors,
+    record_failures,
+    record_loaded,
+    resolve,
+)
+from fonds.seams import charged_to
+from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
+
+Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
+"""Runs one invocation, here or in a process of its own."""
+SHOWN_FAILURES: Final = 3
+_DISCOVERY: Final = "discover"
+_PATIENCE: Final = 2
+"""Invocations in a row without a batch done: one that planned, or had no room, and a fresh one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeRequest:
+    """What somebody wants of a code."""
+
+    version: str | None = None
+    """The edition; None is the newest."""
+    given: str | None = None
+    """A file, folder or address to read it from; None is the publisher."""
+    units: tuple[str, ...] = ()
+    """Only these: `title-42`, or a part of one, `title-42/chapter-7`."""
+    budget: Budget = field(default_factory=Budget)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> CodeRequest:
+        """From the options of a run, as `ingestion_runs.config` keeps them."""
+        known: dict[str, Any] = {
+            name: options[name] for name in ("version", "given") if options.get(name)
+        }
+        units = tuple(options.get("units", ()))
+        return cls(units=units, budget=Budget(**options.get("budget", {})), **known)
+
+    def as_options(self) -> dict[str, Any]:
+        """As `of` reads them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnitReport:
+    """What came of one unit."""
+
+    id: str
+    nodes: int = 0
+    shards: int = 0
+    inserted: int = 0
+    skipped: int = 0
+    invocations: tuple[InvocationReport, ...] = ()
+    failures: tuple[tuple[str, str], ...] = ()
+    """Sections that are missing, each with the cause."""
+    error: str | None = None
+    """Why the unit as a whole failed."""
+
+
+async def find_orders(
+    adapter: JurisdictionAdapter, request: CodeRequest, workplace: Workplace
+) -> list[UnitOrder]:
+    """The units asked for, in the edition asked for, as the publisher's index tells them."""
+    place = open_place(request.given, adapter.info, workplace)
+    with charged_to(Meter(request.budget).charge):
+        origin = PlaceOrigin(place)
+        try:
+            version = request.version or await adapter.newest_version(origin)
+            origin.version = version
+            roots = [root async for root in adapter.discover_unit_roots(origin)]
+        finally:
+            await origin.close()
+    if not roots:
+        raise SuspiciousYieldError(f"{adapter.info.title} {version} has no {adapter.info.unit}")
+    plain = UnitOrder(
+        source=adapter.info.name,
+        version=version,
+        given=request.given,
+        root=roots[0],
+        budget=request.budget,
+    )
+    orders = [replace(plain, root=root) for root in _numbered(roots)]
+    return _chosen(orders, request.units) if request.units else orders
+
+
+def _numbered(roots: Sequence[TocNode]) -> Sequence[TocNode]:
+    segments = [ids.segment(root.kind, root.number) for root in roots]
+    if len(set(segments)) < len(segments):
+        twice = next(name for name in segments if segments.count(name) > 1)
+        raise SuspiciousYieldError(f"two units are called {twice}")
+    return roots
+
+
+def _chosen(orders: Sequence[UnitOrder], names: Sequence[str]) -> list[UnitOrder]:
+    by_name = {order.unit: order for order in orders}
+    chosen = []
+    for name in names:
+        unit, *only = name.strip("/").split("/")
+        if unit not in by_name:
+            some = ", ".join(list(by_name)[:10])
+            raise UsageError(f"there is no unit {unit!r}; there are {len(by_name)}: {some}, …")
+        chosen.append(replace(by_name[unit], only=tuple(only)))
+    return chosen
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeReport:
+    """What came of a run over a code."""
+
+    run: RunReport
+    units: tuple[UnitReport, ...] = ()
+
+
+async def run_code(
+    adapter: JurisdictionAdapter, request: RunRequest, workplace: Workplace, invoke: Invoke
+) -> CodeReport:
+    """Bring one edition of a code up to date; what is asked for is in the request's options."""
+    database, clock, info = workplace.database, workplace.seams.clock, adapter.info
+    with claim_source(database, workplace.settings.home, info.name, clock) as claim:
+        run = Run(source=info.name, request=request, database=database, clock=clock)
+        run.start()
+        with database.read() as connection:
+            standing = open_errors(connection, info.name)
+        work = _Work(run, claim, workplace, invoke, standing)
+        try:
+            async with kept(claim):
+                await work.take(adapter, CodeRequest.of(request.options))
+        except asyncio.CancelledError:
+            run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
+            raise
+        except BaseException as error:
+            run.finish(Status.FAILED, f"{type(error).__name__}: {error}")
+            raise
+        return CodeReport(run=work.conclude(), units=tuple(work.reports))
+
+
+@dataclass(slots=True)
+class _Work:
+    run: Run
+    claim: Claim
+    workplace: Workplace
+    invoke: Invoke
+    standing: dict[str, OpenError]
+    reports: list[UnitReport] = field(default_factory=list)
+
+    async def take(self, adapter: JurisdictionAdapter, request: CodeRequest) -> None:
+        """Bring units up to date, one after the other; one that fails does not stop the others."""
+        try:
+            orders = await find_orders(adapter, request, self.workplace)
+        except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
+            self._fail(_DISCOVERY, error, "discover")
+            return
+        self._make_good([_DISCOVERY])
+        self.run.count(discovered=len(orders))
+        for order in orders:
+            try:
+                report = await self._unit(order)
+            except LeaseLostError:
+                raise
+            except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
+                self._fail(order.id, error, "parse")
+                report = UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
+            self.reports.append(report)
+
+    def conclude(self) -> RunReport:
+        """Say what came of it."""
+        counts = self.run.counts
+        if not counts.error:
+            return self.run.finish(Status.SUCCESS)
+        loaded = counts.inserted + counts.skipped
+        return self.run.finish(Status.PARTIAL if loaded else Status.FAILED, self.run.first_error)
+
+    async def _unit(self, order: UnitOrder) -> UnitReport:
+        done: list[InvocationReport] = []
+        async for report in self._invocations(order):
+            done.append(report)
+            self.run.add(Counts(inserted=report.progress.inserted, skipped=report.progress.skipped))
+            self.workplace.progress(order.source, self.run.counts)
+        failures = tuple(failure for report in done for failure in report.progress.failures)
+        self._settle(order, failures)
+        return UnitReport(
+            id=order.id,
+            nodes=done[-1].nodes,
+            shards=done[-1].shards,
+            inserted=sum(report.progress.inserted for report in done),
+            skipped=sum(report.progress.skipped for report in done),
+            invocations=tuple(done),
+            failures=failures,
+        )
+
+    async def _invocations(self, order: UnitOrder) -> AsyncIterator[InvocationReport]:
+        """One after the other until nothing remains; two that get nowhere are the last."""
+        stuck = 0
+        while True:
+            report = await self.invoke(order)
+            yield report
+            if report.is_done:
+                return
+            stuck = stuck + 1 if report.progress.next_batch == order.first_batch else 0
+            if stuck == _PATIENCE:
+                raise UnitTooLargeError(
+                    f"{order.unit}: one batch needs more than an invocation of "
+                    f"{order.budget.subrequests} sub-requests and {order.budget.memory_mib} MiB; "
+                    "allow more (--max-subrequests, --max-memory-mib)"
+                )
+            order = replace(order, first_batch=report.progress.next_batch)
+
+    def _settle(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
+        """A unit's row in the run: loaded, or errored with the sections that are missing."""
+        now = self.workplace.seams.clock.now()
+        with self.workplace.database.write() as connection:
+            self.claim.confirm(connection)
+            settle(connection, order.id, "partial" if failures else "complete", now)
+        if failures:
+            shown = "; ".join(f"{known}: {cause}" for known, cause in failures[:SHOWN_FAILURES])
+            more = len(failures) - SHOWN_FAILURES
+            shown += f" and {more} more" if more > 0 else ""
+            error = SuspiciousYieldError(f"{len(failures)} sections are missing: {shown}")
+            self._fail(order.id, error, "fetch")
+        else:
+            self._make_good([order.id], loaded=True)
+
+    def _make_good(self, keys: list[str], *, loaded: bool = False) -> None:
+        now = self.workplace.seams.clock.now()
+        with self.workplace.database.write() as connection:
+            self.claim.confirm(connection)
+            if loaded:
+                record_loaded(connection, self.run.id, self.run.source, keys, now)
+            resolve(connection, self.run.source, keys, now)
+            self.run.save(connection)
+
+    def _fail(self, key: str, error: Exception, stage: Stage) -> None:
+        now = self.workplace.seams.clock.now()
+        failure = Failure.of(error, stage, key)
+        self.run.count(error=1)
+        self.run.first_error = self.run.first_error or f"{key}: {failure.error}"
+        self.run.log("error", failure.error, unit=key, type=failure.error_type)
+        with self.workplace.database.write() as connection:
+            self.claim.confirm(connection)
+            record_failures(
+                connection, self.run.id, self.run.source, [failure], earlier=self.standing, now=now
+            )
+            self.run.save(connection)
