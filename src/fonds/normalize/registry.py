@@ -15,8 +15,12 @@ from fonds.normalize.base import Normalizer
 # Loaded when first used: the PDF libraries alone take longer than most commands.
 _HOMES: Final = {
     "billres_v1": "fonds.normalize.billres:BillRes",
+    "cga_v1": "fonds.normalize.cga:Cga",
+    "dc_xml_v1": "fonds.normalize.dc:DcXml",
     "ecfr_xml_v1": "fonds.normalize.ecfr:EcfrXml",
+    "egov_v1": "fonds.normalize.egov:Egov",
     "fr_xml_v1": "fonds.normalize.fr:FrXml",
+    "gii_v1": "fonds.normalize.gii:Gii",
     "html_article_v1": "fonds.normalize.html:HtmlArticle",
     "html_v1": "fonds.normalize.html:Html",
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
@@ -30,6 +34,12 @@ _BY_ROOT: Final = {
     **{f"DIV{level}": "ecfr_xml_v1" for level in range(1, 10)},
     **dict.fromkeys(("FEDREG", "RULE", "PRORULE", "NOTICE", "PRESDOCU"), "fr_xml_v1"),
     **dict.fromkeys(("bill", "resolution", "amendment-doc"), "billres_v1"),
+    **dict.fromkeys(("Law", "DataRoot", "Article"), "egov_v1"),
+    **{
+        f"{{https://code.dccouncil.us/schemas/dc-library}}{name}": "dc_xml_v1"
+        for name in ("section", "container", "document")
+    },
+    **dict.fromkeys(("dokumente", "norm"), "gii_v1"),
 }
 _HTML: Final = re.compile(
     rb"<(?:!doctype html|html|head|body|div|p|table|h[1-6]|span|article|section|ul|ol|pre)\b",

@@ -173,6 +173,24 @@ def test_a_section_without_a_head_is_called_by_its_number() -> None:
     assert body.markdown == "# § 1.5\n\nText.\n"
 
 
+def test_a_section_of_the_annual_edition_is_read_by_itself() -> None:
+    section = "<SECTION><SECTNO>§ 1.1</SECTNO><SUBJECT>Use.</SUBJECT><P>Trim.</P></SECTION>"
+    body = EcfrXml().to_markdown(section.encode())
+    assert body.markdown == "# § 1.1 Use.\n\nTrim.\n"
+    assert outline(body) == [(1, "§ 1.1")]
+
+
+def test_elements_cut_out_of_a_part_are_read_side_by_side() -> None:
+    data = (
+        b"<AUTH><HED>Authority:</HED><PSPACE>5 U.S.C. 552.</PSPACE></AUTH>\n"
+        b'<DIV width="100%"><TABLE><TR><TD>a</TD></TR></TABLE></DIV><EDNOTE><P>Note.</P></EDNOTE>'
+    )
+    table = "|  |\n| --- |\n| a |"
+    expected = f"**Authority:** 5 U.S.C. 552.\n\n{table}\n\nNote.\n"
+    assert EcfrXml().to_markdown(data).markdown == expected
+    assert EcfrXml().to_markdown(b"\n" + data[data.index(b"<DIV") :]).markdown.startswith(table)
+
+
 def test_a_footnote_named_twice_does_not_shift_those_of_later_sections() -> None:
     one = "<P>A<SU>1</SU><FTREF/> b<SU>1</SU><FTREF/>.</P><FTNT><P><SU>1</SU> N.</P></FTNT>"
     two = "<P>C<SU>1</SU><FTREF/>.</P><FTNT><P><SU>1</SU> M.</P></FTNT>"

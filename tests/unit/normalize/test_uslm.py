@@ -91,7 +91,7 @@ def test_a_whole_document_reads_as_reviewed(name: str) -> None:
 
 def test_it_is_a_normalizer() -> None:
     assert isinstance(Uslm(), Normalizer)
-    assert Uslm().label == "uslm_v1@1.1.0"
+    assert Uslm().label == "uslm_v1@1.2.0"
 
 
 @pytest.mark.parametrize("name", ["title", "law"])

@@ -9,6 +9,7 @@ from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.uslm.parts import is_part, read_part
 from fonds.normalize.uslm.vocabulary import CONTAINERS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import Walker
 from fonds.normalize.xhtml_table import local_name
@@ -27,7 +28,7 @@ class Uslm:
     """The normalizer `uslm_v1`."""
 
     name: str = "uslm_v1"
-    version: str = "1.1.0"
+    version: str = "1.2.0"
     accepts_format: BodyFormat = "xml"
 
     @property
@@ -89,9 +90,14 @@ def iter_sections(stream: IO[bytes]) -> Iterator[SectionPart]:
 
 
 def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of USLM, and what had to be mended to read it."""
+    """The root of USLM, and what had to be mended to read it.
+
+    Parts that were cut out of a title by their bytes are read as they would be inside it.
+    """
     data, warnings = without_nuls(data)
     refuse_unsafe(data)
+    if is_part(data):
+        return read_part(data), warnings
     root = parse_xml(data, remove_pis=True, collect_ids=False)
     if etree.QName(root).namespace not in NAMESPACES:
         raise WrongContentError(f"the root element is <{root.tag}>, which is not of USLM")

@@ -10,6 +10,23 @@ NAMESPACES: Final = ("http://xml.house.gov/schemas/uslm/1.0", "http://schemas.gp
 DEEPEST: Final = 120
 """No real file nests a quarter as deep; recursion stays far from the interpreter's limit."""
 
+DOCUMENTS: Final = frozenset(
+    [
+        "uscDoc",
+        "bill",
+        "resolution",
+        "amendment",
+        "engrossedAmendment",
+        "pLaw",
+        "statuteCompilation",
+        "lawDoc",
+        "statutesAtLarge",
+        "frDoc",
+        "cfrDoc",
+    ]
+)
+"""Roots of whole files."""
+
 METADATA: Final = frozenset({"meta", "amendMeta"})
 """Not part of the body."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -161,8 +162,7 @@ class Walker(Flow):
             self._out.level = marks.STRONG
             self._end()
         if grid.spans:
-            source = etree.tostring(element, encoding="unicode", with_tail=False)
-            self._out.artifact("table", source)
+            self._out.artifact("table", _source(element))
         self._write_rows([[self._cell(cell) for cell in row] for row in grid.rows], grid.headed)
 
     def _contents(self, element: Any) -> None:
@@ -212,6 +212,14 @@ class Walker(Flow):
         "toc": _contents,
     }
     """By the local name of the element."""
+
+
+def _source(element: Any) -> str:
+    """An element as XML, with the namespaces it uses and not all that its file declares."""
+    alone = deepcopy(element)
+    alone.tail = None
+    etree.cleanup_namespaces(alone)
+    return str(etree.tostring(alone, encoding="unicode"))
 
 
 def _header(element: Any) -> str | None:

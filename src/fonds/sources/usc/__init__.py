@@ -1,0 +1,222 @@
+"""The United States Code, title by title, as the Office of the Law Revision Counsel prepares it.
+
+Quirks of the publisher:
+- An edition is a release point, named after the latest law in it: `119-36`. `119-102not101` is
+  without a law that is not worked in yet, `118-22u1` a later mending. Titles that a law did not
+  touch are published again with it, and say in their metadata when they were really made.
+- The link to an appendix has its number in lower case (`xml_usc05a@…zip`), the file in it in
+  upper case, but only for the titles 5 and 50. Title 53 is reserved; its link leads to an apology.
+- The order of levels differs from title to title. In the appendices, compiled acts, court rules,
+  reorganization plans and plain `level`s take the place of chapters, most without a number.
+- One `section` element may stand for many: `[§§ 202 to 204.` has its closing bracket at the end of
+  the heading. The same number may be there twice, both in force.
+- Sections without an identifier are mostly quoted: they stand in notes, as laws enacted them.
+- Notes may stand before and after a table of contents, and each run of them is a document.
+- Older files write ranges and lists into identifiers (`/us/usc/t45/s1 to 14`), newer ones use
+  `s1...14` for a range and give both identifiers, with a space between, for a list.
+
+A folder may also hold single sections, a file each (`42/1396a.xml`), as mirrors have them. Their
+chapters are unknown, and they stand directly under the title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from posixpath import basename
+from typing import Final
+from urllib.parse import quote
+
+from fonds.citations.forms import usc_appendix_form, usc_chapter_form, usc_form
+from fonds.citations.usc import cite_usc, edition_year, named_sections, rules_named
+from fonds.errors import MalformedError, ParseError, UsageError, WrongContentError
+from fonds.sources.base import Rate
+from fonds.sources.jurisdiction import CodeInfo, Leaf, Origin, Page, Shard, TocNode
+from fonds.sources.usc.files import Unit, read_head, units_in
+from fonds.sources.usc.numbers import title_number
+from fonds.sources.usc.outline import LEAVES, Outline, read_outline
+from fonds.sources.usc.release_points import CURRENT, TitleFile, linked_files, newest, past_page
+
+BASE: Final = "https://uscode.house.gov/download/"
+_BETWEEN: Final = "\n"
+_VIEW: Final = "https://uscode.house.gov/view.xhtml"
+
+
+class Usc:
+    """The code `usc`."""
+
+    info = CodeInfo(
+        name="usc",
+        title="United States Code",
+        organisation="Office of the Law Revision Counsel, U.S. House of Representatives",
+        version="1.0.0",
+        # A release point appears a few days after each law, most weeks.
+        schedule="40 6 * * 6",
+        rate=Rate(per_second=0.5, burst=2),
+        tables=(),
+        fetch_concurrency=2,
+        published_at="day the title's file was made (dcterms:created)",
+        base=BASE,
+        jurisdiction="United States",
+        unit="title",
+    )
+
+    async def newest_version(self, origin: Origin) -> str:
+        """The current release point, or the one that all files have in common."""
+        if origin.files is None:
+            return newest(await self._listed(origin, CURRENT))
+        stamps = {unit.release_point for unit in await units_in(origin, origin.files)}
+        if len(stamps) == 1 and (stamp := stamps.pop()):
+            return stamp
+        found = (
+            f"are of {', '.join(sorted(filter(None, stamps)))}" if any(stamps) else "do not tell"
+        )
+        raise UsageError(f"the release point is unknown, for the files {found}; say --version")
+
+    async def discover_unit_roots(self, origin: Origin) -> AsyncIterator[TocNode]:
+        """The titles, appendices after the titles they belong to."""
+        if origin.files is not None:
+            for unit in await units_in(origin, origin.files):
+                yield _root(unit)
+            return
+        files = await self._listed(origin, CURRENT)
+        stamp = origin.version
+        if (page := past_page(stamp)) is None:
+            stamp = newest(files)
+        elif stamp not in {file.release_point for file in files}:
+            files = await self._listed(origin, page)
+        for file in files:
+            if file.release_point == stamp:
+                yield _root(Unit(title=file.title, page=file.page))
+
+    def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
+        """All nodes of a title, from its one file or from those of its sections."""
+        page = pages[node.pages[0]]
+        try:
+            if not page.archived.size:
+                raise MalformedError("the file is empty")
+            is_section = read_head(page).root in LEAVES
+            yield from _sections(node, page) if is_section else _title(node, page)
+        except ParseError as error:
+            raise type(error)(f"{page.name}: {error}") from None
+
+    def shardify(self, leaf: Leaf) -> Shard:
+        """How a section, a rule, or the text of a level is cited and found."""
+        title = leaf.lineage[0].number
+        levels = [(step.kind, step.number) for step in leaf.lineage[1:]]
+        rules = rules_named(step.label for step in leaf.lineage if step.kind == "courtrules")
+        citation = cite_usc(
+            title=title,
+            year=edition_year(leaf.version, leaf.published_at),
+            number=leaf.number,
+            levels=levels,
+            rules=rules,
+            is_rule=leaf.kind == "courtrule",
+        )
+        return Shard(
+            # Of a section that was only listed, the first heading of its text says more.
+            title="" if leaf.label == _bare_label(leaf.number) else leaf.label or citation,
+            citation_string=citation,
+            source_url=_address(title, leaf),
+            normalizer="uslm_v1",
+            format="xml",
+            aliases=tuple(dict.fromkeys(_aliases(title, leaf, citation if rules else ""))),
+            published_at=leaf.published_at,
+        )
+
+    async def _listed(self, origin: Origin, page: str) -> list[TitleFile]:
+        html = (await origin.read(page)).read().decode("utf-8", "replace")
+        files = linked_files(html, page, self.info.base)
+        if not files:
+            raise WrongContentError(f"{page} links to no title: the publisher may have changed it")
+        return files
+
+
+source: Final = Usc()
+
+
+def _root(unit: Unit) -> TocNode:
+    number = unit.title.removesuffix("a")
+    label = f"Title {number}" if number == unit.title else f"Title {number} Appendix"
+    return TocNode(
+        kind="title",
+        number=unit.title,
+        label=label,
+        pages=(unit.page,),
+        # A folder has no page that lists its files; the list travels here, until the walk.
+        identifier=_BETWEEN.join(unit.sections) or _identifier(unit.title),
+    )
+
+
+def _identifier(title: str) -> str:
+    return f"/us/usc/t{title}"
+
+
+# Reading ----------------------------------------------------------------------------------
+
+
+def _title(unit: TocNode, page: Page) -> Iterator[TocNode]:
+    outline = Outline()
+    with page.open() as stream:
+        for node in read_outline(stream, outline):
+            if node.depth:
+                yield node
+                continue
+            held = title_number(outline.meta.get("docNumber", ""))
+            if held and held != unit.number:
+                raise WrongContentError(f"holds title {held} and not title {unit.number}")
+            yield replace(node, number=unit.number, label=node.label or unit.label)
+
+
+def _sections(unit: TocNode, page: Page) -> Iterator[TocNode]:
+    """Sections by the names of their files, which are read when their turn comes."""
+    title, files = _identifier(unit.number), unit.identifier.split(_BETWEEN)
+    yield replace(unit, depth=0, pages=(), identifier=title)
+    if len(files) == 1:
+        with page.open() as stream:
+            for node in read_outline(stream, Outline()):
+                yield replace(node, pages=(page.name,), span=None)
+        return
+    for name in files:
+        number = basename(name).removesuffix(".xml").partition("_")[0]
+        yield TocNode(
+            kind="section",
+            number=number,
+            label=_bare_label(number),
+            is_leaf=True,
+            pages=(name,),
+            identifier=f"{title}/s{number.replace('-', '–')}",
+        )
+
+
+# Naming -----------------------------------------------------------------------------------
+
+
+def _bare_label(number: str) -> str:
+    return f"§ {number}"
+
+
+def _aliases(title: str, leaf: Leaf, rule: str) -> Iterator[str]:
+    # Newer files name a list of sections by all their identifiers, with spaces between.
+    yield from filter(None, leaf.identifier.replace(" /", "\n/").split("\n"))
+    number = title.removesuffix("a")
+    if leaf.kind == "section":
+        form = usc_form if number == title else usc_appendix_form
+        yield from (form(number, section) for section in named_sections(leaf.number))
+    elif rule and leaf.number:
+        yield rule.partition(" (")[0]
+    elif leaf.id.endswith("/front") and leaf.lineage[-1].kind == "chapter" and number == title:
+        chapters = named_sections(leaf.lineage[-1].number)
+        yield from (usc_chapter_form(title, chapter) for chapter in chapters)
+
+
+def _address(title: str, leaf: Leaf) -> str:
+    if title.endswith("a"):
+        path = f"/prelim@title{title.removesuffix('a')}/title{title}"
+        return f"{_VIEW}?path={path}&edition=prelim"
+    place = f"USC-prelim-title{title}"
+    if leaf.kind == "section" and (named := named_sections(leaf.number)):
+        place += f"-section{quote(named[0])}"
+    elif [step.kind for step in leaf.lineage] == ["title", "chapter"]:
+        place += f"-chapter{quote(leaf.lineage[1].number)}"
+    return f"{_VIEW}?req=granuleid:{place}&num=0&edition=prelim"
