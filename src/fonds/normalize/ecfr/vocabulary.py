@@ -56,6 +56,15 @@ KNOWN: Final = (
     )
 )
 
+FRAGMENTS: Final = (
+    KNOWN
+    - {f"DIV{number}" for number in range(1, 10)}
+    - {"BODY", "CFRDOC", "CFRGRANULE", "DLPSTEXTCLASS", "ECFR", "FDSYS", "HEADER"}
+    - {"CORRECT", "CORRECTS", "FEDREG", "NEWPART", "NOTICE", "NOTICES", "PRESDOCS", "PRESDOCU"}
+    - {"PRORULE", "PRORULES", "RULE", "RULES"}
+)
+"""What a passage cut out of a file may begin with, but no file of the CFR or the Register does."""
+
 # 7462 and 0714 are italics within bold headings.
 EMPHASIS: Final = {**fr_vocabulary.EMPHASIS, "7462": "*", "0714": "*"}
 

@@ -1,0 +1,241 @@
+"""What a file of the CFR says of itself before its text begins: shape, title, edition, place."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import IntEnum
+from html import unescape
+from typing import Final
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.sources.cfr.wording import folded
+from fonds.sources.families.xml_spans import portions
+
+_ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
+_READABLE: Final = frozenset({"utf-8", "us-ascii", "ascii"})
+LONGEST: Final = 1 << 20
+"""Bytes; the matter before the text of an annual volume takes a tenth of it."""
+_TITLE_NAME: Final = re.compile(r"title[-_ ]?(\d{1,2})(?!\d)", re.IGNORECASE)
+_VOLUME_NAME: Final = re.compile(r"vol(?:ume)?[-_ ]?(\d+)", re.IGNORECASE)
+_PACKAGE: Final = re.compile(r"CFR-(\d{4})-title\d", re.IGNORECASE)
+_DAY: Final = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_LONG_DAY: Final = re.compile(r"([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2}),\s+(\d{4})")
+_FIRST_NUMBER: Final = re.compile(r"\d+")
+
+
+class Shape(IntEnum):
+    """How much of a title a file holds; the larger makes the smaller superfluous."""
+
+    PIECE = 1
+    """A part or a section: of eCFR's API, or a granule of the annual edition."""
+    VOLUME = 2
+    """A volume of the annual edition."""
+    WHOLE = 3
+    """All of it, by eCFR."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """A file, as far as it speaks of itself."""
+
+    shape: Shape
+    is_uslm: bool
+    title: str
+    volume: int
+    first: int
+    """The number it begins with, for files of the same volume."""
+    edition: str
+    """The publisher's stamp: a year of the annual edition, a day of eCFR; empty if not told."""
+    published_at: str | None
+    label: str
+    """The title's name, where it is told before the text."""
+    ancestors: tuple[tuple[str, str], ...]
+    """The levels that a granule stands in below its title: `CHAPTER II`, and all of its heading."""
+
+
+def look(start: bytes, name: str) -> Head:
+    """What the first `LONGEST` bytes of a file, or all, tell; raises if it is none of the CFR."""
+    _refuse(start)
+    heard = _Heard()
+    for _ in portions(io.BytesIO(start), heard):
+        if heard.is_done or (heard.root and not _is_cfr(heard.root)):
+            break
+    if not _is_cfr(heard.root):
+        root = heard.root[:40]
+        raise WrongContentError(f"the root element is <{root}>, which is no file of the CFR")
+    return _head(heard, name)
+
+
+def title_of_name(name: str) -> str:
+    """The title that the name of a file says it is of; empty if it does not."""
+    match = _TITLE_NAME.search(name)
+    return str(int(match[1])) if match else ""
+
+
+def edition_of_name(name: str) -> str:
+    """The edition that the path of a file says it is of; empty if it does not."""
+    package = _PACKAGE.search(name)
+    days = [day for day in _DAY.findall(name) if _day(day)]
+    return package[1] if package else days[-1] if days else ""
+
+
+def _refuse(start: bytes) -> None:
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not text:
+        raise MalformedError("the file is empty")
+    if re.match(rb"<(?:!doctype html|html|head|body|div)\b", text, re.IGNORECASE):
+        raise WrongContentError("an HTML page instead of XML")
+    if not text.startswith(b"<"):
+        raise WrongContentError("not XML: the file does not begin with a tag")
+    encoding = _ENCODING.match(text)
+    # Sections are read by themselves, without the declaration.
+    if encoding and encoding[1].decode("latin-1").lower() not in _READABLE:
+        raise MalformedError(f"it is in {encoding[1].decode('latin-1')!r}, not in UTF-8")
+
+
+_SHAPES: Final = {
+    "ECFR": Shape.WHOLE,
+    "DLPSTEXTCLASS": Shape.WHOLE,
+    "CFRDOC": Shape.VOLUME,
+    "cfrDoc": Shape.VOLUME,
+    "CFRGRANULE": Shape.PIECE,
+}
+_BODY: Final = re.compile(
+    r"DIV[2-9]|SUBTITLE|CHAPTER|SUBCHAP|PART|SUBPART|SECTION|APPENDIX|chapter|part|section"
+)
+_TITLES: Final = ("CFRTITLE", "IDNO", "TITLENUM", "docNumber")
+_TOLD: Final = frozenset(
+    {*_TITLES, "AMDDATE", "REVISED", "VOL", "DATE", "ORIGINALDATE", "GRANULENUM"}
+    | {"PARTS", "docReleasePoint", "startingProvision"}
+)
+_FIRSTS: Final = ("GRANULENUM", "startingProvision", "PARTS")
+_APART: Final = frozenset({"FDSYS", "FMTR", "HEADER", "preface"})
+
+
+@dataclass(slots=True)
+class _Heard:
+    """Listens until the text begins."""
+
+    told: dict[str, str] = field(default_factory=dict)
+    ancestors: list[tuple[str, str]] = field(default_factory=list)
+    amended: list[str] = field(default_factory=list)
+    root: str = ""
+    title: str = ""
+    first: str = ""
+    is_done: bool = False
+    _pieces: list[str] = field(default_factory=list)
+    _heading: str = ""
+    _is_apart: bool = False
+
+    def start(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
+        """An element begins."""
+        del offset
+        self._pieces = []
+        if self.is_done:
+            return
+        self.root = self.root or name
+        if name in _APART:
+            self._is_apart = True
+        if name == "PARENT":
+            self._heading = attributes.get("HEADING", "")
+        if name == "VOLUME":
+            self.amended.append(attributes.get("AMDDATE", ""))
+        if not self._is_apart and name.startswith("DIV"):
+            self._division(name, attributes)
+        if not self._is_apart and _BODY.fullmatch(name):
+            self.is_done = True
+            self.first = self.first or attributes.get("N", "")
+
+    def end(self, name: str, offset: int) -> None:
+        """An element ends."""
+        del offset
+        text = folded("".join(self._pieces))
+        self._pieces = []
+        if self.is_done:
+            return
+        if name in _APART:
+            self._is_apart = False
+        if name == "PARENT":
+            heading = folded(self._heading)
+            self.ancestors.append((heading, f"{heading}—{text}" if text else heading))
+        elif name in _TOLD and text:
+            self.told.setdefault(name, text)
+
+    def text(self, data: str) -> None:
+        """Some text."""
+        if not self.is_done:
+            self._pieces.append(data)
+
+    def _division(self, name: str, attributes: Mapping[str, str]) -> None:
+        node = attributes.get("NODE", "").partition(":")[0]
+        path = re.search(r"/title-(\d+)", unescape(unescape(_metadata(attributes))))
+        if name == "DIV1" and not node:
+            node = attributes.get("N", "")
+        self.title = self.title or node or (path[1] if path else "")
+
+
+def _is_cfr(root: str) -> bool:
+    return root in _SHAPES or re.fullmatch("DIV[1-9]", root) is not None
+
+
+def _metadata(attributes: Mapping[str, str]) -> str:
+    return attributes.get("hierarchy_metadata", "")
+
+
+def _head(heard: _Heard, name: str) -> Head:
+    root, told = heard.root, heard.told
+    is_ecfr = root in {"ECFR", "DLPSTEXTCLASS"} or root.startswith("DIV")
+    shape = Shape.WHOLE if root == "DIV1" else _SHAPES.get(root, Shape.PIECE)
+    title = _number(_one_of(_TITLES, told) or heard.title) or int(title_of_name(name) or 0)
+    if not title:
+        raise WrongContentError("it does not say which title it is of; name it title-40.xml or so")
+    revised = _day(_one_of(("ORIGINALDATE", "REVISED", "docReleasePoint"), told))
+    amended = max([*filter(None, map(_day, heard.amended)), _day(told.get("AMDDATE")) or ""])
+    volume = _VOLUME_NAME.search(name)
+    return Head(
+        shape=shape,
+        is_uslm=root == "cfrDoc",
+        title=str(title),
+        volume=_number(told.get("VOL")) or (int(volume[1]) if volume else 0),
+        first=_number(_one_of(_FIRSTS, told) or heard.first),
+        edition=_edition(name, {} if is_ecfr else told),
+        published_at=(amended if is_ecfr else revised) or None,
+        label=heard.ancestors[0][1] if heard.ancestors else f"Title {title}",
+        ancestors=tuple(heard.ancestors[1:]),
+    )
+
+
+def _edition(name: str, told: Mapping[str, str]) -> str:
+    # A volume that has not changed is printed again in a new cover; inside it is of an older year.
+    if named := edition_of_name(name):
+        return named
+    day = _day(_one_of(("DATE", "REVISED", "docReleasePoint"), told))
+    return day[:4] if day else ""
+
+
+def _one_of(names: Iterable[str], told: Mapping[str, str]) -> str:
+    return next((told[name] for name in names if name in told), "")
+
+
+def _number(text: str | None) -> int:
+    match = _FIRST_NUMBER.search(text or "")
+    return int(match[0]) if match else 0
+
+
+def _day(text: str | None) -> str | None:
+    """The day in `2022-12-29`, `Dec. 29, 2022(fm)` and `Revised as of July 1, 2018`."""
+    if match := _DAY.search(text or ""):
+        written, form = match[1], "%Y-%m-%d"
+    elif match := _LONG_DAY.search(text or ""):
+        written, form = " ".join(match.groups()), "%b %d %Y"
+    else:
+        return None
+    try:
+        found: date = datetime.strptime(written, form).date()  # noqa: DTZ007 — a day has no zone
+    except ValueError:
+        return None
+    return found.isoformat()
