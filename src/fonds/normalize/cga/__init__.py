@@ -1,0 +1,111 @@
+"""Sections of the Connecticut General Statutes as Markdown, their notes under headings.
+
+A slice of a chapter's page: the catchline becomes the heading, and what the publisher tells only
+by the colour of a class (source, history, cross references, annotations) gets headings as well,
+so that nobody takes the history of a section for its text. The links between sections are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lxml import etree
+
+from fonds.normalize.html import Html
+
+_PARTS: Final = {
+    "front-note": "Notes",
+    "source": "Source",
+    "history": "History",
+    "cross-ref": "Cross references",
+    "annotation": "Annotations",
+}
+_NAVIGATION: Final = frozenset({"nav_tbl", "toc_catchln", "chap_toc_hd", "chaps_pg_bar"})
+_UPRIGHT: Final = "upright"
+_BACK: Final = re.compile(r"\s*\(Return to[^()]*\)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Cga(Html):
+    """The normalizer `cga_v1`."""
+
+    name: str = "cga_v1"
+    version: str = "1.0.0"
+
+    def _content(self, root: Any) -> Any:
+        for element in list(root.iter(etree.Element)):
+            if _NAVIGATION.intersection(_classes(element)) or _leads_back(element):
+                _remove(element)
+        for letter in list(root.iter("i")):
+            if _is_of_a_number(letter):
+                letter.tag = _UPRIGHT
+        etree.strip_tags(root, _UPRIGHT)
+        for span in list(root.iter("span")):
+            if "catchln" in _classes(span):
+                _head(span)
+        _divide(root)
+        return root
+
+
+def _classes(element: Any) -> list[str]:
+    return (element.get("class") or "").split()
+
+
+def _leads_back(element: Any) -> bool:
+    return element.tag == "tr" and _BACK.fullmatch("".join(element.itertext())) is not None
+
+
+def _remove(element: Any) -> None:
+    parent = element.getparent()
+    if parent is not None:
+        _append(element, element.tail)
+        parent.remove(element)
+
+
+def _append(before: Any, text: str | None) -> None:
+    """Put text where an element begins."""
+    previous = before.getprevious()
+    if previous is not None:
+        previous.tail = (previous.tail or "") + (text or "")
+    else:
+        parent = before.getparent()
+        parent.text = (parent.text or "") + (text or "")
+
+
+def _is_of_a_number(letter: Any) -> bool:
+    """The letter l of a number is in italics lest it be read as a one; the number is one word."""
+    previous = letter.getprevious()
+    before = letter.getparent().text if previous is None else previous.tail
+    return letter.text == "l" and not len(letter) and bool(before) and before[-1].isdigit()
+
+
+def _head(span: Any) -> None:
+    """A catchline that opens a paragraph becomes the heading above it."""
+    paragraph = next(span.iterancestors("p"), None)
+    if paragraph is None:
+        span.tag = "h1"
+        return
+    heading = etree.Element("h1")
+    paragraph.addprevious(heading)
+    tail, span.tail = span.tail, None
+    _append(span, tail)
+    heading.append(span)
+
+
+def _divide(root: Any) -> None:
+    open_part = ""
+    for paragraph in list(root.iter("p")):
+        if next(paragraph.iterancestors("td", "th"), None) is not None:
+            continue
+        part = next(filter(None, map(_part, _classes(paragraph))), "")
+        if part and part != open_part:
+            heading = etree.Element("h2")
+            heading.text = part
+            paragraph.addprevious(heading)
+        open_part = part or open_part
+
+
+def _part(name: str) -> str:
+    return _PARTS.get(name.removesuffix("-first"), "")

@@ -1,0 +1,288 @@
+"""A chapter's page: what stands on it, and where, found in one pass over its bytes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from html import unescape
+from itertools import takewhile
+from typing import Final
+
+from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
+from fonds.sources.cgs.markup import ANCHOR, FILE, PARAGRAPH, TITLE_LINK, TOKEN, identifier, seen
+from fonds.sources.cgs.numbers import heading_of, key_of, number_of, status_of, title_of
+from fonds.sources.jurisdiction import FRONT, Span
+
+STATUTES: Final = "current/pub"
+"""Where the statutes stand below the publisher's base; supplements stand in `2026/sup`."""
+SECTION: Final = "section"
+PARTS: Final = ("part", "subpart")
+_CHAPTER: Final = re.compile(rb"<[a-z][^<>]{0,500}?\b(?:chap-no|catchln)\b[^<>]*>", re.IGNORECASE)
+_NUMBERED: Final = re.compile(
+    r"\W*(chapter|article|part|subpart)?\s*([\w.-]*\w)?\W*", re.IGNORECASE
+)
+_TITLE: Final = re.compile(rb"<title[^<>]*>([^<]*)</title", re.IGNORECASE)
+_SUPPLEMENT: Final = re.compile(
+    rb"\bThis\s+([0-9]{4})\s+Supplement\s+is\s+intended\b", re.IGNORECASE
+)
+_SUPPLEMENTED: Final = re.compile(rb"\brefer\s+to\s+the\s+([0-9]{4})\s+Supplement\b", re.IGNORECASE)
+_SUPPLEMENT_PATH: Final = re.compile(r"(?:^|/)(?:([0-9]{4})/)?sup/")
+_FIRST: Final = re.compile(rb"""\bid\s*=\s*["']?secs?_([0-9]+[a-z]*-[0-9]+)""", re.IGNORECASE)
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """A heading, a section or a note of a chapter, in the page's order."""
+
+    kind: str
+    number: str
+    label: str
+    page: str = ""
+    span: Span | None = None
+    """None for a heading."""
+    fragment: str = ""
+    status: str = ""
+    address: str = ""
+    """Of what has a text: its path below the publisher's base."""
+    text: str = ""
+    """Of a note: what it says."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chapter:
+    """What a page says of its chapter."""
+
+    kind: str
+    """`chapter`, or `article` in the title that has no chapters."""
+    number: str
+    label: str
+    file: str
+    """Its name at the publisher's."""
+    supplement: str | None
+    """The year of the supplement it is from, empty if unknown; None for the statutes themselves."""
+    items: tuple[Item, ...]
+
+
+def is_chapter(data: bytes) -> bool:
+    """Whether the bytes are a chapter's page."""
+    return _CHAPTER.search(data) is not None
+
+
+def title_number(name: str, data: bytes) -> str:
+    """The title a chapter's page belongs to; the page says it only in its links."""
+    if link := TITLE_LINK.search(data):
+        return link[1].decode().lower()
+    if section := _FIRST.search(data):
+        return title_of(section[1].decode())
+    raise MalformedError(f"{name} does not say which title it belongs to")
+
+
+def revised_to(name: str, data: bytes) -> str:
+    """The year a page is revised to, as far as it tells; nothing otherwise."""
+    if supplement := supplement_year(name, data):
+        return supplement
+    # A supplement brings the revision of the year before it up to date.
+    noted = _SUPPLEMENTED.search(data)
+    return str(int(noted[1]) - 1) if noted else ""
+
+
+def supplement_year(name: str, data: bytes) -> str | None:
+    """The year of the supplement a page is from, empty if unknown; None for the statutes."""
+    if match := _SUPPLEMENT.search(data):
+        return match[1].decode()
+    path = _SUPPLEMENT_PATH.search(name)
+    return path[1] or "" if path else None
+
+
+def address_of(supplement: str | None, file: str) -> str:
+    """The path of a page below the publisher's base."""
+    return f"{supplement}/sup/{file}" if supplement else f"{STATUTES}/{file}"
+
+
+def read_chapter(name: str, data: bytes) -> Chapter:
+    """All there is on a chapter's page; raises where it is cut off or contradicts itself."""
+    if not is_chapter(data):
+        raise WrongContentError(f"{name} is no chapter of the statutes: no heading, no section")
+    tokens = list(TOKEN.finditer(data))
+    ends = [token.start() for token in tokens if token["end"]]
+    if not ends:
+        raise MalformedError(f"{name} is cut off: its last tag is missing; fetch it again")
+    tokens = [token for token in tokens if token.start() < ends[0]]
+    chapter = _described(name, data, tokens)
+    page = _Page(name, data, address_of(chapter.supplement, chapter.file), ends[0])
+    items = page.items(tokens, chapter.label)
+    _check_contents(name, tokens, items)
+    return replace(chapter, items=tuple(items))
+
+
+# The head ---------------------------------------------------------------------------------
+
+
+def _described(name: str, data: bytes, tokens: list[re.Match[bytes]]) -> Chapter:
+    printed = {field: _heading(tokens, "chap", field) for field in ("no", "name")}
+    title = _TITLE.search(data)
+    called = seen(title[1]) if title else ""
+    kind, number = _numbered(printed["no"] or called.partition(" - ")[0], "chapter")
+    if not number:
+        raise MalformedError(f"{name} does not say which chapter it is")
+    file = FILE.search(data)
+    return Chapter(
+        kind=kind,
+        number=number,
+        label=_label(printed["no"], printed["name"], called),
+        file=file[1].decode() if file else file_name(kind, number),
+        supplement=supplement_year(name, data),
+        items=(),
+    )
+
+
+def file_name(kind: str, number: str) -> str:
+    """`chap_014.htm`: what the publisher calls the page of a chapter."""
+    digits = "".join(takewhile(str.isdigit, number))
+    short = "art" if kind == "article" else "chap"
+    return f"{short}_{digits.zfill(3)}{number[len(digits) :].lower()}.htm"
+
+
+def _heading(tokens: list[re.Match[bytes]], level: str, field: str) -> str:
+    found = (token for token in tokens if _is_heading(token, level, field))
+    return next((_unmarked(seen(token["heading"])) for token in found), "")
+
+
+def _is_heading(token: re.Match[bytes], level: str, field: str) -> bool:
+    return (token["level"], token["field"]) == (level.encode(), field.encode())
+
+
+def _unmarked(heading: str) -> str:
+    # An asterisk leads to the notes below the heading.
+    return heading.rstrip("* ")
+
+
+def _numbered(printed: str, kind: str) -> tuple[str, str]:
+    match = _NUMBERED.match(printed)
+    assert match is not None
+    return (match[1] or kind).lower(), match[2] or ""
+
+
+def _label(number: str, name: str, called: str) -> str:
+    """As the page calls itself, in readable letters, if that is what it prints in capitals."""
+    printed = " - ".join(filter(None, (number, name)))
+    same = "".join(filter(str.isalnum, printed)).lower() == (
+        "".join(filter(str.isalnum, called)).lower()
+    )
+    return called if same or not printed else printed
+
+
+# The body ---------------------------------------------------------------------------------
+
+
+class _Page:
+    """The items of one page."""
+
+    def __init__(self, name: str, data: bytes, address: str, end: int) -> None:
+        self._name, self._data, self._address, self._end = name, data, address, end
+        self._items: list[Item] = []
+        self._open: Item | None = None
+        self._since = 0
+        self._above = ""
+
+    def items(self, tokens: list[re.Match[bytes]], label: str) -> list[Item]:
+        """Notes, headings and sections in the order in which they are read."""
+        self._above = label
+        head = [
+            token.end()
+            for token in takewhile(lambda token: token["catchln"] is None, tokens)
+            if token["level"] == b"chap"
+        ]
+        contents = [token for token in tokens if token["toc_head"] or token["toc"] or token["bar"]]
+        self._since = head[-1] if head else self._data.lower().find(b"<body")
+        if contents:
+            self._close(contents[0].start())
+            self._since = contents[-1].end()
+        for token in tokens:
+            if token.start() >= self._since:
+                self._take(token)
+        self._close(self._end)
+        return self._items
+
+    def _take(self, token: re.Match[bytes]) -> None:
+        if token["catchln"] is not None:
+            start = self._paragraph(token.start())
+            self._close(start)
+            self._open, self._since = self._section(token), start
+        elif token["nav"]:
+            self._close(token.start())
+            self._since = token.end()
+        elif token["level"]:
+            self._close(token.start())
+            self._since = token.end()
+            self._divide(token)
+
+    def _close(self, position: int) -> None:
+        piece = self._data[self._since : position]
+        span = Span(start=self._since, length=len(piece.rstrip()))
+        opened, self._open = self._open, None
+        if opened is not None:
+            self._items.append(replace(opened, span=span))
+        elif any(map(str.isalnum, text := seen(piece))):
+            front = Item(kind=FRONT, number="", label=f"Notes to {self._above}", text=text)
+            front = replace(front, page=self._name, span=span, address=self._address)
+            self._items.append(front)
+
+    def _paragraph(self, position: int) -> int:
+        """Where the paragraph begins that a catchline stands in."""
+        before = list(PARAGRAPH.finditer(self._data, self._since, position))
+        return before[-1].start() if before and not before[-1][1] else position
+
+    def _section(self, token: re.Match[bytes]) -> Item:
+        fragment, line = identifier(token["catchln"]), seen(token["line"])
+        number = number_of(fragment, line)
+        if number is None:
+            raise MalformedError(f"{self._name}: {(line or fragment)[:80]!r} has no section number")
+        closing = PARAGRAPH.search(self._data, token.end(), self._end)
+        first = seen(self._data[token.end() : closing.start() if closing else self._end])
+        status = status_of(line, first)
+        bare = status and not any(map(str.isalnum, heading_of(line)))
+        return Item(
+            kind=SECTION,
+            number=number,
+            label=f"{line} {status.capitalize()}" if bare else line,
+            page=self._name,
+            fragment=fragment,
+            status=status,
+            address=f"{self._address}#{fragment}" if fragment else self._address,
+        )
+
+    def _divide(self, token: re.Match[bytes]) -> None:
+        """A heading between sections: its number opens a level, and its name completes it."""
+        level, text = token["level"].decode(), _unmarked(seen(token["heading"]))
+        if level not in PARTS:
+            raise MalformedError(f"{self._name} holds two chapters: {text[:80]!r} is the second")
+        last = self._items[-1] if self._items else None
+        if token["field"] == b"name" and last and last.kind == level and last.label == self._above:
+            self._above = f"{last.label} - {text}"
+            self._items[-1] = replace(last, label=self._above)
+            return
+        number = _numbered(text, level)[1] if token["field"] == b"no" else ""
+        self._above = text
+        self._items.append(Item(kind=level, number=number, label=text))
+
+
+def _check_contents(name: str, tokens: list[re.Match[bytes]], items: list[Item]) -> None:
+    """The table of contents and the sections must be the same list: pages come cut and mixed."""
+    anchors = (ANCHOR.search(token["entry"]) for token in tokens if token["toc"])
+    listed = Counter(unescape(found[1].decode("utf-8", "replace")) for found in anchors if found)
+    held = Counter(item.fragment or item.label for item in items if item.kind == SECTION)
+    if not listed and not any(item.span for item in items):
+        raise SuspiciousYieldError(f"{name} holds no section and no note")
+    for more, less, what in ((listed, held, "only listed"), (held, listed, "not listed")):
+        if missing := sorted((more - less).elements(), key=_order):
+            shown = ", ".join(missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
+            raise SuspiciousYieldError(
+                f"{name}: table of contents and text differ; {len(missing)} {what}: {shown}"
+            )
+
+
+def _order(fragment: str) -> tuple[object, str]:
+    return key_of(number_of(fragment, "") or ""), fragment

@@ -1,0 +1,215 @@
+"""The lists above the chapters: titles.htm, and the page of each title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Final
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.sources.cgs.chapter import address_of, supplement_year
+from fonds.sources.cgs.markup import seen
+from fonds.sources.cgs.numbers import key_of
+from fonds.sources.families.html_pages import by_class, read_page, text_of
+from fonds.sources.jurisdiction import Span
+
+_TITLE_FILE: Final = re.compile(r"(?:^|/)(title_0*([0-9]+[a-z]*)\.html?)(?:#|$)", re.IGNORECASE)
+_CHAPTER_FILE: Final = re.compile(
+    r"(?:^|/)((chap|art)_0*([0-9]+[a-z]*)\.html?)(?:#|$)", re.IGNORECASE
+)
+_NAMED: Final = re.compile(r"(?:title|chapter|article)\s+(\w+)", re.IGNORECASE)
+_DEAD: Final = re.compile(r"\(\s*(All sections [^)]*)\)", re.IGNORECASE)
+_REVISED: Final = re.compile(r"Revised to January 1, ([0-9]{4})", re.IGNORECASE)
+_SUPPLEMENT: Final = re.compile(r"\brefer to the ([0-9]{4}) Supplement\b", re.IGNORECASE)
+_LISTS_TITLES: Final = re.compile(
+    rb"<[a-z][^<>]{0,500}?\b(?:toc_ttl_desig|titles\.htm)\b", re.IGNORECASE
+)
+_LISTS_CHAPTERS: Final = re.compile(rb"<h1\b[^<>]{0,500}?\btitle-no\b", re.IGNORECASE)
+_NOTE: Final = re.compile(
+    rb"<p\b[^<>]{0,500}?\b(?:front-note|cross-ref|annotation|history|source)\b"
+    rb"[^<>]*>.*?(?:</p\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_BODY: Final = re.compile(rb"<body\b[^<>]*>(.*?)(?:</body|</html|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A title or a chapter as it is listed above."""
+
+    kind: str
+    number: str
+    label: str
+    file: str
+    """The name of its page."""
+    remark: str = ""
+    """`All sections repealed or obsolete`."""
+
+    @property
+    def full_label(self) -> str:
+        """Its label, and the remark in brackets."""
+        return f"{self.label} ({self.remark})" if self.remark else self.label
+
+    def in_(self, entries: Sequence[Entry]) -> bool:
+        """Whether a list has the same page."""
+        return any(self.file == entry.file for entry in entries)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Titles:
+    """The list of all titles."""
+
+    entries: tuple[Entry, ...]
+    revision: str | None
+    """The year the statutes are revised to."""
+    supplement: str | None
+    """The year of the supplement that readers are sent to."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Title:
+    """The page of one title: its chapters, and where its own notes stand."""
+
+    number: str
+    label: str
+    chapters: tuple[Entry, ...]
+    notes: Span | None
+    text: str
+    """What the notes say."""
+    supplement: str | None
+    """The year of the supplement it is from, empty if unknown; None for the statutes themselves."""
+    address: str
+    """The page's path below the publisher's base."""
+
+
+def is_list_of_titles(data: bytes) -> bool:
+    """Whether the bytes are a list of titles."""
+    return _LISTS_TITLES.search(data) is not None and not lists_chapters(data)
+
+
+def lists_chapters(data: bytes) -> bool:
+    """Whether the bytes are the page of a title."""
+    return _LISTS_CHAPTERS.search(data) is not None
+
+
+def read_titles(name: str, data: bytes) -> Titles:
+    """The titles that have pages; those reserved for future use have none."""
+    root = read_page(data)
+    entries = tuple(_titles(root))
+    if not entries:
+        raise WrongContentError(f"{name} lists no title of the statutes: it may have moved")
+    text = text_of(root) or ""
+    revised, supplement = _REVISED.search(text), _SUPPLEMENT.search(text)
+    return Titles(
+        entries=entries,
+        revision=revised[1] if revised else None,
+        supplement=supplement[1] if supplement else None,
+    )
+
+
+def all_gone(label: str) -> bool:
+    """Whether a title is listed with the remark that none of its sections is left."""
+    return _DEAD.search(label) is not None
+
+
+def read_title(name: str, data: bytes) -> Title:
+    """A title's own page."""
+    if not lists_chapters(data) and not _CHAPTER_FILE.search(data.decode("latin-1")):
+        raise WrongContentError(f"{name} is no page of a title: it may have moved")
+    root = read_page(data)
+    printed = {field: _heading(root, field) for field in ("title-no", "title-name")}
+    number = _NAMED.match(printed["title-no"])
+    file = _TITLE_FILE.search(name)
+    if number is None and file is None:
+        raise MalformedError(f"{name} does not say which title it is")
+    chapters = tuple(_chapters(root))
+    notes = _notes(data) if chapters else _whole(data)
+    supplement = supplement_year(name, data)
+    known = (number[1] if number else file[2] if file else "").lower()
+    return Title(
+        number=known,
+        label=" - ".join(filter(None, printed.values())),
+        chapters=chapters,
+        notes=notes,
+        text=seen(data[notes.start : notes.start + notes.length]) if notes else "",
+        supplement=supplement,
+        address=address_of(supplement, _file_name(known)),
+    )
+
+
+def _file_name(number: str) -> str:
+    digits = "".join(takewhile(str.isdigit, number))
+    return f"title_{digits.zfill(2)}{number[len(digits) :]}.htm"
+
+
+def with_new_entries(base: Sequence[Entry], supplement: Sequence[Entry]) -> list[Entry]:
+    """All entries, those that only the supplement has in the place of their number."""
+    entries = list(base)
+    for entry in supplement:
+        if not entry.in_(entries):
+            key = key_of(entry.number)
+            before = [at for at, known in enumerate(entries) if key_of(known.number) <= key]
+            entries.insert(before[-1] + 1 if before else 0, entry)
+    return entries
+
+
+def _titles(root: Any) -> Iterator[Entry]:
+    for file, (found, links) in _linked(root, _TITLE_FILE).items():
+        texts = [text for text in map(text_of, links) if text]
+        number = _NAMED.match(texts[0]) if texts else None
+        remark = _DEAD.search(_row(links[-1]))
+        yield Entry(
+            kind="title",
+            number=number[1] if number else found[2].lower(),
+            label=" - ".join(dict.fromkeys(texts)) or f"Title {found[2]}",
+            file=file,
+            remark=remark[1] if remark else "",
+        )
+
+
+def _chapters(root: Any) -> Iterator[Entry]:
+    for file, (found, links) in _linked(root, _CHAPTER_FILE).items():
+        kind = "article" if found[2].lower() == "art" else "chapter"
+        texts = [text for text in map(text_of, links) if text]
+        number = _NAMED.match(texts[0]) if texts else None
+        yield Entry(
+            kind=kind,
+            number=number[1] if number else found[3],
+            label=" - ".join(dict.fromkeys(texts)) or f"{kind.capitalize()} {found[3]}",
+            file=file,
+        )
+
+
+def _linked(root: Any, pattern: re.Pattern[str]) -> dict[str, tuple[re.Match[str], list[Any]]]:
+    """Links by the file they lead to, in the page's order: number and name are two links."""
+    files: dict[str, tuple[re.Match[str], list[Any]]] = {}
+    for link in root.iter("a"):
+        if found := pattern.search((link.get("href") or "").strip()):
+            files.setdefault(found[1], (found, []))[1].append(link)
+    return files
+
+
+def _row(link: Any) -> str:
+    row = next(link.iterancestors("tr"), None)
+    return text_of(row) or ""
+
+
+def _heading(root: Any, name: str) -> str:
+    heading = next(by_class(root, name), None)
+    return (text_of(heading) or "").rstrip("* ")
+
+
+def _notes(data: bytes) -> Span | None:
+    found = list(_NOTE.finditer(data))
+    if not found:
+        return None
+    return Span(start=found[0].start(), length=found[-1].end() - found[0].start())
+
+
+def _whole(data: bytes) -> Span | None:
+    body = _BODY.search(data)
+    if body is None or not seen(body[1]):
+        return None
+    return Span(start=body.start(1), length=len(body[1]))
