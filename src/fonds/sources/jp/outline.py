@@ -1,0 +1,256 @@
+"""The outline of one law: levels, articles, supplements and appendices, heard in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fonds.citations.jp import printed_number
+from fonds.errors import MalformedError
+from fonds.sources.families.act_files import ActListener, Element
+from fonds.sources.jurisdiction import FRONT, Span, TocNode
+
+SUPPLEMENT: Final = "supplement"
+PROVISION: Final = "provision"
+"""The kind of a leaf for paragraphs that stand in no article."""
+
+_LEVELS: Final = ("Part", "Subpart", "Chapter", "Section", "Subsection", "Division")
+_MAIN: Final = "Mp"
+_STEPS: Final = {
+    "Part": "Pa",
+    "Chapter": "Ch",
+    "Section": "Se",
+    "Subsection": "Ss",
+    "Division": "Di",
+    "Article": "At",
+}
+_TRANSPARENT: Final = frozenset({"LawBody", "MainProvision"})
+_CONTAINERS: Final = frozenset({*_LEVELS, *_TRANSPARENT, "SupplProvision"})
+_APPENDICES: Final = {
+    "AppdxTable": ("appendix-table", "別表"),
+    "AppdxNote": ("appendix-note", "別記"),
+    "AppdxStyle": ("appendix-style", "様式"),
+    "AppdxFormat": ("appendix-format", "書式"),
+    "AppdxFig": ("appendix-figure", "別図"),
+    "Appdx": ("appendix", "付録"),
+}
+_SUPPLEMENTARY: Final = {
+    f"SupplProvision{name}": _APPENDICES[name] for name in ("AppdxTable", "AppdxStyle", "Appdx")
+}
+_LEAVES: Final = {"Article": ("article", ""), **_APPENDICES, **_SUPPLEMENTARY}
+_LABELS: Final = frozenset(
+    {"LawNum", "LawTitle", "SupplProvisionLabel", *(f"{name}Title" for name in _LEVELS)}
+)
+_HEARD: Final = (
+    "ArticleTitle",
+    "ArticleCaption",
+    "RelatedArticleNum",
+    "ArithFormulaNum",
+    "ParagraphSentence",
+    *(f"{name}Title" for name in (*_APPENDICES, *_SUPPLEMENTARY)),
+)
+_STATUSES: Final = {"削除": "deleted", "删除": "deleted", "略": "omitted", "省略": "omitted"}
+_LONGEST_STATUS: Final = 8
+
+
+@dataclass(slots=True)
+class _Run:
+    """Elements beside each other that stand in no article: one leaf."""
+
+    start: int
+    end: int
+    first: str
+    has_text: bool = False
+
+
+class Outline(ActListener):
+    """Lists a law's nodes. What is quoted, or set into a table, is no node."""
+
+    heard = _LABELS.union(_HEARD)
+
+    def __init__(self, law_id: str) -> None:
+        super().__init__()
+        self._law_id = law_id
+        self._open: list[Element] = []
+        """The levels that are open, those without a node included."""
+        self._listed = 0
+        """How many of them have been listed, or need not be."""
+        self._run: _Run | None = None
+        self._seen = False
+
+    # What is heard ------------------------------------------------------------------------
+
+    def opened(self, element: Element) -> None:
+        """A level waits for its title; anything else on its ground begins or continues a run."""
+        if element.name == "Rt":
+            self.text("（")
+        if not self._open and element.name == "LawBody":
+            self._enter(element)
+        if not self._is_ground():
+            return
+        if element.name in _CONTAINERS:
+            self._list_levels()
+            self._open.append(element)
+        elif element.name in _LEAVES:
+            self._list_levels()
+        elif element.name in _LABELS or element.name == "TOC":
+            self._end_run()
+        elif self._run is None:
+            self._list_levels()
+            self._run = _Run(element.start, element.start, element.name)
+
+    def closed(self, element: Element) -> None:
+        """A leaf is known once it has ended."""
+        if element.name == "Rt":
+            self.text("）")
+        if self._open and element is self._open[-1]:
+            self._list_levels()
+            self._open.pop()
+            self._listed = len(self._open)
+        elif not self._is_ground():
+            self._hear_paragraph(element)
+        elif element.name in _LEAVES:
+            self._list_leaf(element)
+        elif self._run is not None:
+            self._run.end = element.end
+            self._run.has_text = self._run.has_text or element.has_text
+
+    def text(self, data: str) -> None:
+        """Text must stand in an element that holds text."""
+        if self._is_ground() and not data.isspace():
+            place = _label(self._open[-1]) or self._open[-1].name
+            raise MalformedError(f"text that belongs to no provision, in {place}: {data[:40]!r}")
+        super().text(data)
+
+    def finish(self) -> None:
+        """A file that has ended without a law is none."""
+        if not self._seen:
+            raise MalformedError("holds no <LawBody>, so no law")
+
+    # What is listed -----------------------------------------------------------------------
+
+    def _is_ground(self) -> bool:
+        """Whether the element that is open is a level, not something in or beside one."""
+        return bool(self._open and self.above) and self.above[-1] is self._open[-1]
+
+    def _enter(self, body: Element) -> None:
+        if self._seen:
+            raise MalformedError("holds two laws: they belong into files of their own")
+        self._seen = True
+        self._open.append(body)
+
+    def _hear_paragraph(self, element: Element) -> None:
+        if element.name == "Paragraph" and self.above and self.above[-1].name == "Article":
+            article = self.above[-1]
+            said = article.said.get("body", "") + element.said.get("ParagraphSentence", "")
+            article.said["body"] = said[:_LONGEST_STATUS]
+
+    def _list_levels(self) -> None:
+        self._end_run()
+        for position in range(self._listed, len(self._open)):
+            element = self._open[position]
+            if element.name not in _TRANSPARENT:
+                self.nodes.append(_level(element, self._depth(position)))
+        self._listed = len(self._open)
+
+    def _depth(self, position: int) -> int:
+        above = self._open[:position]
+        return 1 + sum(element.name not in _TRANSPARENT for element in above)
+
+    def _list_leaf(self, element: Element) -> None:
+        kind, name = _LEAVES[element.name]
+        label = _heading(element) or name
+        number = _number(element.attributes, label, printed_first=kind != "article")
+        self.nodes.append(
+            TocNode(
+                kind=kind,
+                number=number,
+                label=label or f"第{number}条",
+                depth=self._depth(len(self._open)),
+                is_leaf=True,
+                span=element.span,
+                identifier=self._identifier(element),
+                status=_status(element),
+            )
+        )
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if run is None or not run.has_text:
+            return
+        within = self._open[-1]
+        if within.name == "LawBody":
+            kind, label = FRONT, "前文" if run.first == "Preamble" else "制定文"
+        else:
+            kind, label = PROVISION, _label(within) or "本則"
+        self.nodes.append(
+            TocNode(
+                kind=kind,
+                label=label,
+                depth=self._depth(len(self._open)),
+                is_leaf=True,
+                span=Span(start=run.start, length=run.end - run.start),
+                identifier=self._law_id,
+            )
+        )
+
+    def _identifier(self, element: Element) -> str:
+        """The place of an article on the page of e-Gov; only the full path leads to it."""
+        steps = [_step(level) for level in [*self._open[1:], element]]
+        is_known = self._law_id and steps[0] == _MAIN and all(steps)
+        return f"{self._law_id}#{'-'.join(steps)}" if is_known else self._law_id
+
+
+def _step(element: Element) -> str:
+    """What e-Gov calls an element in its addresses; empty for what is not known to be called."""
+    if element.name == "MainProvision":
+        return _MAIN
+    name, number = _STEPS.get(element.name), element.attributes.get("Num")
+    return f"{name}_{number}" if name and number and ":" not in number else ""
+
+
+def _level(element: Element, depth: int) -> TocNode:
+    label = _label(element)
+    if element.name == "SupplProvision":
+        number = " ".join(element.attributes.get("AmendLawNum", "").split())
+        return TocNode(kind=SUPPLEMENT, number=number, label=label, depth=depth)
+    number = _number(element.attributes, label)
+    return TocNode(kind=element.name.lower(), number=number, label=label or number, depth=depth)
+
+
+def _label(element: Element) -> str:
+    if element.name != "SupplProvision":
+        return element.said.get(f"{element.name}Title", "")
+    amended_by = " ".join(element.attributes.get("AmendLawNum", "").split())
+    said = "".join(element.said.get("SupplProvisionLabel", "").split()) or "附則"
+    name = said.removesuffix("抄")
+    is_extract = name != said or element.attributes.get("Extract") == "true"
+    if amended_by and amended_by not in name:
+        name = f"{name}（{amended_by}）"
+    return f"{name} 抄" if is_extract else name
+
+
+def _heading(element: Element) -> str:
+    parts = (f"{element.name}Title", "ArithFormulaNum", "RelatedArticleNum", "ArticleCaption")
+    said = [element.said[part] for part in parts if element.said.get(part)]
+    return "".join(
+        part if not position or part.startswith("（") else f" {part}"
+        for position, part in enumerate(said)
+    )
+
+
+def _number(attributes: Mapping[str, str], label: str, *, printed_first: bool = False) -> str:
+    """`36_2` is printed as `三十六条の二`; `38:84` is a range.
+
+    Appendices are merely counted in their attribute: 別表第一の二 is the second one.
+    """
+    counted = attributes.get("Num", "").strip().replace("_", "-")
+    printed = printed_number(label) if printed_first or not counted else ""
+    return printed or counted
+
+
+def _status(element: Element) -> str:
+    if element.attributes.get("Delete") == "true":
+        return "deleted"
+    return _STATUSES.get(element.said.get("body", "").strip("（）()　 。"), "")
