@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import date
@@ -37,10 +37,11 @@ from fonds.sources.registry import (
     plugin_sources,
 )
 from fonds.stores.blobs import open_blobs
+from fonds.stores.body_refs import read_body
 from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.schema import require_current
-from fonds.stores.tables import document_aliases, documents
+from fonds.stores.tables import code_units, document_aliases, documents
 
 if TYPE_CHECKING:
     import httpx
@@ -181,12 +182,15 @@ class Library:
         sources: Sequence[str] = (),
         since: date | str | None = None,
         until: date | str | None = None,
+        edition: str | None = None,
         limit: int = 10,
     ) -> list[RetrievalResult]:
-        """The best passages for a question, each with its citation."""
+        """The best passages for a question, each with its citation; of codes the newest edition."""
         from fonds.search.retrieve import Filters, search  # noqa: PLC0415 — ingesting needs none
 
-        filters = Filters(sources=tuple(sources), since=_day(since), until=_day(until))
+        filters = Filters(
+            sources=tuple(sources), since=_day(since), until=_day(until), edition=edition
+        )
         return search(self.database, query, filters, limit=limit)
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
@@ -216,13 +220,20 @@ class Library:
         )
         with self.database.read() as connection:
             found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
+            newest = set(connection.scalars(select(code_units.c.id).where(code_units.c.is_newest)))
         exact = [row for row in found if row["id"] == name]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
+        current = [row for row in found if row["unit"] is None or row["unit"] in newest]
+        for best in (exact, current, found):
+            if len(best) == 1:
+                return best[0]
         if found:
             names = ", ".join(row["id"] for row in found)
             raise UnknownDocumentError(f"{name!r} is the name of several documents: {names}")
         raise UnknownDocumentError(f"the library has no document {name!r}")
+
+    def raw(self, document: Mapping[str, Any]) -> bytes:
+        """The bytes a document's text was made from; of a section, only its own are read."""
+        return read_body(self.blobs, document["body_raw_path"] or document["raw_path"])
 
     def _shelf(self) -> Shelf:
         return Shelf(

@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from fonds.cli.ingest import exit_code, print_reports
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson
-from fonds.cli.output import err, out, print_json, print_table, safe
+from fonds.cli.output import err, harmless, out, print_json, print_table, safe
 from fonds.cli.progress import progress_display
 from fonds.cli.session import run_until_stopped
 from fonds.codes.budget import Budget
@@ -230,7 +231,9 @@ def diff(
 
 def _held(name: str, held: list[EditionHeld]) -> str:
     mine = [one for one in held if one.source == name]
-    return ", ".join(f"{one.version} ({one.complete} of {one.units})" for one in mine) or "–"
+    return (
+        ", ".join(f"{one.version} ({one.complete} of {one.units} complete)" for one in mine) or "–"
+    )
 
 
 def _print_plans(plans: list[UnitPlan]) -> None:
@@ -300,6 +303,11 @@ def _print_diff(comparison: Comparison, found: UnitComparison) -> None:
     }
     told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
     out.print(f"[bold]{safe(found.unit)}[/bold]: {told}")
+    states = {comparison.old: found.old_state, comparison.new: found.new_state}
+    for version, state in states.items():
+        if state != "complete":
+            held = "not held" if state is None else f"only {state}"
+            out.print(f"  of {safe(version)} it is {held}", style="yellow")
     for section in found.added:
         out.print(f"  [green]+ {safe(section.label)}[/green]  {safe(section.id)}")
     for section in found.removed:
@@ -316,15 +324,13 @@ def _print_diff(comparison: Comparison, found: UnitComparison) -> None:
 
 def _print_redline(before: str, after: str) -> None:
     """Deleted words struck, inserted ones marked; signs where there are no colours."""
-    plain = not out.is_terminal
-    signs = {"delete": ("[-", "-]"), "insert": ("{+", "+}")} if plain else {}
-    text = ""
+    signs = {} if out.is_terminal else {"delete": ("[-", "-]"), "insert": ("{+", "+}")}
+    text = Text()
     for op, words in excerpt(redline(before, after)):
         opened, closed = signs.get(op, ("", ""))
-        styled = safe(f"{opened}{words}{closed}")
-        text += f"[{_MARKS[op]}]{styled}[/]" if op in _MARKS else styled
-    for line in text.splitlines():
-        out.print(f"      {line}")
+        text.append(f"{opened}{harmless(words)}{closed}", style=_MARKS.get(op))
+    for line in text.split("\n", allow_blank=True):
+        out.print(Text("      ") + line)
 
 
 # For machines -----------------------------------------------------------------------------

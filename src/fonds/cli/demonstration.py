@@ -14,6 +14,7 @@ from fonds.cli.output import out, print_table
 from fonds.cli.progress import progress_display
 from fonds.cli.read import print_results
 from fonds.cli.session import Session
+from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library
@@ -21,7 +22,12 @@ from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.registry import all_feeds
 from fonds.stores.tables import document_chunk_buffer, documents
 
-QUESTIONS: Final = ("overtime salary threshold", "how much lead may drinking water contain?")
+CODE: Final = "usc"
+QUESTIONS: Final = (
+    "overtime salary threshold",
+    "how much lead may drinking water contain?",
+    "how soon must a request for a record be answered?",
+)
 
 
 def demonstrate(session: Session) -> int:
@@ -47,7 +53,9 @@ def demonstrate(session: Session) -> int:
 async def _ingest(library: Library) -> list[RunReport]:
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with progress_display(quiet=False) as progress:
-        return await library.ingest_all(all_feeds(), request, progress=progress)
+        reports = await library.ingest_all(all_feeds(), request, progress=progress)
+        code = await library.ingest_code(CODE, CodeRequest(), progress=progress)
+    return [*reports, code.run]
 
 
 def _print_holdings(library: Library) -> None:

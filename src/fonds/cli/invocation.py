@@ -8,6 +8,7 @@ import os
 import resource
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,9 @@ from fonds.settings import Settings
 from fonds.sources.registry import get_code
 
 CACHE_MIB: Final = 2
+THREADS: Final = 4
+STACK: Final = 8 * MIB
+"""Of a thread: counted by the kernel as if it were used."""
 
 
 def main() -> None:
@@ -33,7 +37,7 @@ def main() -> None:
     lean = {"home": Path(chosen["home"]), "sqlite_cache_mib": CACHE_MIB}
     settings = Settings(**{**chosen, **lean})
     with suppress(ValueError, OSError):
-        limit = order.budget.memory_mib * MIB
+        limit = order.budget.memory_mib * MIB + THREADS * STACK
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
         told = asyncio.run(_invoked(order, settings)).to_json()
@@ -46,6 +50,7 @@ def main() -> None:
 
 
 async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     library = Library(settings)
     try:
         async with library.workplace(tables=False) as workplace:

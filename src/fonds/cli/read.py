@@ -67,6 +67,9 @@ def show(
     ],
     *,
     markdown: Annotated[bool, typer.Option("--markdown", help="Only the body.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Only the bytes that the publisher served.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show one document.
@@ -74,9 +77,13 @@ def show(
     \b
     Examples: fonds show fr:2026-00101
               fonds show "91 FR 1201" --markdown
+              fonds show "42 USC 1396a" --raw
     """
     with context.obj.library() as library:
         document = library.document(name)
+        if raw:
+            sys.stdout.buffer.write(library.raw(document))
+            return
     if as_json:
         print_json(document)
         return
@@ -93,6 +100,9 @@ def search(
     source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
     since: Since = None,
     until: Until = None,
+    edition: Annotated[
+        str | None, typer.Option(help="Sections of this edition of a code; default: the newest.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many documents.")] = 10,
     as_json: AsJson = False,
 ) -> None:
@@ -105,7 +115,12 @@ def search(
     names = [get_source(name).info.name for name in source or []]
     with context.obj.library() as library:
         found = library.search(
-            query, sources=names, since=day(since), until=day(until), limit=limit
+            query,
+            sources=names,
+            since=day(since),
+            until=day(until),
+            edition=edition,
+            limit=limit,
         )
         if not found:
             err.print(f"nothing found{_why_nothing(library)}", markup=False)
@@ -171,6 +186,7 @@ def _print_head(document: dict[str, Any]) -> None:
         "page": document["source_url"],
         "retrieved": document["retrieved_at"].isoformat(),
         "raw": f"{document['raw_path']} (sha256 {document['raw_sha256'][:16]}…)",
+        "body": document["body_raw_path"] != document["raw_path"] and document["body_raw_path"],
         "withdrawn": document["gone_at"] and document["gone_at"].isoformat(),
     }
     out.print(f"[bold]{safe(document['title'])}[/bold]")

@@ -10,12 +10,13 @@ from typing import Final
 from fonds.codes.origin import PlaceOrigin
 from fonds.codes.pack import Entry, Pack, PackWriter, open_pack
 from fonds.codes.plan import BATCH_BYTES, Batch, PlanHead, PlannedNode
-from fonds.errors import BudgetSpentError, FondsError, StoreError
+from fonds.codes.thread import in_thread
+from fonds.errors import BudgetSpentError, FondsError, RetryableFetchError, StoreError
 from fonds.model import Archived
 from fonds.stores.blobs import Blobs
 
 HOPELESS: Final = 20
-"""So many sections failing one after the other are not worth more requests."""
+"""After so many sections in a row that gave no answer, the publisher is down."""
 _GAP: Final = 1 << 18
 """Bytes between two sections of a file that are rather read than asked around."""
 
@@ -56,14 +57,14 @@ class Bodies:
         late = 0
         while remaining:
             key = f"{self._prefix}/{batch.number:05}" + (f".r{late}" if late else "")
-            is_there = await asyncio.to_thread(self._blobs.head, key) is not None
+            is_there = await in_thread(self._blobs.head, key) is not None
             if is_there:
-                pack = await asyncio.to_thread(open_pack, self._blobs, key)
+                pack = await in_thread(open_pack, self._blobs, key)
             else:
                 writer = await self._gathered(list(remaining.values()) if late else batch.leaves)
                 if writer.is_empty:
                     return
-                pack = await asyncio.to_thread(writer.store, self._blobs, key)
+                pack = await in_thread(writer.store, self._blobs, key)
             with pack:
                 for portion in _portions(pack, remaining):
                     yield portion
@@ -79,7 +80,7 @@ class Bodies:
     async def _gathered(self, sections: Sequence[PlannedNode]) -> PackWriter:
         writer = PackWriter()
         walked = [node for node in sections if node.page in self._pages]
-        cut = await asyncio.to_thread(self._cut, walked) if walked else {}
+        cut = await in_thread(self._cut, walked) if walked else {}
         others = (node for node in sections if node.page not in self._pages)
         fetched = self._fetched(list(others))
         for node in sections:
@@ -127,12 +128,12 @@ class Bodies:
     async def _fetch(self, node: PlannedNode) -> tuple[bytes, Archived] | None:
         try:
             async with self._origin.fetched(node.page or "") as download:
-                data = await asyncio.to_thread(download.file.read_bytes)
+                data = await in_thread(download.file.read_bytes)
         except BudgetSpentError:
             raise
         except FondsError as error:
             self._failures.append((node.id, f"{type(error).__name__}: {error}"))
-            self._in_a_row += 1
+            self._in_a_row += isinstance(error, RetryableFetchError)
             if self._in_a_row >= HOPELESS:
                 raise
             return None

@@ -6,7 +6,6 @@ is there already is left alone, so any batch can be repeated at any time, by any
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +18,7 @@ from fonds.codes.bodies import Bodies, Found
 from fonds.codes.budget import MIB, Meter
 from fonds.codes.plan import Batch, PlanHead, PlannedNode
 from fonds.codes.sections import SectionWriter
+from fonds.codes.thread import in_thread
 from fonds.errors import BudgetSpentError
 from fonds.runs.context import Workplace
 from fonds.sources.jurisdiction import JurisdictionAdapter
@@ -70,7 +70,7 @@ class Execution:
         waiting = islice(batches, first, None)
         try:
             while group := _group(waiting):
-                complete = await asyncio.to_thread(self._survey, group)
+                complete = await in_thread(self._survey, group)
                 for batch in group:
                     await self._take(batch, complete)
                     self.progress.next_batch = batch.number + 1
@@ -111,7 +111,7 @@ class Execution:
 
     async def _write(self, containers: list[PlannedNode], found: list[Found]) -> None:
         if containers or found:
-            written = await asyncio.to_thread(self._writer.write, containers, found)
+            written = await in_thread(self._writer.write, containers, found)
             self.progress.inserted += written.inserted
             self.progress.failures += written.failures
 

@@ -6,7 +6,6 @@ database what exists; so any of them can be killed, repeated, or run by somebody
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from fonds.codes.budget import MIB, Budget, Meter, peak, reset_peak
 from fonds.codes.execution import Execution, Progress
 from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_blob, open_place
 from fonds.codes.plan import PlanHead, head_of, plan_lines, read_batches, read_head
+from fonds.codes.thread import in_thread
 from fonds.codes.units import pack_prefix, plan_key, record_plan
 from fonds.codes.walk import Walked, walk
 from fonds.errors import BlobExistsError, BudgetSpentError, EditionChangedError, UnitTooLargeError
@@ -131,14 +131,14 @@ class _Invocation:
         self.has_planned = False
 
     async def run(self) -> tuple[PlanHead, Progress, bool]:
-        is_planned = await asyncio.to_thread(self._workplace.blobs.head, self._key)
+        is_planned = await in_thread(self._workplace.blobs.head, self._key)
         if not is_planned:
             await self._plan()
         lines = self._lines()
         head = read_head(next(lines))
         if is_planned and not self._order.first_batch:
             await self._compare(head)
-            await asyncio.to_thread(self._record, head)
+            await in_thread(self._record, head)
         bodies = Bodies(
             head,
             self._origin,
@@ -160,7 +160,7 @@ class _Invocation:
         except BudgetSpentError as error:
             raise too_large(self._order, error) from error
         head = plan_head(self._order, self._adapter, walked)
-        await asyncio.to_thread(self._store, walked, head)
+        await in_thread(self._store, walked, head)
         self.has_planned = True
 
     def _store(self, walked: Walked, head: PlanHead) -> None:

@@ -6,7 +6,6 @@ looked at. Bodies that are pages of their own are fetched one by one, and kept i
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 import zipfile
@@ -21,6 +20,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, Final, Protocol
 from urllib.parse import quote, urlsplit
 
+from fonds.codes.thread import in_thread
 from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
 from fonds.fetch.client import Download
 from fonds.fetch.secrecy import public_url
@@ -181,7 +181,7 @@ class PlaceOrigin:
                 yield download
                 return
             with NamedTemporaryFile() as file:
-                yield await asyncio.to_thread(_unpacked, download, member, file)
+                yield await in_thread(_unpacked, download, member, file)
         finally:
             if is_temporary:
                 download.file.unlink(missing_ok=True)
@@ -214,7 +214,7 @@ class KeptOrigin(PlaceOrigin):
         else:
             async with self.fetched(page) as download:
                 name = f"{path}/{member}" if member else path
-                archived = await asyncio.to_thread(self._keep, name, download)
+                archived = await in_thread(self._keep, name, download)
         return BlobPage(page, archived, self._workplace.blobs)
 
     def _keep(self, name: str, download: Download) -> Archived:

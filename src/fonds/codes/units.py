@@ -74,5 +74,9 @@ def settle(connection: Connection, unit_id: str, state: State, now: datetime) ->
 
 def _newest(editions: Sequence[Row[Any]]) -> str:
     executed = [row for row in editions if row.state != "planned"] or editions
-    best = max(executed, key=lambda row: ids.edition_order(row.version))
-    return str(best.id)
+    return str(max(executed, key=_age).id)
+
+
+def _age(row: Row[Any]) -> tuple[Any, ...]:
+    """By the day of the text, if it is known; stamps of different kinds do not compare."""
+    return (row.published_at or "", ids.edition_order(row.version))

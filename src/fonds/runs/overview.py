@@ -43,7 +43,9 @@ class SourceOverview:
     next_run_at: datetime | None
 
 
-def overview(database: Database, sources: Iterable[Registered], now: datetime) -> list[SourceOverview]:
+def overview(
+    database: Database, sources: Iterable[Registered], now: datetime
+) -> list[SourceOverview]:
     """All the given sources at a glance."""
     with database.read() as connection:
         return [_overview(connection, source, now) for source in sources]

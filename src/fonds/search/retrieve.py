@@ -18,7 +18,7 @@ from fonds.search.snippet import snippet_of
 from fonds.stores.batches import select_in
 from fonds.stores.database import Database
 from fonds.stores.fulltext import Match
-from fonds.stores.tables import document_chunk_buffer, documents
+from fonds.stores.tables import code_units, document_chunk_buffer, documents
 
 MOST_RESULTS: Final = 1000
 CANDIDATES_PER_RESULT: Final = 50
@@ -34,6 +34,8 @@ class Filters:
     until: date | None = None
     owner: UUID | None = None
     """The user whose uploads may be seen beside what is public."""
+    edition: str | None = None
+    """Sections of this edition of codes; None is the newest edition of each, and all else."""
     include_gone: bool = False
 
 
@@ -69,6 +71,12 @@ def _eligible(filters: Filters) -> Select[Any]:
     )
     visible = table.owner.is_(None)
     query = query.where(visible | (table.owner == filters.owner) if filters.owner else visible)
+    units = select(code_units.c.id)
+    if filters.edition is None:
+        newest = table.unit.in_(units.where(code_units.c.is_newest))
+        query = query.where(table.unit.is_(None) | newest)
+    else:
+        query = query.where(table.unit.in_(units.where(code_units.c.version == filters.edition)))
     if filters.sources:
         query = query.where(table.source.in_(filters.sources))
     if filters.since:

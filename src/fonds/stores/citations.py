@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select, text, update
 
@@ -12,8 +12,6 @@ from fonds import ids
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_many
 from fonds.stores.tables import citation_edges, document_aliases, documents
-
-_NO_EDITION: Final = ""
 
 
 def take_turn(connection: Connection) -> None:
@@ -79,7 +77,13 @@ def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
     """
     aliases = document_aliases.c
     query = (
-        select(aliases.alias, aliases.document_id, aliases.edition, documents.c.gone_at)
+        select(
+            aliases.alias,
+            aliases.document_id,
+            aliases.edition,
+            documents.c.gone_at,
+            documents.c.published_at,
+        )
         .join(documents, documents.c.id == aliases.document_id)
         .where(documents.c.owner.is_(None))
     )
@@ -92,9 +96,16 @@ def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
 
 def _choose(rows: Sequence[Row[Any]]) -> str | None:
     current = [row for row in rows if row.gone_at is None] or rows
-    newest = max((row.edition or _NO_EDITION for row in current), key=ids.edition_order)
-    best = [row for row in current if (row.edition or _NO_EDITION) == newest]
+    newest = max(map(_age, current))
+    best = [row for row in current if _age(row) == newest]
     return best[0].document_id if len(best) == 1 else None
+
+
+def _age(row: Row[Any]) -> tuple[Any, ...]:
+    """What editions of one section are compared by; documents without any are equally old."""
+    if row.edition is None:
+        return ()
+    return (row.published_at or "", ids.edition_order(row.edition))
 
 
 def edges_from(connection: Connection, document_id: str) -> Sequence[Row[Any]]:
