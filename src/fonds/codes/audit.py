@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import select
 
-from fonds.codes.origin import open_blob
+from fonds.codes.pages import open_blob
 from fonds.codes.plan import read_batches, read_head
 from fonds.runs.audit import Audit, Scope, compare, concluded
 from fonds.runs.context import Workplace

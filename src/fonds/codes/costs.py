@@ -7,10 +7,9 @@ from typing import Final
 
 from fonds.codes.budget import Meter
 from fonds.codes.execution import STATEMENTS
-from fonds.codes.invocation import UnitOrder, plan_head, too_large, walk_order
+from fonds.codes.invocation import UnitOrder, plan_head, walk_order
 from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.plan import Batch, PlanHead, plan_lines, read_batches
-from fonds.errors import BudgetSpentError
 from fonds.runs.context import Workplace
 from fonds.seams import charged_to
 from fonds.sources.jurisdiction import JurisdictionAdapter
@@ -46,8 +45,6 @@ async def plan_unit(
     try:
         with charged_to(meter.charge):
             walked = await walk_order(order, adapter, origin, meter)
-    except BudgetSpentError as error:
-        raise too_large(order, error) from error
     finally:
         await origin.close()
     head = plan_head(order, adapter, walked)

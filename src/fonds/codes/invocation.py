@@ -16,12 +16,13 @@ from fonds import ids
 from fonds.codes.bodies import Bodies
 from fonds.codes.budget import MIB, Budget, Meter, peak, reset_peak
 from fonds.codes.execution import Execution, Progress
-from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_blob, open_place
+from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_place
+from fonds.codes.pages import open_blob
 from fonds.codes.plan import PlanHead, head_of, plan_lines, read_batches, read_head
 from fonds.codes.thread import in_thread
 from fonds.codes.units import pack_prefix, plan_key, record_plan
 from fonds.codes.walk import Walked, walk
-from fonds.errors import BlobExistsError, BudgetSpentError, EditionChangedError, UnitTooLargeError
+from fonds.errors import BlobExistsError, EditionChangedError
 from fonds.runs.context import Workplace
 from fonds.seams import charged_to
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
@@ -155,10 +156,7 @@ class _Invocation:
         return iter(open_blob(self._workplace.blobs, self._key))
 
     async def _plan(self) -> None:
-        try:
-            walked = await walk_order(self._order, self._adapter, self._origin, self._meter)
-        except BudgetSpentError as error:
-            raise too_large(self._order, error) from error
+        walked = await walk_order(self._order, self._adapter, self._origin, self._meter)
         head = plan_head(self._order, self._adapter, walked)
         await in_thread(self._store, walked, head)
         self.has_planned = True
@@ -211,11 +209,3 @@ def plan_head(order: UnitOrder, adapter: JurisdictionAdapter, walked: Walked) ->
         above=ids.tree_root(order.source, order.version),
     )
     return replace(head, id=order.id, unit=order.unit)
-
-
-def too_large(order: UnitOrder, error: BudgetSpentError) -> UnitTooLargeError:
-    """How to go on with a unit whose walk passes the budget."""
-    return UnitTooLargeError(
-        f"{order.unit} cannot be walked in one invocation ({error}). Split it, naming its parts "
-        f"one at a time (--unit {order.unit}/<part>), or allow more"
-    )

@@ -6,22 +6,19 @@ looked at. Bodies that are pages of their own are fetched one by one, and kept i
 
 from __future__ import annotations
 
-import hashlib
-import io
-import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote, urlsplit
 
+from fonds.codes.members import look_into, unpacked
+from fonds.codes.pages import BlobPage, LocalPage, MemberPage, archived, described
 from fonds.codes.thread import in_thread
-from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
+from fonds.errors import NotFoundError, UsageError
 from fonds.fetch.client import Download
 from fonds.fetch.secrecy import public_url
 from fonds.model import Archived
@@ -29,47 +26,9 @@ from fonds.runs.context import Workplace
 from fonds.runs.discovery import pace_of
 from fonds.runs.inputs import recall_files, remember_files
 from fonds.sources.jurisdiction import CodeInfo, Page
-from fonds.stores.blobs import Blobs
 
-_PIECE: Final = 1 << 18
 _MEMBER: Final = "!"
-_LARGEST_MEMBER: Final = 1 << 30
-"""Bytes, unpacked; the largest title of any code has a sixth of it."""
 _SAFE: Final = "/:@$&'()*+,;=~?"
-
-
-@dataclass(frozen=True, slots=True)
-class LocalPage:
-    """A page that is a file of this machine."""
-
-    name: str
-    archived: Archived
-    path: Path
-
-    def read(self) -> bytes:
-        """All of it."""
-        return self.path.read_bytes()
-
-    def open(self) -> IO[bytes]:
-        """A stream over it."""
-        return self.path.open("rb")
-
-
-@dataclass(frozen=True, slots=True)
-class BlobPage:
-    """A page in the archive."""
-
-    name: str
-    archived: Archived
-    blobs: Blobs
-
-    def read(self) -> bytes:
-        """All of it."""
-        return self.blobs.get(self.archived.key)
-
-    def open(self) -> IO[bytes]:
-        """A stream over it."""
-        return open_blob(self.blobs, self.archived.key)
 
 
 class Place(Protocol):
@@ -120,7 +79,7 @@ class Folder:
             raise NotFoundError(f"there is no {path} in {self._path.name}")
         file = self._path if self._path.is_file() else self._path / path
         changed = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-        return _described(file, self.url(path), changed), False
+        return described(file, self.url(path), changed), False
 
 
 class Address:
@@ -168,20 +127,29 @@ class PlaceOrigin:
 
     async def read(self, page: str) -> Page:
         """A page to be looked at."""
-        download = await self._opened.enter_async_context(self.fetched(page))
-        return LocalPage(page, _archived(download), download.file)
+        path, _, pattern = page.partition(_MEMBER)
+        download = await self._opened.enter_async_context(self._downloaded(path))
+        if not pattern:
+            return LocalPage(page, archived(download), download.file)
+        name, described = await in_thread(look_into, download, pattern)
+        return MemberPage(page, described, download.file, name)
 
     @asynccontextmanager
     async def fetched(self, page: str) -> AsyncIterator[Download]:
         """A page as a file, for as long as it is needed: a file itself, or a member of one."""
-        path, _, member = page.partition(_MEMBER)
-        download, is_temporary = await self.place.download(path)
-        try:
-            if not member:
+        path, _, pattern = page.partition(_MEMBER)
+        async with self._downloaded(path) as download:
+            if not pattern:
                 yield download
                 return
             with NamedTemporaryFile() as file:
-                yield await in_thread(_unpacked, download, member, file)
+                yield await in_thread(unpacked, download, pattern, file)
+
+    @asynccontextmanager
+    async def _downloaded(self, path: str) -> AsyncIterator[Download]:
+        download, is_temporary = await self.place.download(path)
+        try:
+            yield download
         finally:
             if is_temporary:
                 download.file.unlink(missing_ok=True)
@@ -207,19 +175,31 @@ class KeptOrigin(PlaceOrigin):
         self._workplace = workplace
 
     async def read(self, page: str) -> Page:
-        """A page to be looked at, and kept."""
-        path, _, member = page.partition(_MEMBER)
-        if self.place.files is None and not member:
-            archived = await self._asked_again(path)
-        else:
-            async with self.fetched(page) as download:
-                name = f"{path}/{member}" if member else path
-                archived = await in_thread(self._keep, name, download)
+        """A page to be looked at, and kept; of a member also the archive that was served."""
+        path, _, pattern = page.partition(_MEMBER)
+        archived = await self._kept(path)
+        if pattern:
+            archived = await in_thread(self._keep_member, path, pattern, archived)
         return BlobPage(page, archived, self._workplace.blobs)
+
+    async def _kept(self, path: str) -> Archived:
+        if self.place.files is None:
+            return await self._asked_again(path)
+        async with self.fetched(path) as download:
+            return await in_thread(self._keep, path, download)
 
     def _keep(self, name: str, download: Download) -> Archived:
         path = f"{self.version}/{name}"
         return self._workplace.archive.keep(self._info.name, path, download)
+
+    def _keep_member(self, path: str, pattern: str, archive: Archived) -> Archived:
+        with NamedTemporaryFile() as packed, NamedTemporaryFile() as file:
+            for piece in self._workplace.blobs.stream(archive.key):
+                packed.write(piece)
+            packed.flush()
+            served = described(Path(packed.name), archive.url, archive.retrieved_at)
+            download = unpacked(served, pattern, file)
+            return self._keep(f"{path}.unpacked/{pattern.replace('*', 'member')}", download)
 
     async def _asked_again(self, path: str) -> Archived:
         """A file of the publisher, fetched anew only if it has changed."""
@@ -237,79 +217,3 @@ class KeptOrigin(PlaceOrigin):
             with database.write() as connection:
                 remember_files(connection, [obtained.known])
         return obtained.archived
-
-
-def open_blob(blobs: Blobs, key: str) -> IO[bytes]:
-    """A blob as a file; one blob operation, however long it is."""
-    return io.BufferedReader(_Stream(blobs.stream(key)), _PIECE)
-
-
-class _Stream(io.RawIOBase):
-    """Pieces of bytes as a file that can be read once."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if not self._rest:
-            self._rest = memoryview(next(self._pieces, b""))
-        taken = min(len(buffer), len(self._rest))
-        buffer[:taken] = self._rest[:taken]
-        self._rest = self._rest[taken:]
-        return taken
-
-
-def _archived(download: Download) -> Archived:
-    return Archived(
-        url=download.url,
-        key="",
-        sha256=download.sha256,
-        size=download.size,
-        retrieved_at=download.retrieved_at,
-        media_type=download.media_type,
-    )
-
-
-def _described(file: Path, url: str, retrieved_at: datetime) -> Download:
-    digest = hashlib.sha256()
-    with file.open("rb") as opened:
-        while piece := opened.read(_PIECE):
-            digest.update(piece)
-        size = opened.tell()
-    return Download(
-        url=url,
-        file=file,
-        sha256=digest.hexdigest(),
-        size=size,
-        media_type=None,
-        etag=None,
-        last_modified=None,
-        retrieved_at=retrieved_at,
-    )
-
-
-def _unpacked(archive: Download, pattern: str, target: IO[bytes]) -> Download:
-    try:
-        with zipfile.ZipFile(archive.file) as opened:
-            name = _member(opened, pattern, archive.url)
-            with opened.open(name) as source:
-                while piece := source.read(_PIECE):
-                    target.write(piece)
-                    if target.tell() > _LARGEST_MEMBER:
-                        raise TooLargeError(f"{name} of {archive.url} is too large unpacked")
-            target.flush()
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise MalformedError(f"{archive.url} is no zip archive that can be read") from error
-    return _described(Path(target.name), archive.url, archive.retrieved_at)
-
-
-def _member(archive: zipfile.ZipFile, pattern: str, url: str) -> str:
-    found = [name for name in archive.namelist() if fnmatchcase(name, pattern)]
-    if len(found) != 1:
-        held = ", ".join(archive.namelist()[:10]) or "nothing"
-        raise NotFoundError(f"{url} has {len(found)} files {pattern!r}; it holds {held}")
-    return found[0]

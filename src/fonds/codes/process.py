@@ -24,6 +24,7 @@ from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
 CHILD: Final = "fonds.cli.invocation"
 _ROOM: Final = 16 * MIB
 """What walking, or looking what exists, adds to this process."""
+_LISTS: Final = ("pages", "optional_pages", "leaf_pages")
 # One arena, since freed memory of one is no use to another; and what is freed is given back.
 _LEAN: Final = {
     "MALLOC_ARENA_MAX": "1",
@@ -114,7 +115,7 @@ def read_order(line: bytes) -> tuple[UnitOrder, dict[str, Any]]:
     told = json.loads(line)
     order = told["order"]
     span = order["root"]["span"]
-    lists = {name: tuple(order["root"][name]) for name in ("pages", "optional_pages")}
+    lists = {name: tuple(order["root"][name]) for name in _LISTS}
     root = TocNode(**{**order["root"], **lists, "span": Span(**span) if span else None})
     budget = Budget(**order["budget"])
     known = UnitOrder(**{**order, "root": root, "budget": budget, "only": tuple(order["only"])})

@@ -6,10 +6,19 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from fonds.codes.tree import ROOT, Tree
-from fonds.errors import MalformedError, NotFoundError, SuspiciousYieldError
+from fonds.errors import (
+    BudgetSpentError,
+    MalformedError,
+    NotFoundError,
+    SuspiciousYieldError,
+    UnitTooLargeError,
+)
 from fonds.sources.jurisdiction import JurisdictionAdapter, Origin, Page, TocNode
+
+SHOWN_PARTS: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,16 +56,40 @@ async def walk(
     """
     state = _Walk(adapter, origin, check, published_at=root.published_at)
     tree = Tree(above, root, only=only)
-    waiting = deque([(ROOT, root)])
-    while waiting:
-        wave = [waiting.popleft() for _ in range(min(len(waiting), _width(adapter)))]
-        readings = (_read(state, node) for _, node in wave)
-        for (number, node), pages in zip(wave, await asyncio.gather(*readings), strict=True):
-            check()
-            waiting += tree.grow(number, _listed(state, tree, number, node, pages), node.pages[0])
+    try:
+        await _expand_all(state, tree, root)
+    except BudgetSpentError as error:
+        raise _too_large(tree, only, error) from error
     if not any(tree.is_leaf(node) for node in range(len(tree))):
         raise SuspiciousYieldError(f"{tree.id(ROOT)} holds no section: the page may be empty")
     return Walked(tree=tree, pages=state.pages, published_at=state.published_at)
+
+
+async def _expand_all(state: _Walk, tree: Tree, root: TocNode) -> None:
+    waiting = deque([(ROOT, root)])
+    while waiting:
+        wave = [waiting.popleft() for _ in range(min(len(waiting), _width(state.adapter)))]
+        readings = (_read(state, node) for _, node in wave)
+        for (number, node), pages in zip(wave, await asyncio.gather(*readings), strict=True):
+            state.check()
+            waiting += tree.grow(number, _listed(state, tree, number, node, pages), node.pages[0])
+
+
+def _too_large(tree: Tree, only: Sequence[str], error: BudgetSpentError) -> UnitTooLargeError:
+    """How to go on with a unit whose walk alone passes the budget."""
+    node = ROOT
+    for _ in only:
+        node = next(tree.children(node), node)
+    unit = "/".join([tree.segment(ROOT), *only])
+    parts = [tree.segment(child) for child in tree.children(node) if not tree.is_leaf(child)]
+    split = "it lists no parts that it could be split into"
+    if parts:
+        shown = ", ".join(parts[:SHOWN_PARTS]) + (", …" if len(parts) > SHOWN_PARTS else "")
+        split = f"ingest its {len(parts)} parts one at a time, --unit {unit}/{parts[0]} ({shown})"
+    return UnitTooLargeError(
+        f"the walk of {unit} does not fit into one invocation: {error}. Either {split}, or allow "
+        "more (--max-subrequests, --max-memory-mib)"
+    )
 
 
 def _width(adapter: JurisdictionAdapter) -> int:

@@ -49,6 +49,8 @@ class TocNode:
     text, or none if that is the page being expanded."""
     optional_pages: tuple[str, ...] = ()
     """Further pages of a container that may be missing without harm, e.g. a supplement."""
+    leaf_pages: tuple[str, ...] = ()
+    """Of a unit in a folder, where no page lists them: the files of its leaves."""
     span: Span | None = None
     """Of a leaf: where on the page its text stands; None is all of the page."""
     identifier: str = ""

@@ -38,7 +38,6 @@ from fonds.sources.usc.outline import LEAVES, Outline, read_outline
 from fonds.sources.usc.release_points import CURRENT, TitleFile, linked_files, newest, past_page
 
 BASE: Final = "https://uscode.house.gov/download/"
-_BETWEEN: Final = "\n"
 _VIEW: Final = "https://uscode.house.gov/view.xhtml"
 
 
@@ -143,8 +142,8 @@ def _root(unit: Unit) -> TocNode:
         number=unit.title,
         label=label,
         pages=(unit.page,),
-        # A folder has no page that lists its files; the list travels here, until the walk.
-        identifier=_BETWEEN.join(unit.sections) or _identifier(unit.title),
+        leaf_pages=tuple(unit.sections),
+        identifier=_identifier(unit.title),
     )
 
 
@@ -170,14 +169,13 @@ def _title(unit: TocNode, page: Page) -> Iterator[TocNode]:
 
 def _sections(unit: TocNode, page: Page) -> Iterator[TocNode]:
     """Sections by the names of their files, which are read when their turn comes."""
-    title, files = _identifier(unit.number), unit.identifier.split(_BETWEEN)
-    yield replace(unit, depth=0, pages=(), identifier=title)
-    if len(files) == 1:
+    yield replace(unit, depth=0, pages=())
+    if len(unit.leaf_pages) <= 1:
         with page.open() as stream:
             for node in read_outline(stream, Outline()):
                 yield replace(node, pages=(page.name,), span=None)
         return
-    for name in files:
+    for name in unit.leaf_pages:
         number = basename(name).removesuffix(".xml").partition("_")[0]
         yield TocNode(
             kind="section",
@@ -185,7 +183,7 @@ def _sections(unit: TocNode, page: Page) -> Iterator[TocNode]:
             label=_bare_label(number),
             is_leaf=True,
             pages=(name,),
-            identifier=f"{title}/s{number.replace('-', '–')}",
+            identifier=f"{unit.identifier}/s{number.replace('-', '–')}",
         )
 
 
