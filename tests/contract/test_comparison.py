@@ -14,7 +14,7 @@ from sqlalchemy import event, insert, update
 
 from fonds import ids
 from fonds.codes import comparison
-from fonds.codes.comparison import UnitComparison, compare_editions
+from fonds.codes.diff.comparison import UnitComparison, compare_editions
 from fonds.errors import UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database

@@ -16,12 +16,12 @@ from fonds.cli.output import err, harmless, out, print_json, print_table, safe
 from fonds.cli.progress import progress_display
 from fonds.cli.session import run_until_stopped
 from fonds.codes.budget import Budget
-from fonds.codes.comparison import Comparison, UnitComparison
-from fonds.codes.comparison import compare_editions as compare
 from fonds.codes.costs import UnitPlan, plan_unit
+from fonds.codes.diff.comparison import Comparison, UnitComparison
+from fonds.codes.diff.comparison import compare_editions as compare
+from fonds.codes.diff.redline import excerpt, redline
 from fonds.codes.outline import Branch, EditionHeld, editions
 from fonds.codes.outline import tree as read_tree
-from fonds.codes.redline import excerpt, redline
 from fonds.codes.run import CodeReport, CodeRequest, UnitReport, find_orders
 from fonds.errors import FondsError
 from fonds.library import Library

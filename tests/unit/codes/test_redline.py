@@ -7,8 +7,8 @@ import random
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fonds.codes.redline import Op, Redline, as_markdown, excerpt, redline
-from fonds.codes.words import essence
+from fonds.codes.diff.redline import Op, Redline, as_markdown, excerpt, redline
+from fonds.codes.diff.words import essence
 
 PIECES = ["the", "Secretary", "shall", "may", "60", "days.", "##", "#", ">", "> ", "第", "三", "条"]
 SPACES = [" ", "  ", "\n", "\n\n", "\n> ", "\n### ", "\t", "\u00ad", "\u00a0", ""]

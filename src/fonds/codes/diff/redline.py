@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from fonds.codes.alignment import Block, Search
-from fonds.codes.words import (
+from fonds.codes.diff.alignment import Block, Search
+from fonds.codes.diff.words import (
     SIGNS,
     Span,
     end_of_first,

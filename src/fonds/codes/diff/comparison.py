@@ -14,9 +14,9 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, and_, func, or_, select
 
 from fonds import ids
-from fonds.codes.likeness import shingles, similarity, without_stamps
-from fonds.codes.renumbering import ALIKE, TEXTS, Match, Recognition, match_sections, plain
-from fonds.codes.words import essence
+from fonds.codes.diff.likeness import shingles, similarity, without_stamps
+from fonds.codes.diff.renumbering import ALIKE, TEXTS, Match, Recognition, match_sections, plain
+from fonds.codes.diff.words import essence
 from fonds.errors import UsageError
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import Database

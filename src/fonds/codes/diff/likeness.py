@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, Generic, TypeVar
 from zlib import crc32
 
-from fonds.codes.words import essence
+from fonds.codes.diff.words import essence
 
 Key = TypeVar("Key", bound=Hashable)
 

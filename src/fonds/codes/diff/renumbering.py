@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fonds.codes.likeness import Nearest, Sketch, shingles, similarity, sketch
+from fonds.codes.diff.likeness import Nearest, Sketch, shingles, similarity, sketch
 from fonds.stores.batches import pieces
 
 Recognition = Literal["text", "number", "similarity"]

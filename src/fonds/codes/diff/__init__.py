@@ -1,0 +1,1 @@
+"""Two editions of a code compared: what was added, removed, renumbered, changed."""
