@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import event, insert, update
 
 from fonds import ids
-from fonds.codes import comparison
-from fonds.codes.diff.comparison import UnitComparison, compare_editions
+from fonds.codes.diff import comparison
+from fonds.codes.diff.comparison import Section, UnitComparison, compare_editions
 from fonds.errors import UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
@@ -119,7 +119,7 @@ def compared(database: Database, unit: str | None = None) -> UnitComparison:
 def names(result: UnitComparison) -> dict[str, Any]:
     """The lists as last segments of ids."""
 
-    def last(section: comparison.Section) -> str:
+    def last(section: Section) -> str:
         return section.id.rpartition("/")[2]
 
     return {
