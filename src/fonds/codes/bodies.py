@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fonds.codes.origin import PlaceOrigin
@@ -34,8 +35,17 @@ class Bodies:
     """Gives the sections of a batch, from its pack if that is written, and else by writing it."""
 
     def __init__(
-        self, head: PlanHead, origin: PlaceOrigin, blobs: Blobs, *, prefix: str, at_once: int
+        self,
+        head: PlanHead,
+        origin: PlaceOrigin,
+        blobs: Blobs,
+        *,
+        prefix: str,
+        at_once: int,
+        check: Callable[[PlannedNode, bytes], None],
     ) -> None:
+        """`check` raises for a page that cannot be read: packs keep forever what is in them."""
+        self._check = check
         self._origin = origin
         self._blobs = blobs
         self._prefix = prefix
@@ -63,6 +73,7 @@ class Bodies:
             else:
                 writer = await self._gathered(list(remaining.values()) if late else batch.leaves)
                 if writer.is_empty:
+                    writer.close()
                     return
                 pack = await in_thread(writer.store, self._blobs, key)
             with pack:
@@ -79,6 +90,13 @@ class Bodies:
 
     async def _gathered(self, sections: Sequence[PlannedNode]) -> PackWriter:
         writer = PackWriter()
+        try:
+            return await self._filled(writer, sections)
+        except BaseException:
+            writer.close()
+            raise
+
+    async def _filled(self, writer: PackWriter, sections: Sequence[PlannedNode]) -> PackWriter:
         walked = [node for node in sections if node.page in self._pages]
         cut = await in_thread(self._cut, walked) if walked else {}
         others = (node for node in sections if node.page not in self._pages)
@@ -128,7 +146,7 @@ class Bodies:
     async def _fetch(self, node: PlannedNode) -> tuple[bytes, Archived] | None:
         try:
             async with self._origin.fetched(node.page or "") as download:
-                data = await in_thread(download.file.read_bytes)
+                data = await in_thread(self._readable, node, download.file)
         except BudgetSpentError:
             raise
         except FondsError as error:
@@ -138,7 +156,6 @@ class Bodies:
                 raise
             return None
         self._in_a_row = 0
-        span = node.span
         archived = Archived(
             url=download.url,
             key="",
@@ -146,7 +163,13 @@ class Bodies:
             size=download.size,
             retrieved_at=download.retrieved_at,
         )
-        return data[span.start : span.start + span.length] if span else data, archived
+        return data, archived
+
+    def _readable(self, node: PlannedNode, file: Path) -> bytes:
+        data, span = file.read_bytes(), node.span
+        body = data[span.start : span.start + span.length] if span else data
+        self._check(node, body)
+        return body
 
 
 def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[Found]]:
@@ -172,7 +195,8 @@ def _runs(sections: Sequence[PlannedNode]) -> Iterator[list[PlannedNode]]:
     page, reach = "", 0
     for node in sorted(sections, key=_place):
         there, start = _place(node)
-        if run and (there != page or start - reach > _GAP):
+        apart = node.span is None or (run and run[-1].span is None)
+        if run and (apart or there != page or start - reach > _GAP):
             yield run
             run = []
         run.append(node)

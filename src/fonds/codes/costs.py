@@ -10,6 +10,7 @@ from fonds.codes.execution import STATEMENTS
 from fonds.codes.invocation import UnitOrder, plan_head, walk_order
 from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.plan import Batch, PlanHead, plan_lines, read_batches
+from fonds.errors import UnitTooLargeError
 from fonds.runs.context import Workplace
 from fonds.seams import charged_to
 from fonds.sources.jurisdiction import JurisdictionAdapter
@@ -51,6 +52,11 @@ async def plan_unit(
     _, *lines = plan_lines(walked, head)
     costs = [_cost(head, batch) for batch in read_batches(head, lines)]
     walking = meter.subrequests + len(head.pages) + _PLANNING
+    if max(costs) + _PLANNING > order.budget.subrequests:
+        raise UnitTooLargeError(
+            f"one batch of {order.unit} takes about {max(costs)} sub-requests, and its plan "
+            f"{_PLANNING}: allow more than {order.budget.subrequests} (--max-subrequests)"
+        )
     return UnitPlan(
         id=head.id,
         nodes=head.nodes,

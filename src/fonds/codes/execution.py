@@ -20,8 +20,7 @@ from fonds.codes.plan import Batch, PlanHead, PlannedNode
 from fonds.codes.sections import SectionWriter
 from fonds.codes.thread import in_thread
 from fonds.errors import BudgetSpentError
-from fonds.runs.context import Workplace
-from fonds.sources.jurisdiction import JurisdictionAdapter
+from fonds.stores.database import Database
 from fonds.stores.tables import documents, nodes
 
 SURVEYED_AT_ONCE: Final = 2000
@@ -51,16 +50,16 @@ class Execution:
 
     def __init__(
         self,
-        adapter: JurisdictionAdapter,
         head: PlanHead,
         bodies: Bodies,
-        workplace: Workplace,
+        writer: SectionWriter,
+        database: Database,
         meter: Meter,
     ) -> None:
         self._head = head
         self._bodies = bodies
-        self._database = workplace.database
-        self._writer = SectionWriter(adapter, head, workplace)
+        self._writer = writer
+        self._database = database
         self._meter = meter
         self.progress = Progress()
 
@@ -84,9 +83,7 @@ class Execution:
         query = (
             select(table.id, table.body_ref, text)
             .outerjoin(documents, text == table.id)
-            .where(table.unit == self._head.id)
-            .where(table.position >= group[0].nodes[0].position)
-            .where(table.position <= group[-1].nodes[-1].position)
+            .where(table.id.in_([node.id for batch in group for node in batch.nodes]))
         )
         with self._database.read() as connection:
             rows = connection.execute(query)

@@ -19,6 +19,7 @@ from fonds.codes.execution import Execution, Progress
 from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_place
 from fonds.codes.pages import open_blob
 from fonds.codes.plan import PlanHead, head_of, plan_lines, read_batches, read_head
+from fonds.codes.sections import SectionWriter
 from fonds.codes.thread import in_thread
 from fonds.codes.units import pack_prefix, plan_key, record_plan
 from fonds.codes.walk import Walked, walk
@@ -27,8 +28,9 @@ from fonds.runs.context import Workplace
 from fonds.seams import charged_to
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
 
-COMPARED_PAGES: Final = 50
-"""Of a unit with more index pages than this, only the first is compared with what was planned."""
+COMPARING: Final = 16
+"""Of a unit with many pages only some are compared with what was planned: one for so many
+sub-requests that may be made."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,14 +142,16 @@ class _Invocation:
         if is_planned and not self._order.first_batch:
             await self._compare(head)
             await in_thread(self._record, head)
+        writer = SectionWriter(self._adapter, head, self._workplace)
         bodies = Bodies(
             head,
             self._origin,
             self._workplace.blobs,
             prefix=pack_prefix(head),
             at_once=self._adapter.info.fetch_concurrency,
+            check=writer.check,
         )
-        execution = Execution(self._adapter, head, bodies, self._workplace, self._meter)
+        execution = Execution(head, bodies, writer, self._workplace.database, self._meter)
         first = self._order.first_batch
         is_done = await execution.run(read_batches(head, lines), first=first)
         return head, execution.progress, is_done
@@ -177,10 +181,8 @@ class _Invocation:
 
     async def _compare(self, head: PlanHead) -> None:
         """An edition is immutable: other bytes under its stamp are an error, not an update."""
-        pages = head.pages if len(head.pages) <= COMPARED_PAGES else head.pages[:1]
-        for name, planned in pages:
-            page = await self._origin.read(name)
-            if page.archived.sha256 != planned.sha256:
+        for name, planned in head.pages[: max(1, self._meter.left // COMPARING)]:
+            if await self._origin.sha256(name) != planned.sha256:
                 raise EditionChangedError(
                     f"{name} is not the file that edition {head.version} was made from: ingest it "
                     "under another version"

@@ -20,6 +20,8 @@ from fonds.model import Archived
 LARGEST: Final = 1 << 30
 """Bytes, unpacked; the largest title of any code has a sixth of it."""
 
+_LOOKED_AT: Final = 512
+
 
 def unpacked(archive: Download, pattern: str, target: IO[bytes]) -> Download:
     """The one member that fits a pattern, written to a file."""
@@ -48,7 +50,7 @@ def _opened_member(archive: Download, pattern: str) -> Iterator[tuple[str, Itera
             with opened.open(name) as source:
                 yield name, _bounded(source, f"{name} of {archive.url}")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        raise MalformedError(f"{archive.url} is no zip archive that can be read") from error
+        raise MalformedError(f"{archive.url} is {_what(archive)}, not a zip archive") from error
 
 
 def _bounded(source: IO[bytes], name: str) -> Iterator[bytes]:
@@ -66,3 +68,12 @@ def _member(archive: zipfile.ZipFile, pattern: str, url: str) -> str:
         held = ", ".join(archive.namelist()[:10]) or "nothing"
         raise NotFoundError(f"{url} has {len(found)} files {pattern!r}; it holds {held}")
     return found[0]
+
+
+def _what(archive: Download) -> str:
+    """What was served in its place, in words."""
+    with archive.file.open("rb") as file:
+        start = file.read(_LOOKED_AT).lstrip().lower()
+    if not start:
+        return "empty"
+    return "an HTML page" if start.startswith((b"<!doctype html", b"<html")) else "damaged"

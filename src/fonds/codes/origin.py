@@ -182,6 +182,13 @@ class KeptOrigin(PlaceOrigin):
             archived = await in_thread(self._keep_member, path, pattern, archived)
         return BlobPage(page, archived, self._workplace.blobs)
 
+    async def sha256(self, page: str) -> str:
+        """Of a page as it is served now; files of this machine are only looked at."""
+        if self.place.files is None:
+            return (await self.read(page)).archived.sha256
+        async with self.fetched(page) as download:
+            return download.sha256
+
     async def _kept(self, path: str) -> Archived:
         if self.place.files is None:
             return await self._asked_again(path)
@@ -209,7 +216,7 @@ class KeptOrigin(PlaceOrigin):
         obtained = await self._workplace.archive.obtain(
             source=self._info.name,
             url=url,
-            path=f"{self.version}/{path}",
+            path=f"{self.version}/{_file_name(path)}",
             pace=pace_of(self._info, self._workplace.settings),
             known=known,
         )
@@ -217,3 +224,8 @@ class KeptOrigin(PlaceOrigin):
             with database.write() as connection:
                 remember_files(connection, [obtained.known])
         return obtained.archived
+
+
+def _file_name(path: str) -> str:
+    """Where a page is archived; one may be called as the folder of others, and a blob may not."""
+    return path if "." in path.rpartition("/")[2] else f"{path}/index"

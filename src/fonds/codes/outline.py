@@ -40,15 +40,22 @@ def editions(database: Database) -> list[EditionHeld]:
     return sorted(held, key=lambda one: (one.source, ids.edition_order(one.version)))
 
 
-def _edition(source: str, version: str, units: Sequence[Row[Any]]) -> EditionHeld:
+def _edition(source: str, version: str, rows: Sequence[Row[Any]]) -> EditionHeld:
+    """A unit that was taken in by its parts counts once, and is complete when they all are."""
+    units: dict[str, list[Row[Any]]] = {}
+    for row in rows:
+        units.setdefault(row.unit.partition("/")[0], []).append(row)
+    for name, parts in units.items():
+        whole = [row for row in parts if row.unit == name]
+        units[name] = whole or parts
     return EditionHeld(
         source=source,
         version=version,
         units=len(units),
-        complete=sum(row.state == "complete" for row in units),
-        nodes=sum(row.nodes for row in units),
-        sections=sum(row.shards for row in units),
-        is_newest=any(row.is_newest for row in units),
+        complete=sum(all(row.state == "complete" for row in parts) for parts in units.values()),
+        nodes=sum(row.nodes for parts in units.values() for row in parts),
+        sections=sum(row.shards for parts in units.values() for row in parts),
+        is_newest=any(row.is_newest for row in rows),
     )
 
 
@@ -93,12 +100,10 @@ def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
 
 
 def _branches(rows: Sequence[Row[Any]]) -> list[Branch]:
-    """Parents stand before their children; one whose parent was not asked for is a top."""
+    """A node whose parent was not asked for is a top; a parent may be of another unit's making."""
+    known = {row.id: Branch(row.id, row.kind, row.label, [], row.status) for row in rows}
     tops: list[Branch] = []
-    known: dict[str, Branch] = {}
-    for row in rows:
-        branch = Branch(row.id, row.kind, row.label, [], row.status)
-        known[row.id] = branch
-        above = known.get(ids.tree_parent(row.id) or "")
+    for branch in known.values():
+        above = known.get(ids.tree_parent(branch.id) or "")
         (above.children if above else tops).append(branch)
     return tops

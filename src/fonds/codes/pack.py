@@ -92,6 +92,10 @@ class PackWriter:
         digest = sha256(data).hexdigest()
         self._entries.append(Entry(section, start, len(data), digest, url, retrieved_at))
 
+    def close(self) -> None:
+        """Give up what was gathered."""
+        self._bodies.close()
+
     def store(self, blobs: Blobs, key: str) -> Pack:
         """Write the pack, unless somebody did who died after it, or was faster."""
         index = _index_line(self._entries)
@@ -100,23 +104,31 @@ class PackWriter:
         self._bodies.seek(0)
         shutil.copyfileobj(self._bodies, file, _PIECE)
         file.flush()
-        self._bodies.close()
+        self.close()
         try:
             blobs.create(key, Path(file.name))
         except BlobExistsError:
             file.close()
             return open_pack(blobs, key)
+        except BaseException:
+            file.close()
+            raise
         return Pack(key, file, self._entries, len(index))
 
 
 def open_pack(blobs: Blobs, key: str) -> Pack:
     """A pack that is there, copied to this machine in one blob operation."""
     file = NamedTemporaryFile()  # noqa: SIM115 — closed with the pack
-    for piece in blobs.stream(key):
-        file.write(piece)
-    file.seek(0)
-    line = file.readline()
-    return Pack(key, file, list(_read_index(line, key)), len(line))
+    try:
+        for piece in blobs.stream(key):
+            file.write(piece)
+        size = file.tell()
+        file.seek(0)
+        line = file.readline()
+        return Pack(key, file, list(_read_index(line, key, size)), len(line))
+    except BaseException:
+        file.close()
+        raise
 
 
 def _index_line(entries: list[Entry]) -> bytes:
@@ -128,11 +140,17 @@ def _index_line(entries: list[Entry]) -> bytes:
     return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _read_index(line: bytes, key: str) -> Iterator[Entry]:
+def _read_index(line: bytes, key: str, size: int) -> Iterator[Entry]:
     try:
         told = json.loads(line)
         for known, start, length, digest, url, retrieved_at in told["sections"]:
             moment = datetime.fromisoformat(retrieved_at)
-            yield Entry(known, start, length, digest, url, moment)
+            yield Entry(known, _within(start, size), _within(length, size), digest, url, moment)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key} is no pack: its first line is no index") from error
+
+
+def _within(number: object, size: int) -> int:
+    if type(number) is not int or not 0 <= number <= size:
+        raise ValueError("no place in this file")
+    return number

@@ -201,7 +201,8 @@ def _ancestors(tree: Tree, node: int) -> list[int]:
 
 
 def _line(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _head_to_json(head: PlanHead) -> dict[str, Any]:

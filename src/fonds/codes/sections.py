@@ -70,6 +70,11 @@ class SectionWriter:
             )
         return Written(inserted, failures)
 
+    def check(self, node: PlannedNode, data: bytes) -> None:
+        """Raise the cause why bytes that claim to be a section cannot be read as one."""
+        shard = self._adapter.shardify(node.leaf(self._head))
+        get_normalizer(shard.normalizer).to_markdown(data)
+
     def _row(
         self, node: PlannedNode, now: datetime, *, body_ref: str | None = None
     ) -> dict[str, Any]:

@@ -61,12 +61,12 @@ class Tree:
         above = [under]
         seen = [self._segments_below(under)]
         depth = self._depth(under)
-        left_out = DEEPEST
+        left_out: int | None = None
         for node in listed:
-            if node.depth > left_out:
+            if left_out is not None and node.depth > left_out:
                 continue
-            left_out = DEEPEST
-            if not 1 <= node.depth <= len(above):
+            left_out = None
+            if not 1 <= node.depth <= min(len(above), DEEPEST - depth):
                 raise MalformedError(f"{node.label!r} is listed {node.depth} levels deep")
             del above[node.depth :], seen[node.depth :]
             segment = ids.segment(node.kind, node.number)

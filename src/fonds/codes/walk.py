@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fonds.codes.tree import ROOT, Tree
@@ -37,6 +37,7 @@ class _Walk:
     origin: Origin
     check: Callable[[], None]
     pages: dict[str, Page] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
     published_at: str | None = None
 
 
@@ -55,6 +56,7 @@ async def walk(
     effects, so it can be given up at any moment.
     """
     state = _Walk(adapter, origin, check, published_at=root.published_at)
+    root = _storable(root)
     tree = Tree(above, root, only=only)
     try:
         await _expand_all(state, tree, root)
@@ -82,14 +84,12 @@ def _too_large(tree: Tree, only: Sequence[str], error: BudgetSpentError) -> Unit
         node = next(tree.children(node), node)
     unit = "/".join([tree.segment(ROOT), *only])
     parts = [tree.segment(child) for child in tree.children(node) if not tree.is_leaf(child)]
-    split = "it lists no parts that it could be split into"
+    advice = "Allow more (--max-subrequests, --max-memory-mib)"
     if parts:
         shown = ", ".join(parts[:SHOWN_PARTS]) + (", …" if len(parts) > SHOWN_PARTS else "")
-        split = f"ingest its {len(parts)} parts one at a time, --unit {unit}/{parts[0]} ({shown})"
-    return UnitTooLargeError(
-        f"the walk of {unit} does not fit into one invocation: {error}. Either {split}, or allow "
-        "more (--max-subrequests, --max-memory-mib)"
-    )
+        advice += f", or take its {len(parts)} parts one at a time: --unit {unit}/{parts[0]}"
+        advice += f" (there are {shown})" if len(parts) > 1 else ""
+    return UnitTooLargeError(f"{unit} cannot be walked in one invocation: {error}. {advice}")
 
 
 def _width(adapter: JurisdictionAdapter) -> int:
@@ -100,8 +100,9 @@ async def _read(state: _Walk, node: TocNode) -> dict[str, Page]:
     """The pages of one container; each is read once in a walk, or it lists itself."""
     pages: dict[str, Page] = {}
     for name in (*node.pages, *node.optional_pages):
-        if name in state.pages:
+        if name in state.asked:
             raise MalformedError(f"{name} is listed twice: {node.label!r} would contain itself")
+        state.asked.add(name)
         try:
             pages[name] = state.pages[name] = await state.origin.read(name)
         except NotFoundError:
@@ -113,7 +114,7 @@ async def _read(state: _Walk, node: TocNode) -> dict[str, Page]:
 def _listed(
     state: _Walk, tree: Tree, number: int, node: TocNode, pages: Mapping[str, Page]
 ) -> Iterator[TocNode]:
-    for position, found in enumerate(state.adapter.expand(node, pages)):
+    for position, found in enumerate(map(_storable, state.adapter.expand(node, pages))):
         if position % 1000 == 0:
             state.check()
         if found.depth == 0:
@@ -121,3 +122,18 @@ def _listed(
             state.published_at = found.published_at or state.published_at
         else:
             yield found
+
+
+def _storable(node: TocNode) -> TocNode:
+    """The node without what no database takes: NUL, and halves of characters."""
+    texts = node.number, node.label, node.identifier
+    number, label, identifier = map(_clean, texts)
+    if (number, label, identifier) == texts:
+        return node
+    return replace(node, number=number, label=label, identifier=identifier)
+
+
+def _clean(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

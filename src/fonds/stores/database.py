@@ -53,6 +53,7 @@ class Database:
         reader = self.engine.connect().execution_options(read_only=True)
         with reader as connection, connection.begin():
             yield connection
+            spend("database")
 
     def close(self) -> None:
         """Give all connections back."""
@@ -81,6 +82,7 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
 
 def _open_postgres(url: URL) -> Engine:
     engine = create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    event.listen(engine, "checkout", _spend)  # the ping is a statement that no other event tells of
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -12,10 +12,19 @@ from tests.unit.cli.conftest import Fonds
 from fonds.cli.main import app
 from fonds.sources.registry import all_feeds
 
-COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+def _commands() -> list[str]:
+    """Every command by its name, those of groups included."""
+    groups = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    below = {name: getattr(group, "commands", None) for name, group in groups.items()}
+    return sorted(
+        name if parts is None else f"{name} {part}"
+        for name, parts in below.items()
+        for part in parts or [""]
+    )
 
 
-@pytest.mark.parametrize("command", [*(name for name in COMMANDS if name != "db"), "db upgrade"])
+@pytest.mark.parametrize("command", _commands())
 def test_every_command_shows_an_example_of_itself(fonds: Fonds, command: str) -> None:
     outcome = fonds(*command.split(), "--help")
     assert outcome.code == 0
@@ -132,7 +141,9 @@ def test_demo_ingests_searches_and_says_how_to_go_on(fonds: Fonds, tmp_path: Pat
     home = tmp_path / "demo"
     outcome = fonds("demo", "--home", str(home))
     assert outcome.code == 0
-    assert outcome.out.count(": success in ") == len(all_feeds())
+    assert outcome.out.count(": success in ") == len(all_feeds()) + 1
+    assert "\nusc: success in " in outcome.out
+    assert "53 U.S.C. § 103 (2026).  usc/119-36/root/title-53/" in outcome.out
     assert "PDFs: 6 read\ncitations: " in outcome.out
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
     assert outcome.out.endswith(f'fonds --home {home} search "wildfire smoke"\n')

@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Fonds, Publishers
 
 from fonds.demo.serving import Response
 from fonds.library import open_library
-from fonds.sources.registry import builtin_sources
+from fonds.sources.registry import all_codes, all_feeds, builtin_sources
 
 REGISTER = "www.federalregister.gov"
 TEXT = "/documents/full_text/xml/2026/01/12/2026-00101.xml"
@@ -35,7 +35,8 @@ def test_status_shows_every_source_on_a_line(fonds: Fonds) -> None:
     shown = {line.split()[0]: line.split()[1:4] for line in lines}
     assert sorted(shown) == sorted(builtin_sources())
     assert shown["federal_register"] == ["23", "0", "success"]
-    assert {found[2] for found in shown.values()} == {"success"}
+    assert {shown[name][2] for name in all_feeds()} == {"success"}
+    assert {shown[name][2] for name in all_codes()} == {"–"}
 
 
 def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:
@@ -57,7 +58,8 @@ def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:
         }
         for row in rows
     )
-    assert all(datetime.fromisoformat(row["next_run_at"]).tzinfo for row in rows)
+    due = {row["source"]: row["next_run_at"] for row in rows}
+    assert all(datetime.fromisoformat(due[name]).tzinfo for name in all_feeds())
 
 
 def test_status_of_one_source_adds_its_runs(fonds: Fonds, troubled: str) -> None:
@@ -176,9 +178,9 @@ def test_audit_names_what_is_missing_and_ends_with_3(fonds: Fonds, troubled: str
     assert "  2026-01-12: 1 of 5: fr:2026-00101\n" in outcome.out
     found = fonds("audit", "federal_register", *FIRST_DAY, "--json", "--home", troubled)
     assert found.code == 3
-    assert set(found.json) == {"expected", "missing", "audit"}
+    assert set(found.json) == {"expected", "missing", "open_errors", "audit"}
     assert (found.json["expected"], found.json["missing"]) == (5, 1)
-    assert set(found.json["audit"]) == {"source", "scopes", "open_errors", "unlinked"}
+    assert set(found.json["audit"]) == {"source", "scopes", "failures", "unlinked"}
 
 
 def test_audit_counts_a_withdrawn_document_as_missing(fonds: Fonds, home: Path) -> None:

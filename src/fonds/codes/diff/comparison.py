@@ -106,7 +106,7 @@ def compare_editions(
 ) -> Comparison:
     """Compare all units of two editions, or what stands below one path (`title-42/chapter-7`)."""
     editions = [_Edition(database, source, version) for version in (old, new)]
-    held = {name for edition in editions for name in edition.units}
+    held = {name.partition("/")[0] for edition in editions for name in edition.units}
     path = (unit or "").strip("/")
     if path and path.partition("/")[0] not in held:
         raise UsageError(f"neither {old} nor {new} of {source} holds {path.partition('/')[0]}")
@@ -133,16 +133,26 @@ class _Edition:
         """The state of each."""
 
     def leaves(self, unit: str) -> Iterator[tuple[str, str | None]]:
-        """Path and hash of every leaf of a unit, or of a part of it, in reading order."""
-        name, _, below = unit.partition("/")
-        statement = _leaves_of(self.id(name))
-        if below:
-            start = func.substr(nodes.c.path, 1, len(unit) + 1)
-            statement = statement.where(or_(nodes.c.path == unit, start == f"{unit}/"))
-        position = -1
-        while page := self._page(statement, position):
-            yield from ((row.path, row.body_text_sha256) for row in page)
-            position = page[-1].position
+        """Path and hash of every leaf of a unit, or of a part of it, in reading order.
+
+        A unit too large to be walked was taken in by its parts, which are units of their own.
+        """
+        top = unit.partition("/")[0]
+        for name in sorted((n for n in self.units if f"{n}/".startswith(f"{top}/")), key=_natural):
+            statement = _leaves_of(self.id(name))
+            if unit != top:
+                start = func.substr(nodes.c.path, 1, len(unit) + 1)
+                statement = statement.where(or_(nodes.c.path == unit, start == f"{unit}/"))
+            position = -1
+            while page := self._page(statement, position):
+                yield from ((row.path, row.body_text_sha256) for row in page)
+                position = page[-1].position
+
+    def state(self, top: str) -> str | None:
+        """Of a unit, or of all the parts it was taken in by."""
+        parts = {state for name, state in self.units.items() if name.startswith(f"{top}/")}
+        in_parts = "complete" if parts == {"complete"} else "partial"
+        return self.units.get(top) or (in_parts if parts else None)
 
     def id(self, path: str) -> str:
         return f"{self._root}/{path}"
@@ -231,8 +241,8 @@ def _compared(old: _Edition, new: _Edition, unit: str) -> UnitComparison:
     name = unit.partition("/")[0]
     return UnitComparison(
         unit=unit,
-        old_state=old.units.get(name),
-        new_state=new.units.get(name),
+        old_state=old.state(name),
+        new_state=new.state(name),
         added=tuple(after.values()),
         removed=tuple(before.values()),
         moved=tuple(_moved(*pair) for pair in pairs if pair[2].old != pair[2].new),

@@ -91,9 +91,10 @@ class Redline:
             elif op == "insert":
                 inserted.text += text
             else:
-                is_quiet = deleted.essence == inserted.essence
-                yield Op("delete", "" if is_quiet or not deleted.essence else deleted.text)
-                yield Op("insert", "" if is_quiet or not inserted.essence else inserted.text)
+                gone, come = deleted.words(text), inserted.words(text)
+                is_quiet = gone == come
+                yield Op("delete", "" if is_quiet or not gone else deleted.text)
+                yield Op("insert", "" if is_quiet or not come else inserted.text)
                 yield Op("keep", inserted.text + text if is_quiet else text)
                 deleted.keep(text)
                 inserted.keep(text)
@@ -106,9 +107,12 @@ class _Side:
     text: str = ""
     opens_line: bool = True
 
-    @property
-    def essence(self) -> str:
-        return fragment_essence(self.text, opens_line=self.opens_line)
+    def words(self, following: str) -> str:
+        """Its own words; signs at its end are some if the line goes on right behind them."""
+        if not following[:1].strip():
+            return fragment_essence(self.text, opens_line=self.opens_line)
+        words = fragment_essence(f"{self.text}\u3007", opens_line=self.opens_line)
+        return words.removesuffix("\u3007").rstrip()
 
     def keep(self, following: str) -> None:
         told = self.text + following

@@ -5,6 +5,7 @@ lxml does not tell byte positions; expat does, and holds nothing in memory but t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Final, Protocol
 from xml.parsers import expat
@@ -12,6 +13,7 @@ from xml.parsers import expat
 from fonds.errors import MalformedError
 
 _PIECE: Final = 1 << 16
+_TAG: Final = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 
 
 class Listener(Protocol):
@@ -65,6 +67,8 @@ class _Reading:
         except expat.ExpatError as error:
             cause = expat.ErrorString(error.code)
             raise MalformedError(f"not well-formed XML: {cause} in line {error.lineno}") from None
+        except (LookupError, ValueError) as error:  # of encodings that Python or expat cannot read
+            raise MalformedError(f"not readable as XML: {error}") from None
 
     def _feed(self, piece: bytes) -> None:
         # A tag may be reported long after its bytes were fed; it never begins before the last one.
@@ -82,10 +86,17 @@ class _Reading:
         offset = self._parser.CurrentByteIndex
         position = offset - self._before_window
         # Of an empty element expat says where it ends, of any other where its end tag begins.
-        if not (self._just_begun and self._window.endswith(b"/>", 0, position)):
+        if not (self._just_begun and self._is_tag_until(position)):
             offset = self._before_window + self._window.index(b">", position) + 1
         self._last, self._just_begun = offset, False
         self._listener.end(name.rpartition(":")[2], offset)
+
+    def _is_tag_until(self, position: int) -> bool:
+        """Whether the last tag ends here, closing itself; text may also end with `/>`."""
+        if not self._window.endswith(b"/>", 0, position):
+            return False
+        tag = _TAG.match(self._window, self._last - self._before_window)
+        return tag is not None and tag.end() == position
 
 
 def _refuse_entity(name: str, is_parameter: bool, *_rest: object) -> None:  # noqa: FBT001 — expat

@@ -1,0 +1,689 @@
+"""What ingesting a code promises, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, inspect, text
+from tests import servers
+from tests.dump import logical_dump
+from tests.misbehaving import MisbehavingServer, Response
+from tests.notes import FAST, rows
+from tests.unit.codes.trees import (
+    SHAPES,
+    FakeCode,
+    Item,
+    Shape,
+    flat,
+    ingest,
+    motley,
+    named,
+    pages_of,
+    plenty,
+    publish,
+    toc_page,
+    units,
+)
+
+from fonds.codes import bodies, plan
+from fonds.codes.audit import audit_code
+from fonds.codes.invocation import invoke
+from fonds.codes.run import CodeRequest, find_orders
+from fonds.library import Library, open_library
+from fonds.runs.state import Status
+from fonds.seams import Seams
+from fonds.sources.jurisdiction import TocNode
+from fonds.stores.body_refs import read_body
+from fonds.stores.tables import ingestion_leases
+from fonds.testing import ManualClock, Saboteur
+
+ABOVE = "fakecode/2024/root"
+TITLE = f"{ABOVE}/title-1"
+PACK = "corpus/fakecode/2024/packs/1/title-1/00000"
+
+
+class KilledError(BaseException):
+    """The process has ended; no durable operation happens after it."""
+
+
+@dataclass
+class Killer:
+    """A `Seams.durable` for a process that is killed at its nth durable operation."""
+
+    at: int
+    count: int = 0
+
+    def __call__(self, operation: str, subject: str) -> None:
+        self.count += 1
+        if self.count >= self.at:
+            raise KilledError(f"{operation} {subject}")
+
+
+@dataclass
+class Shelf:
+    """Libraries on one kind of database, one after the other, each empty at first."""
+
+    folder: Path
+    empty: Path
+    database: str
+    """Empty for SQLite."""
+    count: int = 0
+
+    def renew(self) -> None:
+        """Begin with an empty library."""
+        self.count += 1
+        if self.database:
+            self.home.mkdir()
+            with self.open() as library:
+                _truncate(library)
+        else:
+            shutil.copytree(self.empty, self.home)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / f"library-{self.count}"
+
+    @contextmanager
+    def open(self, durable: Callable[[str, str], None] | None = None) -> Iterator[Library]:
+        seams = Seams(clock=ManualClock(), durable=durable or Saboteur())
+        options = {"database": self.database, "allow_private": True, **FAST}
+        with open_library(self.home, seams=seams, **options) as library:
+            yield library
+
+    def publish(self, described: Item, shape: Shape, name: str = "site") -> Path:
+        """A folder of its own for every publication."""
+        folder = self.folder / f"{name}-{self.count}"
+        return publish(folder, pages_of([described], shape))
+
+    def bury(self) -> None:
+        """Wait until nobody believes any more that the killed process works."""
+        with self.open() as library, library.database.write() as connection:
+            connection.execute(delete(ingestion_leases))
+
+
+def _truncate(library: Library) -> None:
+    with library.database.write() as connection:
+        known = set(inspect(connection).get_table_names()) - {"alembic_version"}
+        connection.execute(text(f"TRUNCATE {', '.join(sorted(known))} RESTART IDENTITY CASCADE"))
+
+
+@pytest.fixture(scope="module")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("empty")
+    with open_library(home):
+        return home
+
+
+@pytest.fixture(scope="module")
+def emptied_postgres(postgres_url: str) -> Iterator[str]:
+    """Migrated once, and emptied for every library."""
+    with servers.postgres_database(postgres_url) as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shelf(request: pytest.FixtureRequest, tmp_path: Path, empty_home: Path) -> Shelf:
+    database = ""
+    if request.param == "postgres":
+        database = request.getfixturevalue("emptied_postgres")
+    shelf = Shelf(tmp_path, empty_home, database)
+    shelf.renew()
+    return shelf
+
+
+def holdings(library: Library) -> dict[str, Any]:
+    """Every row, and every blob by its hash."""
+    kept = {
+        info.key: sha256(library.blobs.get(info.key)).hexdigest()
+        for info in library.blobs.list("corpus/")
+    }
+    return {**logical_dump(library), "blobs": kept}
+
+
+# The same tables, however ---------------------------------------------------------------------
+
+
+@contextmanager
+def small_batches() -> Iterator[None]:
+    """Batches of which a small tree has many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "BATCH_NODES", 5)
+        patch.setattr(plan, "BATCH_PAGES", 3)
+        for module in (plan, bodies):
+            patch.setattr(module, "BATCH_BYTES", 120)
+        yield
+
+
+@dataclass
+class Trial:
+    """One code, ingested in several ways that must all leave the same."""
+
+    shelf: Shelf
+    unit: Item
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        self.folder = self.shelf.publish(self.unit, self.shape)
+        containers = sum(item.text is None for _, item in named(ABOVE, self.unit))
+        self.tiny = 60 + 4 * (1 if self.shape == "one page" else containers)
+        """Sub-requests for an invocation that walks, or compares, and then takes a batch or two."""
+        with small_batches():
+            self.expected = self._undisturbed()
+
+    def _undisturbed(self) -> dict[str, Any]:
+        self.shelf.renew()
+        with self.shelf.open() as library:
+            report = ingest(library, self.folder)
+            assert report.run.status is Status.SUCCESS
+            assert report.run.counts.inserted == len(list(named(ABOVE, self.unit)))
+            return holdings(library)
+
+    def in_small_invocations(self) -> int:
+        """Gives how many it took."""
+        self.shelf.renew()
+        with small_batches(), self.shelf.open() as library:
+            (report,) = ingest(library, self.folder, budget=plenty(self.tiny)).units
+            assert report.error is None
+            assert report.inserted == report.nodes
+            assert all(one.subrequests <= self.tiny for one in report.invocations)
+            assert holdings(library) == self.expected
+            return len(report.invocations)
+
+    def again(self) -> None:
+        """Upon what is there."""
+        with small_batches(), self.shelf.open() as library:
+            report = ingest(library, self.folder)
+            assert report.run.status is Status.SUCCESS
+            assert report.run.counts.inserted == 0
+            assert report.units[0].skipped == report.units[0].nodes
+            assert holdings(library) == self.expected
+
+    def killed(self, moments: Sequence[int]) -> int:
+        """Gives how many processes lived long enough to be killed."""
+        self.shelf.renew()
+        kills = 0
+        for moment in moments:
+            killer = Killer(moment)
+            with small_batches(), suppress(KilledError), self.shelf.open(killer) as library:
+                ingest(library, self.folder, budget=plenty(self.tiny))
+            kills += killer.count >= moment
+            self.shelf.bury()
+        self._finished()
+        return kills
+
+    def failing(self, moments: Sequence[int]) -> int:
+        """Gives how many runs came as far as the operation that failed."""
+        self.shelf.renew()
+        failures = 0
+        for moment in moments:
+            saboteur = Saboteur(fail_at=moment)
+            with small_batches(), suppress(OSError), self.shelf.open(saboteur) as library:
+                ingest(library, self.folder)
+            failures += len(saboteur.operations) >= moment
+            self.shelf.bury()
+        self._finished()
+        return failures
+
+    def in_any_order(self, orders: Sequence[tuple[int, int]]) -> None:
+        """Invocations that begin at any batch, and have more or less to spend."""
+        self.shelf.renew()
+        with small_batches(), self.shelf.open() as library:
+            for first, more in orders:
+                invoke_from(library, self.folder, first, self.tiny + more)
+        self._finished()
+
+    def _finished(self) -> None:
+        with small_batches(), self.shelf.open() as library:
+            assert ingest(library, self.folder).run.status is Status.SUCCESS
+            assert holdings(library) == self.expected
+
+
+def invoke_from(library: Library, folder: Path, first: int, subrequests: int) -> None:
+    adapter = FakeCode()
+    request = CodeRequest(version="2024", given=str(folder), budget=plenty(subrequests))
+
+    async def run() -> None:
+        async with library.workplace(tables=False) as workplace:
+            (order,) = await find_orders(adapter, request, workplace)
+            await invoke(replace(order, first_batch=first), adapter, workplace)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_small_invocations_leave_what_one_large_one_leaves_and_a_second_run_no_more(
+    shelf: Shelf, shape: Shape
+) -> None:
+    trial = Trial(shelf, motley(), shape)
+    assert trial.in_small_invocations() > 1
+    trial.again()
+
+
+def test_process_killed_at_some_moments_leaves_nothing_else_in_the_end(shelf: Shelf) -> None:
+    trial = Trial(shelf, motley(), "page per container")
+    assert trial.killed([31, 14, 5]) == 3
+
+
+def test_operation_that_fails_fails_the_unit_and_the_next_run_makes_it_good(shelf: Shelf) -> None:
+    trial = Trial(shelf, motley(), "page per node")
+    assert trial.failing([24, 20, 3]) == 3
+
+
+def test_batches_in_any_order_leave_what_they_leave_in_theirs(shelf: Shelf) -> None:
+    trial = Trial(shelf, motley(), "one page")
+    trial.in_any_order([(3, 0), (1, 30), (4, 0), (0, 0), (9, 0)])
+
+
+@pytest.mark.long
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    unit=units(max_nodes=18),
+    shape=st.sampled_from(SHAPES),
+    moments=st.lists(st.integers(1, 60), min_size=1, max_size=3),
+    orders=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60)), max_size=5),
+)
+def test_random_codes_keep_all_of_these_promises(
+    shelf: Shelf, unit: Item, shape: Shape, moments: list[int], orders: list[tuple[int, int]]
+) -> None:
+    trial = Trial(shelf, unit, shape)
+    trial.again()
+    trial.in_small_invocations()
+    trial.killed(moments)
+    trial.failing(moments)
+    trial.in_any_order(orders)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+def test_process_killed_at_every_single_operation_leaves_nothing_else_in_the_end(
+    shelf: Shelf, shape: Shape
+) -> None:
+    trial = Trial(shelf, flat(9), shape)
+    operations = Saboteur()
+    shelf.renew()
+    with small_batches(), shelf.open(operations) as library:
+        ingest(library, trial.folder, budget=plenty(trial.tiny))
+    count = len(operations.operations)
+    assert count > 15
+    for moment in range(1, count + 1):
+        assert trial.killed([moment]) == 1
+
+
+# What is held ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_body_of_every_leaf_is_read_by_range_byte_for_byte(shelf: Shelf, shape: Shape) -> None:
+    unit = motley()
+    with small_batches(), shelf.open() as library:
+        ingest(library, shelf.publish(unit, shape))
+        held = rows(library, "SELECT * FROM nodes ORDER BY position")
+        assert [row["id"] for row in held] == [known for known, _ in named(ABOVE, unit)]
+        for row, (known, item) in zip(held, named(ABOVE, unit), strict=True):
+            if item.text is None:
+                assert row["body_ref"] is None
+                continue
+            assert read_body(library.blobs, row["body_ref"]) == item.data
+            document = library.document(known)
+            assert document["body_raw_sha256"] == sha256(item.data).hexdigest()
+            assert document["body_raw_path"] == row["body_ref"]
+            assert document["citation_string"] == f"Fake Code {known}"
+
+
+def test_nodes_and_unit_say_what_the_tree_says(shelf: Shelf) -> None:
+    repealed = Item(kind="section", number="2", label="§ 2", text="Gone.\n", status="repealed")
+    part = Item(kind="part", number="A", label="Part A", children=(flat(1).children[0], repealed))
+    unit = Item(kind="title", number="1", label="Title 1", children=(part,))
+    with shelf.open() as library:
+        ingest(library, shelf.publish(unit, "one page"))
+        held = rows(library, "SELECT id, kind, path, unit, status FROM nodes ORDER BY position")
+        assert held == [
+            {"id": TITLE, "kind": "title", "path": "title-1", "unit": TITLE, "status": None},
+            {
+                "id": f"{TITLE}/part-A",
+                "kind": "part",
+                "path": "title-1/part-A",
+                "unit": TITLE,
+                "status": None,
+            },
+            {
+                "id": f"{TITLE}/part-A/section-1",
+                "kind": "section",
+                "path": "title-1/part-A/section-1",
+                "unit": TITLE,
+                "status": None,
+            },
+            {
+                "id": f"{TITLE}/part-A/section-2",
+                "kind": "section",
+                "path": "title-1/part-A/section-2",
+                "unit": TITLE,
+                "status": "repealed",
+            },
+        ]
+        (unit_row,) = rows(library, "SELECT * FROM code_units")
+        assert (unit_row["nodes"], unit_row["shards"], unit_row["state"]) == (4, 2, "complete")
+        assert [hit.id for hit in library.search("keeper")] == [f"{TITLE}/part-A/section-1"]
+
+
+# What goes wrong ------------------------------------------------------------------------------
+
+
+def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -> None:
+    folder = shelf.publish(flat(5), "page per node")
+    page = folder / "0" / "2.txt"
+    held_back = page.rename(folder / "0" / "held back")
+    missing = f"{TITLE}/section-3"
+    with shelf.open() as library:
+        report = ingest(library, folder)
+        assert report.run.status is Status.PARTIAL
+        assert [known for known, _ in report.units[0].failures] == [missing]
+        assert missing in (report.run.error_summary or "")
+        assert _states(library) == {TITLE: "partial"}
+        assert _sections(library) == [f"{TITLE}/section-{n}" for n in (1, 2, 4, 5)]
+        assert _audit(library) == [missing]
+
+        held_back.rename(page)
+        report = ingest(library, folder)
+        assert report.run.status is Status.SUCCESS
+        assert report.run.counts.inserted == 1
+        assert _states(library) == {TITLE: "complete"}
+        assert _sections(library) == [f"{TITLE}/section-{n}" for n in range(1, 6)]
+        (late,) = rows(library, f"SELECT body_ref FROM nodes WHERE id = '{missing}'")
+        assert late["body_ref"].startswith(f"{PACK}.r1#")
+        assert read_body(library.blobs, late["body_ref"]) == flat(5).children[2].data
+        assert _audit(library) == []
+        before = holdings(library)
+        ingest(library, folder)
+        assert holdings(library) == before
+
+
+def test_leaves_that_come_one_after_the_other_fill_one_late_pack_each(shelf: Shelf) -> None:
+    folder = shelf.publish(flat(4), "page per node")
+    pages = [folder / "0" / f"{n}.txt" for n in (1, 3)]
+    held_back = [page.rename(page.with_suffix(".later")) for page in pages]
+    with shelf.open() as library:
+        ingest(library, folder)
+        for page, kept in zip(pages, held_back, strict=True):
+            kept.rename(page)
+            ingest(library, folder)
+        refs = rows(library, "SELECT body_ref FROM nodes WHERE body_ref IS NOT NULL ORDER BY id")
+        packs = [row["body_ref"].partition("#")[0] for row in refs]
+        assert packs == [PACK, f"{PACK}.r1", PACK, f"{PACK}.r2"]
+
+
+def test_publisher_that_fails_altogether_is_not_asked_for_every_section(shelf: Shelf) -> None:
+    with MisbehavingServer() as server, shelf.open() as library:
+        pages = pages_of([flat(45)], "page per node")
+        server.route("/*", lambda _request: Response(status=503))
+        for name in ("index.toc", "0.toc"):
+            server.serve(f"/{name}", pages[name])
+        (unit,) = ingest(library, server.url("/")).units
+        assert unit.error is not None
+        assert len({seen.target for seen in server.requests if seen.status == 503}) < 30
+        assert _sections(library) == []
+        for name, data in pages.items():
+            server.serve(f"/{name}", data)
+        assert ingest(library, server.url("/")).run.status is Status.SUCCESS
+        assert len(_sections(library)) == 45
+
+
+def test_many_sections_that_are_gone_do_not_keep_the_others_out(shelf: Shelf) -> None:
+    folder = shelf.publish(flat(70), "page per node")
+    for n in range(10, 40):
+        (folder / "0" / f"{n}.txt").unlink()
+    with shelf.open() as library:
+        report = ingest(library, folder)
+        assert report.run.status is Status.PARTIAL
+        assert len(report.units[0].failures) == 30
+        assert len(_sections(library)) == 40
+
+
+def test_leaf_that_cannot_be_read_has_a_node_and_no_document(shelf: Shelf) -> None:
+    sections = [*flat(2).children, Item(kind="section", number="3", label="§ 3", text="***\n")]
+    unit = Item(kind="title", number="1", label="Title 1", children=tuple(sections))
+    folder = shelf.publish(unit, "one page")
+    with shelf.open() as library:
+        report = ingest(library, folder)
+        assert report.run.status is Status.PARTIAL
+        (failure,) = report.units[0].failures
+        assert failure[0] == f"{TITLE}/section-3"
+        assert "WrongContentError" in failure[1]
+        assert len(rows(library, "SELECT 1 FROM nodes")) == 4
+        assert _sections(library) == [f"{TITLE}/section-1", f"{TITLE}/section-2"]
+        before = holdings(library)
+        assert ingest(library, folder).run.counts.inserted == 0
+        assert holdings(library) == before
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_other_bytes_under_the_same_version_are_an_error_and_change_nothing(
+    shelf: Shelf, shape: Shape
+) -> None:
+    folder = shelf.publish(flat(4), shape)
+    with shelf.open() as library:
+        ingest(library, folder)
+        before = logical_dump(library)
+        packs = [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")]
+        page = folder / "0.toc"
+        page.write_bytes(page.read_bytes().replace(b"Title 1", b"Title I"))
+        report = ingest(library, folder)
+        assert report.run.status is Status.FAILED
+        assert (report.units[0].error or "").startswith("EditionChangedError: 0.toc")
+        assert logical_dump(library) == before
+        assert [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")] == packs
+
+        assert ingest(library, folder, version="2024a").run.status is Status.SUCCESS
+
+
+def test_unit_that_is_malformed_fails_alone(shelf: Shelf) -> None:
+    second = replace(flat(2), number="2")
+    pages = pages_of([flat(3), second], "one page")
+    folder = publish(shelf.folder / "two", {**pages, "0.toc": b"<html>Sorry</html>"})
+    with shelf.open() as library:
+        report = ingest(library, folder)
+        assert report.run.status is Status.PARTIAL
+        assert [unit.error is None for unit in report.units] == [False, True]
+        assert _states(library) == {f"{ABOVE}/title-2": "complete"}
+        publish(folder, pages)
+        assert ingest(library, folder).run.status is Status.SUCCESS
+        assert set(_states(library)) == {TITLE, f"{ABOVE}/title-2"}
+
+
+def test_pages_whose_names_begin_with_those_of_others_are_all_kept(shelf: Shelf) -> None:
+    part = TocNode(kind="part", number="1", label="Part 1", pages=("code/title-1/part-1",))
+    leaf = TocNode(kind="section", number="1", label="§ 1", is_leaf=True)
+    title = TocNode(kind="title", number="1", label="Title 1", pages=("code/title-1",))
+    pages = {
+        "index.toc": toc_page([(title, None)]),
+        "code/title-1": toc_page([(part, None)]),
+        "code/title-1/part-1": toc_page([(leaf, b"Every keeper shall pay.\n")]),
+    }
+    with MisbehavingServer() as server, shelf.open() as library:
+        for name, data in pages.items():
+            server.serve(f"/{name}", data)
+        report = ingest(library, server.url("/"))
+        assert [unit.error for unit in report.units] == [None]
+        assert _sections(library) == [f"{TITLE}/part-1/section-1"]
+
+
+def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(shelf: Shelf) -> None:
+    whole = TocNode(kind="front", label="Front", is_leaf=True, pages=("root",))
+    cut = TocNode(kind="section", number="1", label="§ 1", is_leaf=True)
+    again = TocNode(kind="section", number="2", label="§ 2", is_leaf=True, pages=("root",))
+    title = TocNode(kind="title", number="1", label="Title 1", pages=("root",))
+    pages = {
+        "index.toc": toc_page([(title, None)]),
+        "root": toc_page([(whole, None), (cut, b"Every keeper shall pay.\n"), (again, None)]),
+    }
+    with shelf.open() as library:
+        report = ingest(library, publish(shelf.folder / "whole", pages))
+        assert [unit.error for unit in report.units] == [None]
+        refs = {
+            row["id"].rpartition("/")[2]: read_body(library.blobs, row["body_ref"])
+            for row in rows(library, "SELECT id, body_ref FROM nodes WHERE body_ref IS NOT NULL")
+        }
+        assert refs == {
+            "front": pages["root"],
+            "section-1": b"Every keeper shall pay.\n",
+            "section-2": pages["root"],
+        }
+
+
+def test_characters_that_no_database_takes_keep_no_section_out(shelf: Shelf) -> None:
+    odd = "1\0\ud800"
+    leaf = TocNode(kind="section", number=odd, label=f"§ {odd}", identifier=odd, is_leaf=True)
+    title = TocNode(kind="title", number="1", label=f"Title {odd}", pages=("root",))
+    pages = {
+        "index.toc": toc_page([(title, None)]),
+        "root": toc_page([(leaf, b"Every keeper shall pay.\n")]),
+    }
+    with shelf.open() as library:
+        report = ingest(library, publish(shelf.folder / "odd", pages))
+        assert [unit.error for unit in report.units] == [None]
+        (section,) = _sections(library)
+        assert section.startswith(f"{TITLE}/section-1")
+
+
+# Editions and parts ---------------------------------------------------------------------------
+
+
+def test_editions_stand_side_by_side_and_the_newer_is_newest_once_it_is_executed(
+    shelf: Shelf,
+) -> None:
+    old = shelf.publish(flat(3), "one page", "old")
+    new = shelf.publish(flat(3, text="Every warden shall pay.\n"), "one page", "new")
+    with shelf.open() as library:
+        ingest(library, old, version="2024")
+        assert _newest(library) == ["2024"]
+        before = _of_edition(library, "2024")
+    saboteur = Saboteur(fail_at=_first_pack(shelf, new))
+    with shelf.open(saboteur) as library:
+        report = ingest(library, new, version="2025")
+        assert report.run.status is Status.FAILED
+        assert _newest(library) == ["2024"]
+        assert len(library.search("keeper")) == 3
+    with shelf.open() as library:
+        ingest(library, new, version="2025")
+        assert _newest(library) == ["2025"]
+        assert library.search("keeper") == []
+        assert len(library.search("warden")) == 3
+        assert _of_edition(library, "2024") == before
+        ingest(library, old, version="2023")
+        ingest(library, old, version="2024")
+        assert _newest(library) == ["2025"]
+
+
+def _first_pack(shelf: Shelf, folder: Path) -> int:
+    """The number of the operation that writes the first pack of a run."""
+    observer = Saboteur()
+    other = replace(shelf, count=shelf.count + 1)
+    other.home.mkdir(exist_ok=True)
+    with open_library(other.home, seams=Seams(clock=ManualClock(), durable=observer)) as library:
+        observer.operations.clear()
+        ingest(library, folder, version="2025")
+    places = [subject for _, subject in observer.operations]
+    return next(n for n, subject in enumerate(places, 1) if "/packs/" in subject)
+
+
+def test_second_edition_numbered_higher_is_newer_than_the_first(shelf: Shelf) -> None:
+    folder = shelf.publish(flat(1), "one page")
+    with shelf.open() as library:
+        for version in ("119-36", "119-4", "118-99"):
+            ingest(library, folder, version=version)
+            assert _newest(library) == ["119-36"]
+
+
+def nested(parts: int) -> Item:
+    below = tuple(
+        Item(kind="part", number=str(n), label=f"Part {n}", children=flat(2).children)
+        for n in range(1, parts + 1)
+    )
+    return Item(kind="title", number="1", label="Title 1", children=below)
+
+
+def test_parts_ingested_one_by_one_hold_all_sections_of_the_whole(shelf: Shelf) -> None:
+    folder = shelf.publish(nested(3), "page per container")
+    with shelf.open() as library:
+        for n in (2, 1, 3):
+            report = ingest(library, folder, units=(f"title-1/part-{n}",))
+            assert report.run.status is Status.SUCCESS
+        held = {row["id"] for row in rows(library, "SELECT id FROM nodes")}
+        assert held == {known for known, _ in named(ABOVE, nested(3))}
+        before = holdings(library)
+        report = ingest(library, folder, units=("title-1/part-1", "title-1/part-2"))
+        assert report.run.counts.inserted == 0
+        assert holdings(library) == before
+
+
+def test_whole_ingested_after_a_part_is_complete_and_settles(shelf: Shelf) -> None:
+    folder = shelf.publish(nested(2), "one page")
+    with shelf.open() as library:
+        ingest(library, folder, units=("title-1/part-2",))
+        assert ingest(library, folder).run.status is Status.SUCCESS
+        assert len(_sections(library)) == 4
+        before = holdings(library)
+        report = ingest(library, folder)
+        assert report.run.counts.inserted == 0
+        assert report.units[0].skipped == report.units[0].nodes
+        assert holdings(library) == before
+        ingest(library, folder, units=("title-1/part-2",))
+        assert holdings(library) == before
+
+
+def test_new_version_of_an_adapter_plans_anew_and_keeps_what_is_published(shelf: Shelf) -> None:
+    folder = shelf.publish(flat(3), "one page")
+    with shelf.open() as library:
+        ingest(library, folder)
+        before = _of_edition(library, "2024")
+        report = ingest(library, folder, adapter=FakeCode(version="2"))
+        assert report.run.status is Status.SUCCESS
+        assert _of_edition(library, "2024") == before
+        (unit,) = rows(library, "SELECT plan_key, state FROM code_units")
+        assert unit == {
+            "plan_key": "corpus/fakecode/2024/plans/2/title-1.jsonl",
+            "state": "complete",
+        }
+
+
+# What the tables say --------------------------------------------------------------------------
+
+
+def _sections(library: Library) -> list[str]:
+    return sorted(row["id"] for row in rows(library, "SELECT id FROM documents"))
+
+
+def _states(library: Library) -> dict[str, str]:
+    return {row["id"]: row["state"] for row in rows(library, "SELECT id, state FROM code_units")}
+
+
+def _newest(library: Library) -> list[str]:
+    return [
+        row["version"] for row in rows(library, "SELECT version FROM code_units WHERE is_newest")
+    ]
+
+
+def _of_edition(library: Library, version: str) -> list[dict[str, Any]]:
+    query = "SELECT id, label, path, body_ref, position FROM nodes WHERE version = '{}' ORDER BY id"
+    return rows(library, query.format(version))
+
+
+def _audit(library: Library) -> Sequence[str]:
+    async def run() -> list[str]:
+        async with library.workplace(tables=False) as workplace:
+            audit = audit_code(FakeCode(), workplace)
+            return [known for scope in audit.scopes for known in scope.missing]
+
+    return asyncio.run(run())
