@@ -126,12 +126,12 @@ def test_unit_whose_walk_passes_the_budget_is_refused_with_advice_that_helps(
 ) -> None:
     home = tmp_path / "home"
     with FolderServer(CONNECTICUT) as upstream:
-        few = ("--max-subrequests", "4", *UNBOUNDED, "--json")
-        plan = ("code", "plan", "cgs", "--from", upstream.address, *few)
-        units = {unit["id"]: unit for unit in look(home, *plan, code=3)["units"]}
+        plan = ("code", "plan", "cgs", "--from", upstream.address, *UNBOUNDED, "--json")
+        few = look(home, *plan, "--max-subrequests", "4", code=1)["units"]
+        units = {unit["id"]: unit for unit in few}
         refused = units["cgs/2026/root/title-3"]["error"]
-        assert refused.startswith("UnitTooLargeError: the walk of title-3 does not fit")
-        assert units["cgs/2026/root/title-4c"]["shards"] == 1
+        assert refused.startswith("UnitTooLargeError: title-3 cannot be walked in one")
+        assert "one batch of title-4c" in units["cgs/2026/root/title-4c"]["error"]
         part = re.findall(r"--unit (title-3/[\w-]+)", refused)[0]
         [split] = look(home, *plan, "--unit", part)["units"]
     assert split["id"] == f"cgs/2026/root/{part}"
@@ -143,7 +143,7 @@ def test_walk_that_takes_too_much_memory_is_refused_too(titles: Path, tmp_path: 
     plan = ("code", "plan", "usc", "--from", str(titles / "2024.xml"), "--max-memory-mib", "32")
     code, out, err = run(tmp_path / "home", *plan)
     assert code == 1
-    assert "UnitTooLargeError: the walk of title-91 does not fit" in err
+    assert "UnitTooLargeError: title-91 cannot be walked in one" in err
     assert "--max-memory-mib" in err
     assert TITLE not in out
 

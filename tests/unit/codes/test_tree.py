@@ -273,3 +273,13 @@ def test_hundred_thousand_nodes_take_less_than_forty_mebibytes() -> None:
 
 def _all_ids(tree: Tree) -> Iterator[str]:
     return (tree.id(node) for node in tree.in_reading_order())
+
+
+def test_what_no_database_takes_is_replaced_before_ids_are_made() -> None:
+    page = toc_page(
+        [(TocNode(kind="section", number="1\0", label="\ud800 a", is_leaf=True), b"Every keeper.")]
+    )
+    tree = walk_pages(root=page)
+    [leaf] = tree.children(0)
+    assert tree.number(leaf) == "1\ufffd"
+    assert tree.label(leaf) == "? a"
