@@ -85,7 +85,7 @@ def extract(text: str, *, congress: int | None = None) -> list[Found]:
 
 def canonical_form(name: str) -> str | None:
     """The form of a name that is one whole citation, with or without the year; None for others."""
-    if len(name) > _LONGEST_NAME or "://" in name:
+    if len(name) > _LONGEST_NAME or "://" in name or name.startswith("/"):
         return None
     bare = _DATED.sub("", name.strip())
     found = extract(bare)

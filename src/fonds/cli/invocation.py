@@ -16,7 +16,7 @@ from typing import Final
 # httpx brings a command line of its own where it finds click, and with it rich: six MiB.
 sys.modules.setdefault("click", None)  # type: ignore[arg-type]
 
-from fonds.codes.budget import MIB
+from fonds.codes.budget import MIB, Budget, data_size, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
 from fonds.codes.process import read_order
 from fonds.errors import ItemMemoryError
@@ -26,7 +26,7 @@ from fonds.sources.registry import get_code
 
 CACHE_MIB: Final = 2
 THREADS: Final = 4
-STACK: Final = 8 * MIB
+STACK: Final = 2 * MIB
 """Of a thread: counted by the kernel as if it were used."""
 
 
@@ -36,9 +36,9 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     lean = {"home": Path(chosen["home"]), "sqlite_cache_mib": CACHE_MIB}
     settings = Settings(**{**chosen, **lean})
+    threading.stack_size(STACK)
     with suppress(ValueError, OSError):
-        limit = order.budget.memory_mib * MIB + THREADS * STACK
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_DATA, (_limit(order.budget), resource.RLIM_INFINITY))
     try:
         told = asyncio.run(_invoked(order, settings)).to_json()
     except MemoryError:
@@ -55,8 +55,20 @@ async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
     try:
         async with library.workplace(tables=False) as workplace:
             return await invoke(order, get_code(order.source), workplace)
+    except MemoryError:
+        # Ending in good order takes a little more.
+        resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
+        raise
     finally:
         library.close()
+
+
+def _limit(budget: Budget) -> int:
+    """What the kernel must count as data for resident memory to stay within the budget.
+
+    It counts what was reserved and not touched, and not what is mapped from files.
+    """
+    return data_size() - resident() + budget.memory_mib * MIB + THREADS * STACK
 
 
 def _end_with_parent() -> None:

@@ -77,6 +77,11 @@ def peak() -> int:
     return _field("VmHWM") or most * (1024 if in_kib else 1)
 
 
+def data_size() -> int:
+    """Bytes of memory the kernel counts as its data, used or only reserved."""
+    return _field("VmData") or resident()
+
+
 def reset_peak() -> None:
     """Measure the peak from here on, where the system can."""
     with suppress(OSError):

@@ -115,11 +115,19 @@ def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: s
     """What is known of a unit once it is walked."""
     tree = walked.tree
     root = tree.id(ROOT)
-    leaves = [node for node in range(len(tree)) if tree.is_leaf(node)]
-    spans = [span for node in leaves if (span := tree.span(node)) is not None]
-    own = sum(tree.page(node) not in walked.pages for node in leaves)
-    whole = {tree.page(node) for node in leaves if tree.span(node) is None}
-    walked_whole = sum(walked.pages[name].archived.size for name in whole & walked.pages.keys())
+    # One pass without lists: a hundred thousand small objects would weigh as much as the tree.
+    shards = fetches = size = 0
+    whole: set[str] = set()
+    for node in range(len(tree)):
+        if tree.is_leaf(node):
+            shards += 1
+            is_walked = tree.page(node) in walked.pages
+            fetches += not is_walked
+            if (span := tree.span(node)) is not None:
+                size += span.length
+            elif is_walked:
+                whole.add(tree.page(node))
+    size += sum(walked.pages[name].archived.size for name in whole)
     return PlanHead(
         id=root,
         source=source,
@@ -130,9 +138,9 @@ def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: s
         adapter=adapter,
         pages=tuple((name, page.archived) for name, page in sorted(walked.pages.items())),
         nodes=len(tree),
-        shards=len(leaves),
-        bytes=sum(span.length for span in spans) + walked_whole,
-        fetches=own,
+        shards=shards,
+        bytes=size,
+        fetches=fetches,
         batches=sum(1 for _ in _cut(tree, walked)),
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from fonds.codes.budget import MIB, Budget, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
-from fonds.errors import FondsError, ItemMemoryError, WorkerDiedError
+from fonds.errors import FondsError, ItemMemoryError, UnitTooLargeError, WorkerDiedError
 from fonds.runs.context import Workplace
 from fonds.settings import Settings
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
@@ -50,10 +50,15 @@ class Invoker:
         has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
         if self._apart or order.id == self._outgrown or not has_room:
             return await invoke_apart(order, self._workplace.settings)
-        report = await invoke(order, self._adapter, self._workplace)
+        try:
+            report = await invoke(order, self._adapter, self._workplace)
+        except UnitTooLargeError:
+            # Beside all else that this process holds; a fresh one may have room for it.
+            self._outgrown = order.id
+            return await invoke_apart(order, self._workplace.settings)
         if report.progress.next_batch == order.first_batch:
             self._outgrown = order.id
-        return report
+        return _within(report, order.budget)
 
 
 async def invoke_apart(order: UnitOrder, settings: Settings) -> InvocationReport:
@@ -87,7 +92,11 @@ def _read_answer(answer: bytes, code: int, budget: Budget) -> InvocationReport:
     told = json.loads(answer)
     if "error" in told:
         raise _revived(told)
-    report = InvocationReport.from_json(told)
+    return _within(InvocationReport.from_json(told), budget)
+
+
+def _within(report: InvocationReport, budget: Budget) -> InvocationReport:
+    """The report, unless memory passed the limit without anybody noticing before."""
     if report.peak_mib > budget.memory_mib:
         raise ItemMemoryError(
             f"an invocation took {report.peak_mib} MiB, more than the {budget.memory_mib} allowed"

@@ -19,6 +19,7 @@ from fonds.errors import NotFoundError, UsageError, WrongContentError
 from fonds.model import Archived
 from fonds.sources.jurisdiction import JurisdictionAdapter, Origin, TocNode
 from fonds.sources.usc import source
+from fonds.sources.usc.files import read_head
 
 FILES = Path(__file__).parent / "files"
 PAST = "releasepoints/us/pl/116/344not283/usc-rp@116-344not283.htm"
@@ -193,3 +194,25 @@ def test_a_folder_with_nothing_of_the_code_says_what_was_expected(tmp_path: Path
     (tmp_path / "notes.txt").write_text("words")
     with pytest.raises(WrongContentError, match=r"expected titles .* \(usc42\.xml"):
         unit_roots(source, tmp_path, "2024")
+
+
+class Counted(io.BytesIO):
+    """A file that knows how much of it was read."""
+
+    taken = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        piece = super().read(size)
+        self.taken += len(piece)
+        return piece
+
+
+def test_of_a_long_title_only_the_beginning_is_read_to_know_what_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = (FILES / "titles" / "usc91.xml").read_bytes()
+    data = data.replace(b"</main>", b"<note><p>x</p></note>" * 50_000 + b"</main>")
+    stream = Counted(data)
+    monkeypatch.setattr(ServedPage, "open", lambda _page: stream)
+    assert read_head(ServedPage("usc91.xml", b"")).root == "uscDoc"
+    assert stream.taken < len(data) / 4

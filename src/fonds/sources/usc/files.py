@@ -54,7 +54,7 @@ class Head:
         if not self.root:
             check_root(name, attributes)
             self.root, self.identifier = name, attributes.get("identifier", "")
-        self.is_complete = self.root in LEAVES or name in _TEXT
+        self.is_complete = self.is_complete or self.root in LEAVES or name in _TEXT
 
     def end(self, name: str, offset: int) -> None:
         """An element of the metadata, or all of it."""
