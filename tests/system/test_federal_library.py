@@ -115,9 +115,7 @@ def test_the_bundled_upstream_can_be_loaded_in_any_year(
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with open_library(tmp_path, seams=seams, hosts=upstream.hosts, allow_private=True) as library:
         found = asyncio.run(library.ingest_all(all_feeds(), request))
-    assert {report.source: report.error_summary for report in found} == dict.fromkeys(
-        all_feeds()
-    )
+    assert {report.source: report.error_summary for report in found} == dict.fromkeys(all_feeds())
 
 
 def test_both_databases_hold_the_same(

@@ -205,6 +205,15 @@ class MarkdownWriter:
             return ""
         return self._last if self._bare else "*"
 
+    def takes_emphasis(self, words: str, following: str) -> bool:
+        """Whether markers around words would be read as such: what stands around them decides."""
+        if not any(character.isalnum() for character in words):
+            return False
+        before = self.before(words[0])
+        if before == "*" or (before.isalnum() and not words[0].isalnum()):
+            return False
+        return words[-1].isalnum() or not following[:1].isalnum()
+
     def seam(self) -> None:
         """An inline element begins or ends here."""
         self._at_seam = True

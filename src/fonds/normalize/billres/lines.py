@@ -122,7 +122,8 @@ class LineWalker(ABC):
         self._emphasize(element, "**")
 
     def _emphasize(self, element: Any, marker: str) -> None:
-        if self._emphasized or not self._can_emphasize(element):
+        takes = self._out.takes_emphasis(words_of(element), element.tail or "")
+        if self._emphasized or not takes:
             self.flow(element)
             return
         self._emphasized = True
@@ -130,16 +131,6 @@ class LineWalker(ABC):
         self.flow(element)
         self._out.unmark()
         self._emphasized = False
-
-    def _can_emphasize(self, element: Any) -> bool:
-        """Markdown reads a marker only where words and punctuation around it allow it."""
-        words = words_of(element)
-        if not any(character.isalnum() for character in words):
-            return False
-        before = self._out.before(words[0])
-        if before == "*" or (before.isalnum() and not words[0].isalnum()):
-            return False
-        return words[-1].isalnum() or not (element.tail or "")[:1].isalnum()
 
     def _quote(self, element: Any) -> None:
         opening, closing = _QUOTES[self._quoting % 2]

@@ -8,11 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Literal
 
-from lxml import etree
-
 from fonds.model import NormalizedBody
 from fonds.normalize.billres.lines import LineWalker, words_of
-from fonds.normalize.billres.table import Rows, has_loose_text, read_rows
 from fonds.normalize.billres.vocabulary import (
     APPROPRIATIONS,
     CONTAINERS,
@@ -23,6 +20,7 @@ from fonds.normalize.billres.vocabulary import (
     PASSAGES,
     RUNNING,
 )
+from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
 
 _NAMED: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
 _REVISION: Final = re.compile(r"</?(?:ins|del)>")
@@ -265,31 +263,9 @@ class Walker(LineWalker):
             self._out.run(child.tail)
 
     def _rows(self, rows: Rows, tgroup: Any) -> None:
-        if not rows.head and not rows.body:
-            return
-        self._begin()
-        if rows.spanned:
-            self._out.artifact("table", etree.tostring(tgroup, encoding="unicode", with_tail=False))
-        self._out.in_table = True
-        self._cells((*rows.head, *[None] * (rows.columns - len(rows.head))))
-        self._out.line()
-        self._out.markup("|" + " --- |" * rows.columns)
-        for row in rows.body:
-            self._out.line()
-            self._cells(row)
-        self._out.in_table = False
-        self._out.end()
-
-    def _cells(self, cells: tuple[Any | None, ...]) -> None:
-        self._out.markup("|")
-        for cell in cells:
-            self._out.cell()
-            self._out.markup(" ")
-            if cell is not None:
-                self.flow(cell)
-                self._out.end_marks()
-            self._out.cell()
-            self._out.markup(" |")
+        if rows.head or rows.body:
+            self._begin()
+            write_rows(self._out, rows, tgroup, self.flow)
 
     _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
         **dict.fromkeys(PASSAGES, _passage),

@@ -114,7 +114,7 @@ class LineWalker(ABC):
         words = words_of(element)
         if words:
             self._speak()
-        if self._emphasized or not self._can_emphasize(words, _after(element)):
+        if self._emphasized or not self._out.takes_emphasis(words, _after(element)):
             self._one_line(element)
             return
         self._emphasized = True
@@ -122,15 +122,6 @@ class LineWalker(ABC):
         self._one_line(element)
         self._out.close(marker)
         self._emphasized = False
-
-    def _can_emphasize(self, words: str, after: str) -> bool:
-        """Markdown reads a marker only where words and punctuation around it allow it."""
-        if not any(map(str.isalnum, words)):
-            return False
-        before = self._out.before(words[0])
-        if before == "*" or (before.isalnum() and not words[0].isalnum()):
-            return False
-        return words[-1].isalnum() or not after.isalnum()
 
     def _raised(self, element: Any) -> None:
         if not words_of(element):

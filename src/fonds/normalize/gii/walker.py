@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from lxml import etree
-
 from fonds.errors import MalformedError
-from fonds.normalize.billres.table import Rows, has_loose_text, read_rows
+from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
 from fonds.normalize.gii.writer import NormWriter
 
 _DEEPEST: Final = 100
@@ -149,31 +147,9 @@ class TextWalker:
         self._out.end()
 
     def _rows(self, rows: Rows, tgroup: Any) -> None:
-        if not rows.head and not rows.body:
-            return
-        self._out.begin()
-        if rows.spanned:
-            self._out.artifact("table", etree.tostring(tgroup, encoding="unicode", with_tail=False))
-        self._out.in_table = True
-        self._cells((*rows.head, *[None] * (rows.columns - len(rows.head))))
-        self._out.line()
-        self._out.markup("|" + " --- |" * rows.columns)
-        for row in rows.body:
-            self._out.line()
-            self._cells(row)
-        self._out.in_table = False
-        self._out.end()
-
-    def _cells(self, cells: tuple[Any | None, ...]) -> None:
-        self._out.markup("|")
-        for cell in cells:
-            self._out.cell()
-            self._out.markup(" ")
-            if cell is not None:
-                self._flow(cell)
-                self._out.end_marks()
-            self._out.cell()
-            self._out.markup(" |")
+        if rows.head or rows.body:
+            self._out.begin()
+            write_rows(self._out, rows, tgroup, self._flow)
 
     def _skip(self, element: Any) -> None:
         """Leave out what has no text."""
@@ -234,7 +210,8 @@ class TextWalker:
         self._emphasize(element, "**")
 
     def _emphasize(self, element: Any, marker: str) -> None:
-        if self._emphasized or not self._can_emphasize(element):
+        takes = self._out.takes_emphasis(words_of(element), element.tail or "")
+        if self._emphasized or not takes:
             self._flow(element)
             return
         self._emphasized = True
@@ -242,16 +219,6 @@ class TextWalker:
         self._flow(element)
         self._out.unmark()
         self._emphasized = False
-
-    def _can_emphasize(self, element: Any) -> bool:
-        """Markdown reads a marker only where words and punctuation around it allow it."""
-        words = words_of(element)
-        if not any(character.isalnum() for character in words):
-            return False
-        before = self._out.before(words[0])
-        if before == "*" or (before.isalnum() and not words[0].isalnum()):
-            return False
-        return words[-1].isalnum() or not (element.tail or "")[:1].isalnum()
 
     def _quotation(self, element: Any) -> None:
         self._out.run("„" if element.tag == "QuoteL" else "“")

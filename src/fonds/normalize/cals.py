@@ -1,10 +1,12 @@
-"""The bill DTD's tables (CALS: columns by name, spans in both directions), read as rows."""
+"""Tables of the CALS model, as bills and German laws have them: columns by name, and spans."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
+
+from lxml import etree
 
 # Beyond any real table; a larger span would only be there to exhaust the memory.
 _WIDEST: Final = 100
@@ -23,6 +25,65 @@ class Rows:
     columns: int
     spanned: bool
     """Whether a cell reaches over others, which a pipe table cannot say."""
+
+
+class TableWriter(Protocol):
+    """What a table is written to: a block of Markdown that is open."""
+
+    in_table: bool
+
+    def artifact(self, kind: str, content: str) -> None:
+        """Keep beside the text what Markdown cannot say."""
+        ...
+
+    def markup(self, markup: str) -> None:
+        """Write signs of Markdown."""
+        ...
+
+    def line(self) -> None:
+        """Begin the next row."""
+        ...
+
+    def cell(self) -> None:
+        """Begin or end a cell."""
+        ...
+
+    def end_marks(self) -> None:
+        """Close what is emphasized."""
+        ...
+
+    def end(self) -> None:
+        """End the block."""
+        ...
+
+
+def write_rows(out: TableWriter, rows: Rows, tgroup: Any, flow: Callable[[Any], None]) -> None:
+    """The rows as a pipe table; `flow` writes the inside of a cell."""
+    if rows.spanned:
+        out.artifact("table", etree.tostring(tgroup, encoding="unicode", with_tail=False))
+    out.in_table = True
+    _write_cells(out, (*rows.head, *[None] * (rows.columns - len(rows.head))), flow)
+    out.line()
+    out.markup("|" + " --- |" * rows.columns)
+    for row in rows.body:
+        out.line()
+        _write_cells(out, row, flow)
+    out.in_table = False
+    out.end()
+
+
+def _write_cells(
+    out: TableWriter, cells: tuple[Any | None, ...], flow: Callable[[Any], None]
+) -> None:
+    out.markup("|")
+    for cell in cells:
+        out.cell()
+        out.markup(" ")
+        if cell is not None:
+            flow(cell)
+            out.end_marks()
+        out.cell()
+        out.markup(" |")
 
 
 def has_loose_text(tgroup: Any) -> bool:
