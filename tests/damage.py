@@ -121,6 +121,7 @@ HOSTILE: Final = {
     "dc_xml_v1": _MARKUP,
     "egov_v1": _MARKUP,
     "gii_v1": _MARKUP,
+    "xml_v1": _MARKUP,
     "cga_v1": _MARKUP + _TYPED,
     "html_v1": _MARKUP + _TYPED,
     "text_v1": _TYPED + _MARKUP[:12],

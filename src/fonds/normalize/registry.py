@@ -26,6 +26,7 @@ _HOMES: Final = {
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
     "text_v1": "fonds.normalize.text:Text",
     "uslm_v1": "fonds.normalize.uslm:Uslm",
+    "xml_v1": "fonds.normalize.xml:Xml",
 }
 
 _USLM: Final = re.compile(r"\{http://(?:xml\.house\.gov/schemas/uslm|schemas\.gpo\.gov/xml/uslm)")

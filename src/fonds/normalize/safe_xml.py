@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from lxml import etree
@@ -11,6 +12,8 @@ from fonds.errors import MalformedError, WrongContentError
 
 _HTML: Final = re.compile(rb"<(?:!doctype html|html|head|body|div)\b")
 _ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
+_PREFIX: Final = re.compile(rb"""<([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=\s*["']""")
+_NEVER_DECLARED: Final = frozenset({b"xml", b"xmlns", b""})
 _PLAIN_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
 _ANY_ENTITY: Final = re.compile(rb"<!ENTITY")
 # A declaration that only names an outside file is harmless, for that file is never opened.
@@ -57,3 +60,23 @@ def parse_xml(data: bytes, **options: Any) -> Any:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise MalformedError(f"not well-formed XML: {error.msg}") from None
+
+
+def parse_fragment(
+    data: bytes,
+    *,
+    root: bytes = b"fragment",
+    default: str = "",
+    known: Mapping[bytes, bytes] | None = None,
+    **options: Any,
+) -> Any:
+    """Elements cut out of a file by their bytes, below a root that declares what they use.
+
+    The file around them declared their namespaces, and a publisher may call these as it likes:
+    prefixes that are not known are declared as themselves.
+    """
+    found = {prefix for pair in _PREFIX.findall(data) for prefix in pair} - _NEVER_DECLARED
+    prefixes = {name: b"urn:" + name for name in sorted(found)} | dict(known or {})
+    spaces = b"".join(b' xmlns:%b="%b"' % pair for pair in prefixes.items())
+    start = b'<%b xmlns="%b"%b>' % (root, default.encode(), spaces)
+    return parse_xml(b"%b%b</%b>" % (start, data, root), **options)

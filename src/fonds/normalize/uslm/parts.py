@@ -7,17 +7,14 @@ any declaration serves.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
-from fonds.errors import MalformedError
-from fonds.normalize.safe_xml import parse_xml
+from fonds.normalize.safe_xml import parse_fragment
 from fonds.normalize.uslm.vocabulary import DOCUMENTS, NAMESPACES
 from fonds.normalize.uslm.walker import Walker
 
 _FIRST_TAG: Final = re.compile(rb"\s*<(?:[\w.-]+:)?([A-Za-z][\w.-]*)([^>]*)>")
 _USLM: Final = re.compile("|".join(map(re.escape, NAMESPACES)).encode())
-_PREFIX: Final = re.compile(rb"""<([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=\s*["']""")
 _XHTML: Final = b"http://www.w3.org/1999/xhtml"
 _USUAL: Final = {
     b"xsi": b"http://www.w3.org/2001/XMLSchema-instance",
@@ -26,7 +23,6 @@ _USUAL: Final = {
     b"xhtml": _XHTML,
     b"html": _XHTML,
 }
-_NEVER_DECLARED: Final = frozenset({b"xml", b"xmlns", b""})
 
 
 def is_part(data: bytes) -> bool:
@@ -40,18 +36,14 @@ def is_part(data: bytes) -> bool:
 
 def read_part(data: bytes) -> Any:
     """The element of a part; of several side by side, an element around them all."""
-    try:
-        around = _parsed(data, _USUAL)
-    except MalformedError:
-        # The publisher may call its namespaces as it likes.
-        found = {prefix for pair in _PREFIX.findall(data) for prefix in pair} - _NEVER_DECLARED
-        around = _parsed(data, {name: b"urn:" + name for name in sorted(found)} | _USUAL)
+    around = parse_fragment(
+        data,
+        root=b"notes",
+        default=NAMESPACES[0],
+        known=_USUAL,
+        remove_pis=True,
+        collect_ids=False,
+    )
     if len(around) == 1 and not (around.text or "").strip():
         return around[0]
     return around
-
-
-def _parsed(data: bytes, prefixes: Mapping[bytes, bytes]) -> Any:
-    spaces = b"".join(b' xmlns:%b="%b"' % pair for pair in prefixes.items())
-    start = b'<notes xmlns="%b"%b>' % (NAMESPACES[0].encode(), spaces)
-    return parse_xml(b"%b%b</notes>" % (start, data), remove_pis=True, collect_ids=False)
