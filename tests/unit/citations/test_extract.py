@@ -41,7 +41,7 @@ def test_same_text_gives_the_same_citations(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(TEXTS)
 def test_form_of_a_citation_is_a_citation_of_the_same(text: str) -> None:
-    # Reporters lose the periods by which text is told from `3 BR 2 BA`, and `EO 42` may be anything.
+    # Reporters lose the periods that tell them from `3 BR 2 BA`, and `EO 42` may be anything.
     for found in extract(text, congress=119):
         if found.kind != "case" and not re.fullmatch(r"EO \d{1,3}", found.target):
             again = [each.target for each in extract(f"See {found.target}.")]
