@@ -687,3 +687,16 @@ def _audit(library: Library) -> Sequence[str]:
             return [known for scope in audit.scopes for known in scope.missing]
 
     return asyncio.run(run())
+
+
+@pytest.mark.parametrize("subrequests", [36, 40, 44])
+def test_nodes_of_a_batch_that_is_taken_again_are_counted_once(
+    shelf: Shelf, subrequests: int
+) -> None:
+    folder = shelf.publish(nested(6), "one page")
+    with small_batches(), shelf.open() as library:
+        ingest(library, folder, units=("title-1/part-2",))
+        (report,) = ingest(library, folder, budget=plenty(subrequests)).units
+        assert report.error is None
+        assert len(report.invocations) > 1
+        assert report.inserted + report.skipped == report.nodes

@@ -91,9 +91,12 @@ class Execution:
 
     async def _take(self, batch: Batch, complete: set[str]) -> None:
         missing = [node for node in batch.nodes if node.id not in complete]
+        if missing:
+            await self._make(batch, missing)
+        # Not before: a batch for which the budget was too small is taken again.
         self.progress.skipped += len(batch.nodes) - len(missing)
-        if not missing:
-            return
+
+    async def _make(self, batch: Batch, missing: list[PlannedNode]) -> None:
         wanted = [node for node in missing if node.is_leaf]
         self._meter.require(
             subrequests=STATEMENTS + self._bodies.fetches(batch, wanted),

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
@@ -79,7 +80,8 @@ async def invoke_apart(order: UnitOrder, settings: Settings) -> InvocationReport
         answer = await child.stdout.read()
         code = await child.wait()
     except BaseException:
-        child.kill()
+        with suppress(ProcessLookupError):
+            child.kill()
         raise
     return _read_answer(answer, code, order.budget)
 
