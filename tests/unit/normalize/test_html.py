@@ -32,7 +32,7 @@ def markdown(page: str) -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Html(), Normalizer)
-    assert Html().label == "html_v1@1.2.0"
+    assert Html().label == "html_v1@1.2.1"
 
 
 def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
@@ -41,6 +41,13 @@ def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
         "<!-- note --><script>var x;</script><p>Kept.</p><footer>Also kept.</footer></body></html>"
     )
     assert markdown(page) == "Kept.\n\nAlso kept.\n"
+
+
+@pytest.mark.parametrize("control", ["&#14;", "&#x1F", "&#0;", "&#65535;", "&#xfffe;", "&#127;"])
+def test_references_to_control_characters_leave_no_trace(control: str) -> None:
+    assert markdown(f"<p>in {control}one &#160;word, and &#147;quoted&#148;</p>") == markdown(
+        "<p>in one word, and &#147;quoted&#148;</p>"
+    )
 
 
 def test_a_navigation_element_never_closed_does_not_swallow_the_page() -> None:

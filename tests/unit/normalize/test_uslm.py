@@ -91,7 +91,7 @@ def test_a_whole_document_reads_as_reviewed(name: str) -> None:
 
 def test_it_is_a_normalizer() -> None:
     assert isinstance(Uslm(), Normalizer)
-    assert Uslm().label == "uslm_v1@1.2.0"
+    assert Uslm().label == "uslm_v1@1.2.1"
 
 
 @pytest.mark.parametrize("name", ["title", "law"])
@@ -270,6 +270,16 @@ def test_page_marks_point_into_the_sentence_and_their_names_are_not_seen() -> No
     body = law("<content>the Committee on <page>128 STAT. 1197</page>Science shall</content>")
     assert body.markdown == "the Committee on <!-- 128 STAT. 1197 -->Science shall\n"
     assert [(mark.offset, mark.page) for mark in body.pages] == [(17, "128 STAT. 1197")]
+
+
+def test_a_page_that_ends_before_a_heading_leaves_it_a_heading() -> None:
+    body = law(
+        "<p>Text.</p><page>1 STAT. 2</page>"
+        "<title><num>TITLE I—</num><heading>LAMPS</heading><p>More.</p></title>"
+    )
+    (heading,) = body.headings
+    assert body.markdown[heading.offset :].startswith("## <!-- 1 STAT. 2 -->TITLE I—LAMPS\n")
+    assert heading.text == "TITLE I—LAMPS"
 
 
 def test_a_page_before_all_text_marks_its_start() -> None:

@@ -20,6 +20,11 @@ _ANY_TAG: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:-]*)[^<>]*>")
 _XML: Final = re.compile(
     r"\s*<\?xml[^>]*>\s*+(?:<!--(?:(?!-->).)*+-->\s*+)*+(?:<!DOCTYPE\s+(\w+)|<([\w:]+))", re.DOTALL
 )
+# References to control characters: a tree would hold what it lets nobody write.
+_CONTROL: Final = re.compile(
+    r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|127|6553[45])(?!\d)"
+    r"|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[fF]{3}[eEfF])(?![0-9a-fA-F]));?"
+)
 _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*>")
 _FLAT: Final = frozenset({"script", "style", "p", "br", "h1", "h2", "h3", "h4", "h5", "h6"})
 _OTHER: Final = (
@@ -39,7 +44,7 @@ class Html:
     """The normalizer `html_v1`."""
 
     name: str = "html_v1"
-    version: str = "1.2.0"
+    version: str = "1.2.1"
     accepts_format: BodyFormat = "html"
 
     @property
@@ -101,7 +106,7 @@ def read_html(data: bytes, hint: str | None = None) -> tuple[Any, str | None, tu
         raise WrongContentError("no HTML: the file holds no tag")
     if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
         raise WrongContentError(f"XML instead of HTML: the root element is <{xml[1] or xml[2]}>")
-    root, flattened = _parsed(_DECLARATION.sub("", text, count=1))
+    root, flattened = _parsed(_CONTROL.sub("", _DECLARATION.sub("", text, count=1)))
     address = page_address(root, hint)
     _open_head(root)
     etree.strip_elements(root, *_SILENT, with_tail=False)

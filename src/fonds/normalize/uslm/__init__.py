@@ -28,7 +28,7 @@ class Uslm:
     """The normalizer `uslm_v1`."""
 
     name: str = "uslm_v1"
-    version: str = "1.2.0"
+    version: str = "1.2.1"
     accepts_format: BodyFormat = "xml"
 
     @property

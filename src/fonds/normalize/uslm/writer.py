@@ -218,6 +218,9 @@ class BlockWriter:
 
     def _heading(self, text: str, level: int, section: str | None) -> None:
         shown = plain(_NOT_PLAIN.sub("", text.replace(PAGE, "")))
+        # A comment before the signs would make the line HTML, and no heading.
+        text = PAGE * self._waiting_pages + text
+        self._waiting_pages = 0
         start = self._write(f"{'#' * level} {text}", indent=0)
         self._headings.append(Heading(level=level, text=shown, offset=start, section=section))
 
