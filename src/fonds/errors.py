@@ -26,6 +26,11 @@ FondsError
 │   ├── NoTextError           readable, but without a word: scanned, and no OCR at hand
 │   └── DuplicateKeyError     one key, two different records
 ├── SuspiciousYieldError      zero, capped, repeated or shrunken results
+├── EmbedError                asking a model for vectors
+│   ├── RetryableEmbedError   worth another try: 429, 5xx, no answer in time
+│   │   └── BreakerOpenError      the endpoint failed so often that it is left alone for a while
+│   ├── BadVectorsError       too few, wrongly sized, or not finite
+│   └── ModelMissingError     the model's files or package are not there
 ├── StoreError                database and blobs
 │   ├── BlobMissingError      no object under that key
 │   ├── BlobExistsError       create-only write found an object
@@ -151,6 +156,31 @@ class DuplicateKeyError(ParseError):
 
 class SuspiciousYieldError(FondsError):
     """Zero, capped, repeated or shrunken results: reported, never recorded as success."""
+
+
+class EmbedError(FondsError):
+    """A model could not make vectors of texts."""
+
+
+class RetryableEmbedError(EmbedError):
+    """Worth another try: 429, 5xx, no answer in time."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds the endpoint asked us to wait."""
+
+
+class BreakerOpenError(RetryableEmbedError):
+    """The endpoint failed so often that it is left alone for a while."""
+
+
+class BadVectorsError(EmbedError):
+    """Too few vectors, wrongly sized ones, or some that are not finite."""
+
+
+class ModelMissingError(EmbedError):
+    """The model's files or package are not there."""
 
 
 class StoreError(FondsError):

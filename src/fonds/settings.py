@@ -90,6 +90,18 @@ class Settings:
     batch_mib: int = _setting(16, int, "Body text loaded in one transaction, at most about.")
     chunk_tokens: int = _setting(512, int, "Largest passage, in tokens.")
     chunk_overlap: int = _setting(64, int, "Tokens repeated between passages of one section.")
+    embedder: str = _setting(
+        "wordllama",
+        str,
+        "The model for vectors: wordllama, minilm, onnx:FOLDER, openai:MODEL, hashing.",
+    )
+    embed_url: str = _setting(
+        "https://api.openai.com/v1", str, "Base address of an endpoint that speaks OpenAI's way."
+    )
+    embed_key: str = _setting("", str, "Key of that endpoint.", secret=True)
+    embed_rate: str = _setting(
+        "", str, "Its limits a minute, as requests/tokens: 500/1000000; empty: none."
+    )
     retention_days: int = _setting(30, int, "Days that logs and finished tasks are kept.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")
     log_format: str = _setting("text", str.lower, "text, or json for machines.")

@@ -17,8 +17,9 @@ from sqlalchemy.exc import ArgumentError
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
-from fonds.stores.postgres import PostgresFullText
-from fonds.stores.sqlite import SqliteFullText, open_sqlite
+from fonds.stores.postgres_fulltext import PostgresFullText
+from fonds.stores.sqlite import open_sqlite
+from fonds.stores.sqlite_fulltext import SqliteFullText
 
 
 class Database:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -217,6 +218,58 @@ document_vector_buffer: Final = Table(
     Column("vector_sha", Text, nullable=False, comment="sha256 of the base64 of vector"),
     Column("created_at", Timestamp, nullable=False),
     Index("ix_document_vector_buffer_document_id", "document_id", "embed_model", "embed_version"),
+)
+
+embedding_generations: Final = Table(
+    "embedding_generations",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Its vector index is named after it."),
+    Column("name", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("embedder", Text, nullable=False, comment="How the model is opened: wordllama, …"),
+    Column("created_at", Timestamp, nullable=False),
+    Column("filled_at", Timestamp, comment="When every passage first had a vector of it."),
+    ForeignKeyConstraint(
+        ["name", "version"], ["embedding_models.name", "embedding_models.version"]
+    ),
+    UniqueConstraint("name", "version"),
+    sqlite_autoincrement=True,
+)
+
+embedding_choice: Final = Table(
+    "embedding_choice",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Always 1: there is one choice."),
+    Column("generation", ForeignKey("embedding_generations.id"), nullable=False),
+    Column("previous", ForeignKey("embedding_generations.id"), comment="What a rollback takes."),
+    Column("chosen_at", Timestamp, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+
+embedding_batches: Final = Table(
+    "embedding_batches",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run_id", Identity, nullable=False, comment="One call of `fonds embed`."),
+    Column("generation", ForeignKey("embedding_generations.id"), nullable=False, index=True),
+    Column("texts", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("requests", Integer, nullable=False, comment="Retries included."),
+    Column("retries", Integer, nullable=False),
+    Column("cost", Float, nullable=False, comment="USD"),
+    Column("created_at", Timestamp, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+embedding_costs: Final = Table(
+    "embedding_costs",
+    metadata,
+    Column("batch_id", ForeignKey("embedding_batches.id", ondelete="CASCADE"), primary_key=True),
+    Column("document_id", Text, primary_key=True, comment="documents.id"),
+    Column("texts", Integer, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False, comment="Its share of the batch, in USD."),
+    Index("ix_embedding_costs_document_id", "document_id"),
 )
 
 # Uploads ----------------------------------------------------------------------------------

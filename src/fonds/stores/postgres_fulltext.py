@@ -1,4 +1,4 @@
-"""What is particular to PostgreSQL: text search vectors."""
+"""Full text on PostgreSQL: text search vectors."""
 
 from __future__ import annotations
 
