@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,8 +24,9 @@ from fonds.fetch.network import NetworkTransport
 from fonds.pipeline import run_source
 from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
-from fonds.runs.normalization import Drained, Renormalized, Shelf, drain, renormalize
+from fonds.runs.normalization import Drained, Renormalized, drain, renormalize
 from fonds.runs.order import in_order
+from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
@@ -44,9 +46,13 @@ from fonds.stores.schema import require_current
 from fonds.stores.tables import code_units, document_aliases, documents
 
 if TYPE_CHECKING:
+    from threading import Event
+
     import httpx
 
-    from fonds.results import RetrievalResult
+    from fonds.embed.worker import EmbeddingReport, Watch
+    from fonds.results import QuoteCheck, Resolution, RetrievalResult, Verification
+    from fonds.search.meaning import Mode, Understanding
 
 SIDE_BY_SIDE: Final = 4
 """Sources that run at once; more would only wait for the one writer of the database."""
@@ -180,18 +186,72 @@ class Library:
         query: str,
         *,
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        organizations: Sequence[str] = (),
         since: date | str | None = None,
         until: date | str | None = None,
+        under: str | None = None,
         edition: str | None = None,
+        mode: Mode | None = None,
         limit: int = 10,
+        offset: int = 0,
     ) -> list[RetrievalResult]:
-        """The best passages for a question, each with its citation; of codes the newest edition."""
-        from fonds.search.retrieve import Filters, search  # noqa: PLC0415 — ingesting needs none
+        """The best passages for a question, each with its citation; of codes the newest edition.
+
+        Words and vectors decide together, as far as there are vectors; `mode` insists on
+        `lexical`, `semantic` or `hybrid`.
+        """
+        from fonds.search.filters import Filters  # noqa: PLC0415 — ingesting needs none of these
+        from fonds.search.retrieve import search  # noqa: PLC0415 — as above
 
         filters = Filters(
-            sources=tuple(sources), since=_day(since), until=_day(until), edition=edition
+            sources=tuple(sources),
+            kinds=tuple(kinds),
+            organizations=tuple(organizations),
+            since=_day(since),
+            until=_day(until),
+            under=under,
+            edition=edition,
         )
-        return search(self.database, query, filters, limit=limit)
+        return search(
+            self.database,
+            query,
+            filters,
+            limit=limit,
+            offset=offset,
+            meaning=self._understanding.meaning(query, mode),
+            by_words=mode != "semantic",
+        )
+
+    def resolve(self, citation: str, *, as_of: date | str | None = None) -> Resolution:
+        """What a citation, an id or another name leads to, in the edition of a day."""
+        from fonds.search.resolution import resolve  # noqa: PLC0415 — ingesting needs none
+
+        return resolve(self.database, citation, as_of=_day(as_of))
+
+    def check_quote(self, cite: str, text: str, *, as_of: date | str | None = None) -> QuoteCheck:
+        """Whether words stand in what a citation leads to: exactly, changed since, or not."""
+        from fonds.search.quotes import check_quote  # noqa: PLC0415 — ingesting needs none
+
+        return check_quote(self._shelf(), cite, text, as_of=_day(as_of))
+
+    def verify(self, name: str) -> Verification:
+        """Make a document or passage again from the archived bytes, and compare each link."""
+        from fonds.runs.verification import verify  # noqa: PLC0415 — ingesting needs none
+
+        return verify(self._shelf(), name)
+
+    def sample(self, source: str, count: int) -> list[str]:
+        """Ids of some documents of a source, by chance."""
+        from fonds.runs.verification import sample  # noqa: PLC0415 — as above
+
+        return sample(self._shelf(), source, count)
+
+    @cached_property
+    def _understanding(self) -> Understanding:
+        from fonds.search.meaning import Understanding  # noqa: PLC0415 — ingesting needs none
+
+        return Understanding(self.database, self.settings)
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
@@ -210,6 +270,27 @@ class Library:
     ) -> citing.Extracted:
         """Find the citations in documents that are new or changed, and link them to documents."""
         return citing.drain(self.database, self.seams, limit=limit, watch=watch)
+
+    def embed(
+        self,
+        *,
+        workers: int | None = None,
+        limit: int | None = None,
+        watch: Watch | None = None,
+        stop: Event | None = None,
+    ) -> EmbeddingReport:
+        """Make the vectors of documents that are new or changed."""
+        from fonds.embed.current import embed_waiting  # noqa: PLC0415 — models take long to import
+
+        return embed_waiting(
+            self.database,
+            self.seams,
+            self.settings,
+            workers=workers,
+            limit=limit,
+            watch=watch,
+            stop=stop,
+        )
 
     def document(self, name: str) -> dict[str, Any]:
         """A public document by its id or any other name it goes by."""

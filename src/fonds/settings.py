@@ -102,6 +102,9 @@ class Settings:
     embed_rate: str = _setting(
         "", str, "Its limits a minute, as requests/tokens: 500/1000000; empty: none."
     )
+    mcp_token: str = _setting(
+        "", str, "What `fonds mcp --http` asks every client for; empty: nothing.", secret=True
+    )
     retention_days: int = _setting(30, int, "Days that logs and finished tasks are kept.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")
     log_format: str = _setting("text", str.lower, "text, or json for machines.")

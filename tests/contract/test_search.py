@@ -17,7 +17,9 @@ from tests.notes import NoteOffice, ingest, note_library
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
 from fonds.results import RetrievalResult
-from fonds.search.retrieve import Filters, search
+from fonds.search.filters import Filters
+from fonds.search.meaning import Mode
+from fonds.search.retrieve import search
 from fonds.stores.tables import documents
 from fonds.testing import note
 
@@ -189,10 +191,10 @@ def test_query_without_a_word_finds_nothing(library: Library, query: str) -> Non
         "trout AND OR NOT NEAR( *",
         'trout "unclosed',
         "trout\0",
-        "title:trout",
         "^trout",
         "trout*",
-        "-trout",
+        "trout -",
+        "trout source: kind:",
         "trout; DROP TABLE documents; --",
         "' OR 1=1 trout",
         "trout & | ! <-> :* ()",
@@ -214,6 +216,81 @@ def test_syntax_and_noise_beside_a_word_do_no_harm(library: Library, query: str)
 @pytest.mark.parametrize("query", ["the of and", "NOT", "AND OR", '"the of"', "x" * 5000, "a"])
 def test_words_that_say_nothing_give_an_answer_of_some_kind(library: Library, query: str) -> None:
     assert all(isinstance(hit, RetrievalResult) for hit in library.search(query))
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("trout -fisheries", ["fake:2"]),
+        ('trout -"the river"', ["fake:1"]),
+        ('"trout fisheries" river', ["fake:1"]),
+        ('trout "fisheries"', ["fake:1", "fake:3"]),
+        ("trout kind:note", ["fake:1", "fake:2"]),
+        ("trout kind:NOTE source:fake", ["fake:1", "fake:2"]),
+        ("trout kind:rule", []),
+        ("trout source:nowhere", []),
+        ('trout org:"note office"', ["fake:1", "fake:2"]),
+        ("trout org:treasury", []),
+        ("trout since:2026-02-01", ["fake:2"]),
+        ("trout until:2026-01-31", ["fake:1"]),
+        ("title:herring", ["fake:3"]),
+        ("fish title:other", ["fake:8"]),
+        ("trout title:%", []),
+        ("trout under:fake:1", ["fake:1"]),
+        ("trout under:fake", []),
+    ],
+)
+def test_phrases_exclusions_and_fields_narrow_what_is_found(
+    library: Library, query: str, ids: list[str]
+) -> None:
+    assert sorted(found(library, query)) == ids
+
+
+def test_options_narrow_as_fields_do(library: Library) -> None:
+    assert found(library, "trout", kinds=["rule"]) == []
+    assert found(library, "trout", organizations=["NOTE"]) == found(library, "trout")
+    assert found(library, "trout", under="fake:2") == ["fake:2"]
+
+
+def test_only_exclusions_are_refused_with_what_to_do(library: Library) -> None:
+    with pytest.raises(UsageError, match="say what to look for"):
+        library.search("-trout")
+
+
+def test_day_that_is_none_is_refused(library: Library) -> None:
+    with pytest.raises(UsageError, match="since: takes a day such as 2026-01-31"):
+        library.search("trout since:yesterday")
+
+
+def test_pages_follow_each_other_whatever_their_size(library: Library) -> None:
+    question = "fish trout herring lamprey river eel"
+    whole = found(library, question, limit=100)
+    assert len(whole) > 3
+    for size in (1, 2, 3):
+        pages = [
+            found(library, question, limit=size, offset=offset)
+            for offset in range(0, len(whole) + size, size)
+        ]
+        assert [hit for page in pages for hit in page] == whole
+        assert pages[-1] == []
+
+
+def test_pages_beyond_what_is_ranked_are_refused(library: Library) -> None:
+    with pytest.raises(UsageError, match="ranked down to the 1000th"):
+        library.search("trout", limit=10, offset=991)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_mode_that_needs_vectors_says_how_to_make_them(library: Library, mode: Mode) -> None:
+    with pytest.raises(UsageError, match="fonds embed"):
+        library.search("trout", mode=mode)
+
+
+def test_place_of_a_result_names_its_passage(library: Library) -> None:
+    (hit,) = library.search('"returns in part 8"')
+    assert hit.citation.locator is not None
+    assert hit.citation.locator.passage is not None
+    assert hit.citation.locator.heading_path[-1] == "Part 8"
 
 
 def test_same_question_has_the_same_answer(library: Library) -> None:

@@ -57,15 +57,16 @@ def _make_reference() -> ModuleType:
 
 @cache
 def _commands() -> dict[str, Any]:
-    """Every command by its name, `db upgrade` included."""
+    """Every command by its name, `db upgrade` included; those of most words first."""
     found: dict[str, Any] = {}
     waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
     while waiting:
         name, command = waiting.pop()
         below = getattr(command, "commands", {})
         waiting += [(f"{name} {part}".strip(), each) for part, each in below.items()]
-        found |= {} if below else {name: command}
-    return found
+        is_one = not below or getattr(command, "invoke_without_command", False)
+        found |= {name: command} if name and is_one else {}
+    return dict(sorted(found.items(), key=lambda item: -len(item[0].split())))
 
 
 def _uses(page: Path) -> list[tuple[str, str]]:

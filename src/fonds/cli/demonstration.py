@@ -40,10 +40,12 @@ def demonstrate(session: Session) -> int:
             queued = library.normalize_queued()
             out.print(f"PDFs: {queued.done} read")
             out.print(f"citations: {said(library.extract_citations())}")
+            vectors = library.embed()
+            out.print(f"vectors: {vectors.embedded:,} passages embedded, {vectors.reused:,} reused")
             _print_holdings(library)
             for question in QUESTIONS:
                 out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
-                print_results(library.search(question, limit=2))
+                print_results(library.search(question, limit=2), question)
             home = library.settings.home
     out.print("ask it something yourself:")
     out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)

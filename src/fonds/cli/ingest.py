@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from fonds.cli.citing import extract_in_steps
+from fonds.cli.embedding import embed_until_stopped
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import out, print_json, print_table, safe
 from fonds.cli.progress import progress_display, summary
@@ -133,6 +134,7 @@ def bootstrap(
         with progress_display(quiet=as_json) as progress:
             reports = await library.ingest_all(names, request, progress=progress)
         await extract_in_steps(library)
+        await embed_until_stopped(library)
         return reports
 
     with context.obj.library() as library:

@@ -12,7 +12,18 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.cli import citing, codes, ingest, oversight, read, system, texts
+from fonds.cli import (
+    agents,
+    citing,
+    codes,
+    embedding,
+    ingest,
+    oversight,
+    proof,
+    read,
+    system,
+    texts,
+)
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
 from fonds.cli.output import err, out
 from fonds.cli.session import Session
@@ -49,7 +60,7 @@ def _options(
     context.obj = Session(home)
 
 
-for module in (ingest, codes, oversight, read, citing, system, texts):
+for module in (ingest, codes, oversight, read, citing, proof, embedding, agents, system, texts):
     module.register(app)
 
 

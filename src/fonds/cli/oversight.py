@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fonds.cli.citing import extract_in_steps
+from fonds.cli.embedding import embed_until_stopped
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.session import run_until_stopped
@@ -166,11 +167,16 @@ def scheduler(context: typer.Context) -> None:
             lambda name: library.ingest(name, RunRequest(mode="incremental")),
             lambda: _tidy(library),
             asyncio.Event(),
-            cite=lambda: extract_in_steps(library),
+            follow_up=lambda: _follow_up(library),
         )
 
     with context.obj.library() as library:
         run_until_stopped(serve(library))
+
+
+async def _follow_up(library: Library) -> None:
+    await extract_in_steps(library)
+    await embed_until_stopped(library)
 
 
 def audit(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 from sqlalchemy import select
 
 from fonds.cli.options import EXIT_FAILED, AsJson, Since, SourceName, Until, day
@@ -19,6 +21,8 @@ from fonds.cli.output import err, harmless, out, plain, print_json, safe
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
+from fonds.search.query import read_query
+from fonds.search.snippet import highlights
 from fonds.sources.base import Source
 from fonds.sources.registry import get_feed, get_source
 from fonds.stores.tables import documents
@@ -93,46 +97,81 @@ def show(
     sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
 
 
+class Mode(StrEnum):
+    """What decides which passages are found."""
+
+    LEXICAL = "lexical"
+    SEMANTIC = "semantic"
+    HYBRID = "hybrid"
+
+
 def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY")],
     *,
     source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only this kind of document; repeatable.")
+    ] = None,
+    org: Annotated[
+        list[str] | None,
+        typer.Option(help="Only organisations with this in their name; repeatable."),
+    ] = None,
     since: Since = None,
     until: Until = None,
+    under: Annotated[
+        str | None, typer.Option(help="Only what stands below: usc/2024/root/title-42.")
+    ] = None,
     edition: Annotated[
         str | None, typer.Option(help="Sections of this edition of a code; default: the newest.")
     ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(help="By words, by meaning, or by both; default: both where vectors are."),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many documents.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the best.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find passages, each with its citation.
 
+    Quotation marks keep words together, a minus sign leaves out what holds a word, and source:,
+    kind:, org:, title:, since:, until:, under: and edition: narrow as the options do. A citation
+    alone goes straight to its document.
+
     \b
     Examples: fonds search "overtime salary threshold"
               fonds search "lead in drinking water" --source federal_register --since 2026-01-01
+              fonds search '"salary threshold" -teachers kind:rule'
+              fonds search "42 USC 1396a"
     """
     names = [get_source(name).info.name for name in source or []]
     with context.obj.library() as library:
         found = library.search(
             query,
             sources=names,
+            kinds=kind or (),
+            organizations=org or (),
             since=day(since),
             until=day(until),
+            under=under,
             edition=edition,
+            mode=mode and mode.value,
             limit=limit,
+            offset=offset,
         )
         if not found:
             err.print(f"nothing found{_why_nothing(library)}", markup=False)
     if as_json:
         print_json(found)
         return
-    print_results(found)
+    print_results(found, query, after=offset)
 
 
-def print_results(results: list[RetrievalResult]) -> None:
+def print_results(results: list[RetrievalResult], query: str, *, after: int = 0) -> None:
     """Results for people: title, passage, and a citation to paste."""
-    for number, result in enumerate(results, start=1):
+    terms = read_query(query).wanted
+    for number, result in enumerate(results, start=after + 1):
         citation = result.citation
         out.print(f"[bold]{number}. {safe(citation.title)}[/bold]")
         if citation.locator:
@@ -141,9 +180,16 @@ def print_results(results: list[RetrievalResult]) -> None:
             page = f"p. {citation.locator.page}" if citation.locator.page else ""
             if place := ", ".join(part for part in (path, page) if part):
                 out.print(f"   {safe(place)}", style="dim")
-        out.print(f"   {safe(result.snippet)}")
+        out.print(Text("   ").append_text(_marked(harmless(result.snippet), terms)))
         out.print(f"   [green]{safe(citation.citation_string)}[/green]  {result.id}")
         out.print(f"   {safe(citation.url)}\n", style="dim")
+
+
+def _marked(snippet: str, terms: Sequence[str]) -> Text:
+    shown = Text(snippet)
+    for start, end in highlights(snippet, terms):
+        shown.stylize("bold yellow", start, end)
+    return shown
 
 
 def _why_nothing(library: Library) -> str:

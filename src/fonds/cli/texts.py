@@ -11,11 +11,10 @@ import typer
 from fonds.chunk.splitter import Chunker
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson
 from fonds.cli.output import err, out, print_json, safe
-from fonds.engine.local import LocalEngine
 from fonds.errors import UsageError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer, sniff
-from fonds.runs.normalization import Work, make_text
+from fonds.runs.shelf import Work, make_text_apart
 from fonds.stores.passages import chunk_meta
 
 
@@ -108,23 +107,13 @@ def chunk(
 def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
     data = _read(file)
     normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
-    body = _made(Work(normalizer=normalizer.name, data=data, address=None))
+    body = make_text_apart(Work(normalizer=normalizer.name, data=data, address=None))
     if as_json:
         print_json({"normalizer": normalizer.label, "body": body})
         return
     sys.stdout.write(body.markdown + "\n")
     for warning in body.warnings:
         err.print(f"warning: {warning}", markup=False)
-
-
-def _made(work: Work) -> NormalizedBody:
-    """Native code reads PDFs, and a hostile one may end the process it is read in."""
-    if get_normalizer(work.normalizer).accepts_format != "pdf":
-        return make_text(work)
-    with LocalEngine(workers=1) as engine:
-        (outcome,) = engine.run(make_text, [work])
-    body: NormalizedBody = outcome.unwrap()
-    return body
 
 
 def _read(file: Path) -> bytes:

@@ -47,11 +47,11 @@ class Bucket:
         """Give no turn before so many seconds have passed."""
         self._held_until = max(self._held_until, self._clock.monotonic() + seconds)
 
-    def reserve(self) -> float:
-        """Take a turn and say in how many seconds it comes."""
+    def reserve(self, amount: float = 1.0) -> float:
+        """Take a turn, or as much as so many, and say in how many seconds it comes."""
         now = self._clock.monotonic()
         earned = (now - self._filled_at) * self._pace.per_second
-        self._tokens = min(float(self._pace.burst), self._tokens + earned) - 1.0
+        self._tokens = min(float(self._pace.burst), self._tokens + earned) - amount
         self._filled_at = now
         return max(0.0, -self._tokens / self._pace.per_second, self._held_until - now)
 

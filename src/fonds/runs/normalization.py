@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Connection, Row, Select, select
 
-from fonds.chunk.splitter import Chunker
 from fonds.engine.base import Engine
 from fonds.errors import BlobMissingError, FondsError
-from fonds.model import NormalizedBody, PageMark
+from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer, normalizer_names
 from fonds.runs.derive import passages_of_text, recipe_of
 from fonds.runs.inputs import address_of
-from fonds.seams import Seams
+from fonds.runs.shelf import BY_FORMAT, Shelf, Work, make_text, text_again
 from fonds.stores import queues
-from fonds.stores.blobs import Blobs
 from fonds.stores.body_refs import read_body
-from fonds.stores.database import Database
 from fonds.stores.documents import update_text
 from fonds.stores.tables import documents, ingestion_normalization_queue
 
 CLAIMED_AT_ONCE: Final = 16
 READ_AT_ONCE: Final = 200
 SHOWN_ERRORS: Final = 20
-BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shelf:
-    """Where documents and their bytes are, and how their texts are cut."""
-
-    database: Database
-    blobs: Blobs
-    seams: Seams
-    chunker: Chunker
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
-    """One body to be normalized, as a worker process gets it."""
-
-    normalizer: str
-    data: bytes
-    address: str | None
-    """Where the bytes came from, which completes the links of a page."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,11 +46,6 @@ class Renormalized:
     changed: int
     failed: int
     errors: tuple[str, ...] = ()
-
-
-def make_text(work: Work) -> NormalizedBody:
-    """Normalize one body; runs in a worker process."""
-    return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
 
 
 def drain(shelf: Shelf, engine: Engine) -> Drained:
@@ -137,13 +108,10 @@ def _readable(shelf: Shelf, rows: Sequence[Row[Any]]) -> Iterator[Row[Any]]:
 
 
 def _work(shelf: Shelf, row: Row[Any]) -> Work:
-    return _work_on(shelf, BY_FORMAT[row.raw_format], row.raw_path)
-
-
-def _work_on(shelf: Shelf, normalizer: str, key: str) -> Work:
     with shelf.database.read() as connection:
-        address = address_of(connection, key)
-    return Work(normalizer=normalizer, data=read_body(shelf.blobs, key), address=address)
+        address = address_of(connection, row.raw_path)
+    data = read_body(shelf.blobs, row.raw_path)
+    return Work(normalizer=BY_FORMAT[row.raw_format], data=data, address=address)
 
 
 def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:
@@ -191,19 +159,9 @@ def _renormalize_one(shelf: Shelf, document_id: str) -> bool:
     with shelf.database.read() as connection:
         row = connection.execute(query.where(table.id == document_id)).one()
     name = row.body_normalizer_version.partition("@")[0]
-    text = make_text(_work_on(shelf, name, row.body_raw_path))
-    text = _with_place(text, row.body_map)
+    text = text_again(shelf, document_id, name, row.body_raw_path, row.body_map)
     with shelf.database.write() as connection:
         return _write(connection, shelf, document_id, text, name)
-
-
-def _with_place(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
-    """What was known from metadata alone: what the body is a part of, and the page it begins on."""
-    text = replace(text, above=tuple(body_map.get("above", ())))
-    first = next((page for offset, page in body_map["pages"] if offset == 0), None)
-    if first is None or any(mark.offset == 0 for mark in text.pages):
-        return text
-    return replace(text, pages=(PageMark(offset=0, page=first), *text.pages))
 
 
 def _write(

@@ -16,7 +16,7 @@ from fonds.sources.base import Registered
 
 MISFIRE_GRACE_SECONDS: Final = 300
 TIDY_HOUR: Final = 3
-CITATIONS_MINUTE: Final = 50
+FOLLOW_UP_MINUTE: Final = 50
 """Of every hour; most sources begin in its first half."""
 
 _log = structlog.get_logger("fonds.scheduler")
@@ -28,20 +28,20 @@ async def serve_schedule(
     tidy: Callable[[], Awaitable[object]],
     stop: asyncio.Event,
     *,
-    cite: Callable[[], Awaitable[object]] | None = None,
+    follow_up: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Tidy up, now and every day, and start due sources until `stop` is set.
 
-    A source runs once at a time. With `cite`, citations of what was loaded are looked for hourly.
+    A source runs once at a time. `follow_up` is done hourly with what they loaded.
     """
     await tidy()
     scheduler = AsyncIOScheduler(timezone=TIME_ZONE)
     scheduler.add_job(tidy, CronTrigger(hour=TIDY_HOUR, timezone=TIME_ZONE), id="janitor")
-    if cite is not None:
+    if follow_up is not None:
         scheduler.add_job(
-            cite,
-            CronTrigger(minute=CITATIONS_MINUTE, timezone=TIME_ZONE),
-            id="citations",
+            follow_up,
+            CronTrigger(minute=FOLLOW_UP_MINUTE, timezone=TIME_ZONE),
+            id="follow-up",
             max_instances=1,
             misfire_grace_time=MISFIRE_GRACE_SECONDS,
         )

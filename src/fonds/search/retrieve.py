@@ -2,117 +2,107 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import islice
 from typing import Any, Final
-from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Row
 
 from fonds.errors import UsageError
 from fonds.results import ChunkLocator, Citation, RetrievalResult
-from fonds.search.query import query_terms
+from fonds.search.candidates import Finder, Looked, Meaning
+from fonds.search.direct import cited, cited_passage
+from fonds.search.filters import Filters, eligible
+from fonds.search.query import Query, read_query
+from fonds.search.rank import Score
 from fonds.search.snippet import snippet_of
-from fonds.stores.batches import select_in
 from fonds.stores.database import Database
-from fonds.stores.fulltext import Match
-from fonds.stores.tables import code_units, document_chunk_buffer, documents
 
 MOST_RESULTS: Final = 1000
-CANDIDATES_PER_RESULT: Final = 50
-"""Passages ranked for each document wanted, as one document may have many."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Filters:
-    """Which documents count; applied before anything is ranked or cut."""
-
-    sources: Sequence[str] = ()
-    since: date | None = None
-    until: date | None = None
-    owner: UUID | None = None
-    """The user whose uploads may be seen beside what is public."""
-    edition: str | None = None
-    """Sections of this edition of codes; None is the newest edition of each, and all else."""
-    include_gone: bool = False
+DEPTHS: Final = (200, 1000, 4000)
+"""Passages ranked together. What a deeper look adds comes behind what the first one found, so that
+one page follows the other whatever their sizes."""
+NEAR: Final = 0.5
+"""Part of the depth to which vectors are followed, where words are as well."""
 
 
 def search(
-    database: Database, query: str, filters: Filters, *, limit: int = 10
+    database: Database,
+    query: str,
+    filters: Filters,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    meaning: Meaning | None = None,
+    by_words: bool = True,
 ) -> list[RetrievalResult]:
-    """The best passage of each of the best documents."""
+    """The best passage of each of the best documents, by words, by meaning, or by both."""
     if not 1 <= limit <= MOST_RESULTS:
         raise UsageError(f"limit must be between 1 and {MOST_RESULTS}")
-    terms = query_terms(query)
-    if not terms:
-        return []
-    with database.read() as connection:
-        matches = database.fulltext.search(
-            connection, terms, _eligible(filters), limit * CANDIDATES_PER_RESULT
+    if not 0 <= offset <= MOST_RESULTS - limit:
+        raise UsageError(
+            f"results are ranked down to the {MOST_RESULTS}th: narrow the question, or its filters"
         )
-        rows = _passages(connection, [match.row for match in matches])
-    by_document: dict[str, list[Match]] = defaultdict(list)
-    for match in matches:
-        by_document[rows[match.row].document_id].append(match)
-    best = [max(found, key=_by_itself) for found in list(by_document.values())[:limit]]
-    return [_result(rows[match.row], terms) for match in best]
+    asked = read_query(query)
+    filters = filters.narrowed(asked)
+    if not asked.wanted and (meaning is None or not asked.text):
+        if asked.excluded:
+            raise UsageError("say what to look for, not only what to leave out")
+        return []
+    named = cited(database, asked, filters.owner)
+    with database.read() as connection:
+        passages = eligible(connection, filters).where(
+            *database.fulltext.holding(asked.phrases, asked.excluded)
+        )
+        if named is not None and (row := cited_passage(connection, named, passages)) is not None:
+            return [_result(row, asked.wanted)][offset:]
+        finder = Finder(database, connection, passages, meaning)
+        best = _best(finder, asked, by_words=by_words)
+        return [_result(row, asked.wanted) for row in islice(best, offset, offset + limit)]
 
 
-def _by_itself(match: Match) -> tuple[float, int]:
-    return match.passage_score, -match.row
+def _best(finder: Finder, asked: Query, *, by_words: bool) -> Iterator[Row[Any]]:
+    """The best passage of each document, best document first."""
+    question = finder.question(asked.text if by_words else "")
+    shown: set[str] = set()
+    for depth in DEPTHS:
+        near = int(depth * NEAR) if by_words else depth
+        looked = finder.look(asked.wanted, depth if by_words else 0, near)
+        for row in _by_document(looked, question.rank(looked.candidates)):
+            if row.document_id not in shown:
+                shown.add(row.document_id)
+                yield row
+        if looked.is_all:
+            return
 
 
-def _eligible(filters: Filters) -> Select[Any]:
-    table = documents.c
-    query = select(document_chunk_buffer.c.id).join(
-        documents, table.uid == document_chunk_buffer.c.document_id
-    )
-    visible = table.owner.is_(None)
-    query = query.where(visible | (table.owner == filters.owner) if filters.owner else visible)
-    units = select(code_units.c.id)
-    if filters.edition is None:
-        newest = table.unit.in_(units.where(code_units.c.is_newest))
-        query = query.where(table.unit.is_(None) | newest)
-    else:
-        query = query.where(table.unit.in_(units.where(code_units.c.version == filters.edition)))
-    if filters.sources:
-        query = query.where(table.source.in_(filters.sources))
-    if filters.since:
-        query = query.where(table.published_at >= filters.since.isoformat())
-    if filters.until and filters.until < date.max:
-        after = filters.until + timedelta(days=1)
-        query = query.where(table.published_at < after.isoformat())
-    return query if filters.include_gone else query.where(table.gone_at.is_(None))
+def _by_document(looked: Looked, ranked: Sequence[Score]) -> Iterator[Row[Any]]:
+    best: dict[str, Score] = {}
+    for score in ranked:
+        document = looked.rows[score.row].document_id
+        if document not in best or score.passage > best[document].passage:
+            # A document keeps the place of its first passage, and shows the best.
+            best[document] = score
+    for score in best.values():
+        yield looked.rows[score.row]
 
 
-def _passages(connection: Connection, rows: Sequence[int]) -> dict[int, Any]:
-    chunk, document = document_chunk_buffer.c, documents.c
-    query = select(
-        chunk.id,
-        chunk.text,
-        chunk.meta,
-        document.id.label("document_id"),
-        document.title,
-        document.source_org,
-        document.source_url,
-        document.published_at,
-        document.citation_string,
-    ).join(documents, document.uid == chunk.document_id)
-    return {row.id: row for row in select_in(connection, query, chunk.id, rows)}
-
-
-def _result(row: Any, terms: Sequence[str]) -> RetrievalResult:
+def _result(row: Row[Any], terms: Sequence[str]) -> RetrievalResult:
     return RetrievalResult(
         id=row.document_id,
         snippet=snippet_of(row.text, terms),
-        citation=Citation(
-            title=row.title,
-            organization=row.source_org,
-            url=row.source_url,
-            published_at=date.fromisoformat(row.published_at[:10]) if row.published_at else None,
-            citation_string=row.citation_string,
-            locator=ChunkLocator(**row.meta["locator"]),
-        ),
+        citation=citation_of(row),
+    )
+
+
+def citation_of(row: Row[Any]) -> Citation:
+    """The citation of a passage, from its row and its document's."""
+    return Citation(
+        title=row.title,
+        organization=row.source_org,
+        url=row.source_url,
+        published_at=date.fromisoformat(row.published_at[:10]) if row.published_at else None,
+        citation_string=row.citation_string,
+        locator=ChunkLocator(passage=row.chunk_ord, **row.meta["locator"]),
     )

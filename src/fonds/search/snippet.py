@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import as_seen, is_cjk, with_bigrams
 
 LENGTH: Final = 320
 
 _SPACE: Final = re.compile(r"\s+")
+_SHORTEST_STEM: Final = 4
+_ENDING: Final = 3
+"""How many letters an inflection may change at most."""
 
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:
@@ -25,11 +28,32 @@ def snippet_of(text: str, terms: Sequence[str]) -> str:
     return f"{'… ' if start else ''}{flat[start:end]}{' …' if end < len(flat) else ''}"
 
 
+def highlights(snippet: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the words that were asked for stand in a snippet, in any inflection; in order."""
+    spans: list[tuple[int, int]] = []
+    for match in _found(snippet, terms):
+        start, end = match.span()
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def _found(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
+    words = " ".join(map(with_bigrams, terms)).split()
+    stems = sorted(set(map(_stem, words)), key=len, reverse=True)
+    return re.finditer("|".join(stems), text, re.IGNORECASE) if stems else iter(())
+
+
+def _stem(word: str) -> str:
+    if is_cjk(word[0]):
+        return re.escape(word)
+    stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)]
+    return rf"(?<![^\W_]){re.escape(stem)}[^\W_]*"
+
+
 def _densest(text: str, terms: Sequence[str]) -> int:
-    stems = [re.escape(term[: max(4, len(term) - 3)]) for term in terms]
-    if not stems:
-        return 0
-    spots = [match.start() for match in re.finditer("|".join(stems), text, re.IGNORECASE)]
+    spots = [match.start() for match in _found(text, terms)]
     best, most, first = 0, 0, 0
     for last, spot in enumerate(spots):
         while spot - spots[first] > LENGTH // 2:

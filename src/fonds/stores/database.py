@@ -18,8 +18,11 @@ from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
 from fonds.stores.postgres_fulltext import PostgresFullText
+from fonds.stores.postgres_vectors import PostgresVectors
 from fonds.stores.sqlite import open_sqlite
 from fonds.stores.sqlite_fulltext import SqliteFullText
+from fonds.stores.sqlite_vectors import SqliteVectors
+from fonds.stores.vectors import VectorIndex
 
 
 class Database:
@@ -28,6 +31,7 @@ class Database:
     def __init__(self, engine: Engine, fulltext: FullText, seams: Seams) -> None:
         self.engine = engine
         self.fulltext = fulltext
+        self.vectors = vector_index(engine.dialect)
         self._seams = seams
         self._turn = Lock()
         event.listen(engine, "before_cursor_execute", _spend)
@@ -91,6 +95,11 @@ def _open_postgres(url: URL) -> Engine:
             connection.exec_driver_sql("SET TRANSACTION READ ONLY")
 
     return engine
+
+
+def vector_index(dialect: Dialect) -> VectorIndex:
+    """The index over vectors that a database has."""
+    return SqliteVectors() if dialect.name == "sqlite" else PostgresVectors()
 
 
 def insert_many(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Select
 
+from fonds.stores.batches import PARAMETERS, pieces
+from fonds.stores.tables import document_chunk_buffer
+
+# What the indexes rank by, to find passages worth a closer look. BM25's weights multiply the count
+# of a word, which makes a count of one reach as far as it does with a k1 of 0.65.
 TITLE_WEIGHT: Final = 4.0
-HEADINGS_WEIGHT: Final = 2.0
-TEXT_WEIGHT: Final = 1.0
+HEADINGS_WEIGHT: Final = 0.5
+TEXT_WEIGHT: Final = 1.85
+
+SPARE: Final = 4
+"""How many times as many are looked at without regard to `eligible`, before it is asked for in the
+search itself: nearly every search lets nearly everything pass, and that is far quicker."""
 
 # Han, kana and hangul are written without spaces: neither tokenizer finds words in them. Every
 # two neighbours become one term, in the index and in the query alike.
@@ -33,17 +42,6 @@ class IndexEntry:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Match:
-    """A passage that holds words of the query; higher scores are better."""
-
-    row: int
-    score: float
-    """How well the document fits by this passage, its title included."""
-    passage_score: float
-    """How well the passage fits by itself: a title is the same for all of them."""
-
-
 class FullText(Protocol):
     """One full-text index over all passages, written in the transaction of the passages."""
 
@@ -61,9 +59,44 @@ class FullText(Protocol):
 
     def search(
         self, connection: Connection, terms: Sequence[str], eligible: Any, limit: int
-    ) -> list[Match]:
-        """The best passages for any of the terms among the rows of the query `eligible`."""
+    ) -> list[int]:
+        """The best passages for any of the terms among the rows of the query `eligible`.
+
+        Best first, as well as the index can tell; never fewer than `limit` if so many are eligible.
+        """
         ...
+
+    def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
+        """In how many passages each term stands."""
+        ...
+
+    def passages(self, connection: Connection) -> int:
+        """How many passages there are, about."""
+        ...
+
+    def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
+        """Conditions on `document_chunk_buffer`: all of the phrases, and none of the excluded."""
+        ...
+
+
+def first_passing(
+    connection: Connection, rows: Sequence[int], eligible: Select[Any], limit: int
+) -> list[int]:
+    """The first `limit` of some rows of `document_chunk_buffer` that are eligible."""
+    passing: list[int] = []
+    for piece in pieces(rows, min(PARAMETERS, limit + limit // 4)):
+        among = eligible.where(document_chunk_buffer.c.id.in_(piece))
+        found = set(connection.scalars(among))
+        passing += [row for row in piece if row in found]
+        if len(passing) >= limit:
+            break
+    return passing[:limit]
+
+
+def headings_of(title: str, locator: Mapping[str, Any]) -> str:
+    """What stands above a passage, less its document's title, which is indexed for itself."""
+    headings = [heading for heading in locator["heading_path"] if heading != title]
+    return "\n".join([*headings, *locator.get("lead_ins", ())])
 
 
 def as_seen(text: str) -> str:
@@ -71,6 +104,11 @@ def as_seen(text: str) -> str:
     if "\xad" in text:
         text = text.replace("\xad", "")
     return _COMMENT.sub(" ", text) if "<!--" in text else text
+
+
+def is_cjk(character: str) -> bool:
+    """Whether it is of a script that is written without spaces."""
+    return _CJK.match(character) is not None
 
 
 def with_bigrams(text: str) -> str:

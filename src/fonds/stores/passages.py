@@ -14,9 +14,10 @@ from sqlalchemy import Connection, Row, bindparam, delete, select, update
 from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.batches import pieces, select_in
-from fonds.stores.database import insert_ignoring, insert_many
-from fonds.stores.fulltext import FullText, IndexEntry, as_seen
+from fonds.stores.database import insert_ignoring, insert_many, vector_index
+from fonds.stores.fulltext import FullText, IndexEntry, as_seen, headings_of
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
+from fonds.stores.vectors import generations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,8 +92,7 @@ def replace_passages(
         stale += before.values()
     vectors = _take_vectors(connection, stale)
     _remove(connection, fulltext, [row.id for row in stale])
-    _insert(connection, fulltext, fresh)
-    _relink(connection, vectors, [row for _, row in fresh])
+    _relink(connection, vectors, _insert(connection, fulltext, fresh))
     _move(connection, fulltext, moved)
 
 
@@ -107,28 +107,29 @@ def _held(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[A
 
 def _insert(
     connection: Connection, fulltext: FullText, titled: Sequence[tuple[str, dict[str, Any]]]
-) -> None:
+) -> list[dict[str, Any]]:
     if not titled:
-        return
+        return []
     numbers = fulltext.allocate(connection, len(titled))
     numbered = [
         (title, {"id": number, **row}) for number, (title, row) in zip(numbers, titled, strict=True)
     ]
-    insert_many(connection, document_chunk_buffer, [row for _, row in numbered])
+    rows = [row for _, row in numbered]
+    insert_many(connection, document_chunk_buffer, rows)
     fulltext.add(connection, [_entry(row["id"], title, row) for title, row in numbered])
+    return rows
 
 
 def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
-    # The topmost heading often is the title, which is indexed for itself.
-    locator = row["meta"]["locator"]
-    headings = [heading for heading in locator["heading_path"] if heading != title]
-    headings += locator.get("lead_ins", ())
-    text = as_seen(row["text"])
-    return IndexEntry(row=number, title=title, headings="\n".join(headings), text=text)
+    headings = headings_of(title, row["meta"]["locator"])
+    return IndexEntry(row=number, title=title, headings=headings, text=as_seen(row["text"]))
 
 
 def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> None:
+    if not rows:
+        return
     fulltext.remove(connection, rows)
+    vector_index(connection.dialect).remove(connection, generations(connection), rows)
     for piece in pieces(rows):
         connection.execute(
             delete(document_chunk_buffer).where(document_chunk_buffer.c.id.in_(piece))
@@ -147,12 +148,23 @@ def _take_vectors(connection: Connection, stale: Sequence[Row[Any]]) -> dict[str
 def _relink(
     connection: Connection, vectors: dict[str, list[Row[Any]]], fresh: Sequence[dict[str, Any]]
 ) -> None:
-    linked = [
-        {**vector._asdict(), "chunk_id": row["chunk_id"]}
-        for row in fresh
-        for vector in vectors.get(row["chunk_sha"], ())
+    linked = [(row, vector) for row in fresh for vector in vectors.get(row["chunk_sha"], ())]
+    if not linked:
+        return
+    copies = [
+        {**vector._asdict(), "document_id": row["document_id"], "chunk_id": row["chunk_id"]}
+        for row, vector in linked
     ]
-    insert_ignoring(connection, document_vector_buffer, linked)
+    insert_ignoring(connection, document_vector_buffer, copies)
+    index = vector_index(connection.dialect)
+    for generation in generations(connection):
+        made_by = (generation.name, generation.version)
+        added = {
+            row["id"]: bytes(vector.vector)
+            for row, vector in linked
+            if (vector.embed_model, vector.embed_version) == made_by
+        }
+        index.add(connection, generation, list(added.items()))
 
 
 def _move(connection: Connection, fulltext: FullText, moved: Sequence[dict[str, Any]]) -> None:

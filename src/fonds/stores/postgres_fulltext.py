@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, Final
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    ColumnElement,
+    Connection,
+    Select,
+    cast,
+    column,
+    func,
+    or_,
+    select,
+    table,
+    text,
+)
 
-from fonds.stores.fulltext import IndexEntry, Match, with_bigrams
+from fonds.stores.fulltext import SPARE, IndexEntry, first_passing, with_bigrams
+from fonds.stores.tables import document_chunk_buffer
 
 _ADD = text(
     "INSERT INTO chunk_index (id, words) VALUES (:id, "
@@ -16,9 +31,10 @@ _ADD = text(
     "setweight(to_tsvector('english', :text), 'D'))"
 )
 
-# ts_rank weighs D, C, B, A; the same proportions as the BM25 weights on SQLite.
-_RANK = "ts_rank('{0.25, 0.4, 0.5, 1.0}', chunk_index.words, query, 1) AS score"
-_PASSAGE_RANK = "ts_rank('{0.25, 0.4, 0.5, 0.0}', chunk_index.words, query, 1) AS passage_score"
+# ts_rank weighs D, C, B, A.
+_WEIGHTS: Final = cast([0.4, 0.1, 0.1, 1.0], ARRAY(REAL))
+_INDEX: Final = table("chunk_index", column("id"), column("words"))
+_ROW: Final = document_chunk_buffer.c.id
 
 
 class PostgresFullText:
@@ -54,22 +70,47 @@ class PostgresFullText:
         return list(connection.scalars(statement, {"count": count}))
 
     def search(
-        self, connection: Connection, terms: Sequence[str], eligible: Any, limit: int
-    ) -> list[Match]:
-        """The best passages for any of the terms, by cover density and weight."""
-        phrases = [with_bigrams(term).replace("\0", " ") for term in terms]
+        self, connection: Connection, terms: Sequence[str], eligible: Select[Any], limit: int
+    ) -> list[int]:
+        """The best passages for any of the terms, by weight and number of its words."""
+        phrases = _phrases(terms)
         if not phrases:
             return []
-        names = [f"phrase_{index}" for index in range(len(phrases))]
-        query = " || ".join(f"phraseto_tsquery('english', :{name})" for name in names)
-        passages = eligible.subquery()
-        statement = (
-            select(passages.c.id, text(_RANK), text(_PASSAGE_RANK))
-            .select_from(text(f"(SELECT {query} AS query) AS asked, chunk_index"))
-            .join(passages, text("chunk_index.id = anon_1.id"))
-            .where(text("chunk_index.words @@ query"))
-            .order_by(text("score DESC"), passages.c.id)
-            .limit(limit)
-        )
-        rows = connection.execute(statement, dict(zip(names, phrases, strict=True)))
-        return [Match(row=row[0], score=row[1], passage_score=row[2]) for row in rows]
+        query = reduce(lambda one, other: one.op("||")(other), phrases)
+        ranked = _rows(query).order_by(func.ts_rank(_WEIGHTS, _INDEX.c.words, query, 1).desc())
+        ranked = ranked.order_by(_INDEX.c.id)
+        first = list(connection.scalars(ranked.limit(limit * SPARE)))
+        passing = first_passing(connection, first, eligible, limit)
+        if len(passing) == limit or len(first) < limit * SPARE:
+            return passing
+        return list(connection.scalars(ranked.where(_INDEX.c.id.in_(eligible)).limit(limit)))
+
+    def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
+        """In how many passages each term stands."""
+        if not terms:
+            return {}
+        counts = [
+            select(func.count()).select_from(_rows(phrase).subquery()).scalar_subquery()
+            for phrase in _phrases(terms)
+        ]
+        return dict(zip(terms, connection.execute(select(*counts)).one(), strict=True))
+
+    def passages(self, connection: Connection) -> int:
+        """How many there were ever: as good as the number there is, and known at once."""
+        return connection.scalar(select(func.max(_ROW))) or 0
+
+    def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
+        """Conditions on passages: all of the phrases, and none of the excluded."""
+        # A phrase of nothing but stop words is in no index: nobody can ask for it.
+        wanted = [
+            or_(func.numnode(phrase) == 0, _ROW.in_(_rows(phrase))) for phrase in _phrases(phrases)
+        ]
+        return wanted + [_ROW.not_in(_rows(phrase)) for phrase in _phrases(excluded)]
+
+
+def _phrases(phrases: Sequence[str]) -> list[Any]:
+    return [func.phraseto_tsquery("english", with_bigrams(phrase)) for phrase in phrases]
+
+
+def _rows(query: Any) -> Select[Any]:
+    return select(_INDEX.c.id).where(_INDEX.c.words.op("@@")(query))

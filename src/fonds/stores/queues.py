@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Table, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, or_, select, update
+
+from fonds.stores.batches import pieces
 
 MAX_ATTEMPTS: Final = 5
 LEASE: Final = timedelta(minutes=15)
@@ -61,6 +63,49 @@ def fail(connection: Connection, queue: Table, row: Row[Any], cause: str) -> Non
     """Give a row back with the reason why it could not be done."""
     held = {"last_error": cause, "lease_owner": None, "lease_until": None}
     connection.execute(update(queue).where(queue.c.id == row.id).values(held))
+
+
+def finish_all(connection: Connection, queue: Table, rows: Sequence[Row[Any]], owner: str) -> int:
+    """Remove the rows whose work is done; says how many, for some may have been queued anew."""
+    return sum(
+        connection.execute(delete(queue).where(held)).rowcount for held in _held(queue, rows, owner)
+    )
+
+
+def fail_all(
+    connection: Connection, queue: Table, causes: Mapping[Row[Any], str], owner: str
+) -> None:
+    """Give rows back, each with the reason why it could not be done."""
+    for row, cause in causes.items():
+        for held in _held(queue, [row], owner):
+            back = {"last_error": cause, "lease_owner": None, "lease_until": None}
+            connection.execute(update(queue).where(held).values(back))
+
+
+def release(connection: Connection, queue: Table, rows: Sequence[Row[Any]], owner: str) -> None:
+    """Give rows back as if they had not been taken: it was not their fault."""
+    back = {"attempts": queue.c.attempts - 1, "lease_owner": None, "lease_until": None}
+    for held in _held(queue, rows, owner):
+        connection.execute(update(queue).where(held).values(back))
+
+
+def renew(
+    connection: Connection, queue: Table, rows: Sequence[Row[Any]], owner: str, now: datetime
+) -> None:
+    """Keep rows for another while."""
+    for held in _held(queue, rows, owner):
+        connection.execute(update(queue).where(held).values(lease_until=now + LEASE))
+
+
+def _held(queue: Table, rows: Sequence[Row[Any]], owner: str) -> Iterator[ColumnElement[bool]]:
+    """Those rows that were neither queued anew nor taken by another since they were claimed.
+
+    One that a loader is queueing anew at this moment is left out: waiting for it, while it waits
+    for us, would end both.
+    """
+    for piece in pieces(row.id for row in rows):
+        ours = select(queue.c.id).where(queue.c.id.in_(piece), queue.c.lease_owner == owner)
+        yield queue.c.id.in_(ours.with_for_update(skip_locked=True))
 
 
 def depth(connection: Connection, queue: Table) -> dict[str, int]:

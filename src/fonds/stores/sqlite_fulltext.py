@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, column, func, select, table
 
 from fonds.stores.fulltext import (
     HEADINGS_WEIGHT,
+    SPARE,
     TEXT_WEIGHT,
     TITLE_WEIGHT,
     IndexEntry,
-    Match,
+    first_passing,
     with_bigrams,
 )
 from fonds.stores.tables import document_chunk_buffer
+
+_INDEX: Final = table("chunk_index", column("rowid"), column("chunk_index"))
+_ROW: Final = document_chunk_buffer.c.id
 
 
 class SqliteFullText:
@@ -46,32 +50,62 @@ class SqliteFullText:
 
     def allocate(self, connection: Connection, count: int) -> range:
         """Fresh row numbers; the transaction already holds the only writer's claim."""
-        last = connection.scalar(select(func.max(document_chunk_buffer.c.id))) or 0
+        last = self.passages(connection)
         return range(last + 1, last + 1 + count)
 
     def search(
-        self, connection: Connection, terms: Sequence[str], eligible: Any, limit: int
-    ) -> list[Match]:
+        self, connection: Connection, terms: Sequence[str], eligible: Select[Any], limit: int
+    ) -> list[int]:
         """The best passages for any of the terms, by BM25."""
-        query = " OR ".join(f'"{term}"' for term in map(_quotable, terms) if term)
+        query = _match(terms, " OR ")
         if not query:
             return []
-        passages = eligible.subquery()
-        statement = (
-            select(
-                passages.c.id,
-                text("-bm25(chunk_index, :title, :headings, :text) AS score"),
-                text("-bm25(chunk_index, 0.0, :headings, :text) AS passage_score"),
-            )
-            .select_from(text("chunk_index"))
-            .join(passages, text("chunk_index.rowid = id"))
-            .where(text("chunk_index MATCH :query"))
-            .order_by(text("score DESC"), passages.c.id)
-            .limit(limit)
-        )
-        weights = {"title": TITLE_WEIGHT, "headings": HEADINGS_WEIGHT, "text": TEXT_WEIGHT}
-        rows = connection.execute(statement, {"query": query, **weights})
-        return [Match(row=row[0], score=row[1], passage_score=row[2]) for row in rows]
+        first = list(connection.scalars(_ranked(query).limit(limit * SPARE)))
+        passing = first_passing(connection, first, eligible, limit)
+        if len(passing) == limit or len(first) < limit * SPARE:
+            return passing
+        among = _ranked(query).where(_INDEX.c.rowid.in_(eligible))
+        return list(connection.scalars(among.limit(limit)))
+
+    def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
+        """In how many passages each term stands."""
+        return {term: _frequency(connection, _match([term], "")) for term in terms}
+
+    def passages(self, connection: Connection) -> int:
+        """How many there were ever: as good as the number there is, and known at once."""
+        return connection.scalar(select(func.max(_ROW))) or 0
+
+    def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
+        """Conditions on passages: all of the phrases, and none of the excluded."""
+        wanted, unwanted = _match(phrases, " AND "), _match(excluded, " OR ")
+        conditions: list[ColumnElement[bool]] = []
+        if wanted:
+            conditions.append(_ROW.in_(_rows(wanted)))
+        if unwanted:
+            conditions.append(_ROW.not_in(_rows(unwanted)))
+        return conditions
+
+
+def _match(terms: Sequence[str], joined: str) -> str:
+    return joined.join(f'"{term}"' for term in map(_quotable, terms) if term)
+
+
+def _frequency(connection: Connection, query: str) -> int:
+    if not query:
+        return 0
+    # A question has many words: what SQLAlchemy does for each statement takes longer than SQLite.
+    counted = "SELECT count(*) FROM chunk_index WHERE chunk_index MATCH ?"
+    count: int = connection.exec_driver_sql(counted, (query,)).scalar_one()
+    return count
+
+
+def _rows(query: str) -> Select[Any]:
+    return select(_INDEX.c.rowid).where(_INDEX.c.chunk_index.op("MATCH")(query))
+
+
+def _ranked(query: str) -> Select[Any]:
+    weights = (TITLE_WEIGHT, HEADINGS_WEIGHT, TEXT_WEIGHT)
+    return _rows(query).order_by(func.bm25(_INDEX.c.chunk_index, *weights), _INDEX.c.rowid)
 
 
 def _quotable(term: str) -> str:

@@ -30,12 +30,12 @@ def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.Monke
         async def cite() -> None:
             cited.set()
 
-        serving = asyncio.create_task(serve_schedule([], nothing, nothing, stop, cite=cite))
+        serving = asyncio.create_task(serve_schedule([], nothing, nothing, stop, follow_up=cite))
         await asyncio.sleep(0)
-        job = started[0].get_job("citations")
+        job = started[0].get_job("follow-up")
         due = job.trigger.get_next_fire_time(None, datetime(2026, 3, 6, 22, 51, tzinfo=UTC))
         assert due.astimezone(UTC) == datetime(2026, 3, 6, 23, 50, tzinfo=UTC)
-        started[0].modify_job("citations", next_run_time=datetime.now(UTC))
+        started[0].modify_job("follow-up", next_run_time=datetime.now(UTC))
         await cited.wait()
         stop.set()
         await serving

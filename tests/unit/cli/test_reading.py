@@ -48,7 +48,7 @@ def test_sources_as_json_name_their_tables(fonds: Fonds) -> None:
 
 
 def test_search_prints_title_passage_and_citation(fonds: Fonds) -> None:
-    outcome = fonds("search", "overtime salary threshold", "--limit", "1")
+    outcome = fonds("search", "salary threshold for executive employees", "--limit", "1")
     assert outcome.code == 0
     assert outcome.out.startswith("1. Defining and Delimiting the Exemptions")
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101\n" in outcome.out

@@ -4,18 +4,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.search.query import LONGEST_WORD, MOST_TERMS, STOP_WORDS, query_terms
+from fonds.search.query import (
+    FIELDS,
+    LONGEST,
+    LONGEST_WORD,
+    MOST_TERMS,
+    STOP_WORDS,
+    Query,
+    read_query,
+)
 
 
 @pytest.mark.parametrize(
-    ("query", "terms"),
+    ("typed", "terms"),
     [
         ("overtime salary threshold", ["overtime", "salary", "threshold"]),
         ("How much lead may the water contain?", ["much", "lead", "water", "contain"]),
-        ('"lead in water" pipes', ["lead in water", "pipes"]),
-        ('pipes "  lead,  in water! "', ["lead in water", "pipes"]),
         ("The And of", ["The", "And", "of"]),
-        ('"of the"', ["of the"]),
         ('"" the ""', ["the"]),
         ("lead lead Lead", ["lead", "Lead"]),
         ('an unclosed "quotation mark', ["unclosed", "quotation", "mark"]),
@@ -27,37 +32,70 @@ from fonds.search.query import LONGEST_WORD, MOST_TERMS, STOP_WORDS, query_terms
         ("café naïve", ["café", "naïve"]),
         ("salary 💰 water", ["salary", "water"]),
         ("sal\0ary", ["sal", "ary"]),
+        ("half \ud800 character", ["half", "character"]),
         ("lead AND NOT (water OR NEAR(pipe)) *", ["lead", "water", "NEAR", "pipe"]),
         ("'; DROP TABLE documents; --", ["DROP", "TABLE", "documents"]),
+        ("a dash - and more -- of them", ["dash", "more", "them"]),
     ],
 )
-def test_query_becomes_phrases_and_telling_words(query: str, terms: list[str]) -> None:
-    assert query_terms(query) == terms
+def test_plain_words_rank_without_those_that_say_nothing(typed: str, terms: list[str]) -> None:
+    assert read_query(typed) == Query(text=read_query(typed).text, terms=tuple(terms))
 
 
-@pytest.mark.parametrize("query", ["", "   ", "?!… — *", '""""', "💰🙈", "\0", "_ __", "()"])
-def test_query_without_a_word_has_no_terms(query: str) -> None:
-    assert query_terms(query) == []
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (
+            '"lead in water" pipes',
+            Query(text="lead in water pipes", phrases=("lead in water",), terms=("pipes",)),
+        ),
+        (
+            'pipes "  lead,  in water! "',
+            Query(text="pipes lead,  in water!", phrases=("lead in water",), terms=("pipes",)),
+        ),
+        ('"of the"', Query(text="of the", phrases=("of the",))),
+        ("lead -copper", Query(text="lead", terms=("lead",), excluded=("copper",))),
+        ('lead -"old pipes"', Query(text="lead", terms=("lead",), excluded=("old pipes",))),
+        ("-lead", Query(excluded=("lead",))),
+        (
+            'Source:usc kind:"Proposed Rule" lead',
+            Query(
+                text="lead", terms=("lead",), fields=(("source", "usc"), ("kind", "Proposed Rule"))
+            ),
+        ),
+        ("source: lead", Query(text="source: lead", terms=("source", "lead"))),
+        ("resource:lead", Query(text="resource:lead", terms=("resource", "lead"))),
+    ],
+)
+def test_phrases_exclusions_and_fields_are_told_from_words(typed: str, expected: Query) -> None:
+    assert read_query(typed) == expected
+
+
+@pytest.mark.parametrize("typed", ["", "   ", "?!… — *", '""""', "💰🙈", "\0", "_ __", "()"])
+def test_query_without_a_word_wants_nothing(typed: str) -> None:
+    assert read_query(typed).wanted == ()
 
 
 def test_long_query_is_cut_and_keeps_its_beginning() -> None:
-    terms = query_terms(" ".join(f"word{number}" for number in range(10_000)))
-    assert terms == [f"word{number}" for number in range(MOST_TERMS)]
+    query = read_query(" ".join(f"word{number}" for number in range(10_000)))
+    assert query.terms == tuple(f"word{number}" for number in range(MOST_TERMS))
+    assert len(query.text) <= LONGEST
 
 
 def test_long_words_and_phrases_are_cut_too() -> None:
-    (word,) = query_terms("政治" * 1000)
-    assert word == "政治" * (LONGEST_WORD // 2)
-    (phrase,) = query_terms(f'"{"lead pipe " * 1000}"')
+    assert read_query("政治" * 1000).terms == ("政治" * (LONGEST_WORD // 2),)
+    (phrase,) = read_query(f'"{"lead pipe " * 900}"').phrases
     assert phrase == " ".join(["lead pipe"] * (MOST_TERMS // 2))
 
 
-@settings(max_examples=100)
-@given(st.text(max_size=80))
-def test_terms_are_few_distinct_and_hold_no_syntax(query: str) -> None:
-    terms = query_terms(query)
-    assert len(terms) == len(set(terms)) <= MOST_TERMS
-    assert all(term.strip() and not set(term) & set('"*()\0:^+') for term in terms)
+@settings(max_examples=150)
+@given(st.text(st.characters() | st.sampled_from('"-: sourcekind'), max_size=80))
+def test_parts_are_few_distinct_and_hold_no_syntax(typed: str) -> None:
+    query = read_query(typed)
+    for terms in (query.terms, query.phrases, query.excluded):
+        assert len(terms) == len(set(terms)) <= MOST_TERMS
+        assert all(term.strip() and not set(term) & set('"*()\0:^+') for term in terms)
+    assert all(name in FIELDS and value for name, value in query.fields)
 
 
 def test_stop_words_are_lower_case_words() -> None:

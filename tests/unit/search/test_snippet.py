@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.search.snippet import LENGTH, snippet_of
+from fonds.search.snippet import LENGTH, highlights, snippet_of
 
 FILLER = "Nothing of interest stands here, and more of it follows. " * 20
 
@@ -63,3 +64,20 @@ def test_snippet_is_a_stretch_of_the_passage_and_never_too_long(
     assert len(snippet) <= LENGTH + 4
     assert snippet.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
     assert bool(snippet) == bool(text.split())
+
+
+@pytest.mark.parametrize(
+    ("snippet", "terms", "marked"),
+    [
+        ("The regulation of regulated trout", ["regulation"], ["regulation", "regulated"]),
+        ("deregulation", ["regulation"], []),
+        ("Über die Prüfungen", ["prüfung"], ["Prüfungen"]),
+        ("政治資金収支報告書", ["政治資金"], ["政治資金"]),
+        ("lead in water", ["lead in water"], ["lead", "in", "water"]),
+        ("nothing", [], []),
+    ],
+)
+def test_highlights_are_whole_words_in_any_inflection(
+    snippet: str, terms: list[str], marked: list[str]
+) -> None:
+    assert [snippet[start:end] for start, end in highlights(snippet, terms)] == marked

@@ -1,4 +1,4 @@
-"""Generations of vectors, which of them is searched, and what they cost."""
+"""Generations of vectors, which of them is searched, what they cost; citations are looked up."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ def upgrade() -> None:
     _create_embedding_choice()
     _create_embedding_batches()
     _create_embedding_costs()
+    op.create_index(
+        "ix_documents_citation_string", "documents", ["citation_string"], postgresql_using="hash"
+    )
 
 
 def _create_embedding_generations() -> None:

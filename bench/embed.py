@@ -1,0 +1,170 @@
+"""How much of the speed of the bare model and bare inserts is left when the queue is drained?
+
+The drain claims documents, reads their passages, looks for equal texts, checks, normalizes and
+hashes the vectors, stores them in the buffer and in the index, and keeps costs. The limit is the
+same model called with the same texts, which are in memory, and `executemany` of equally large
+rows into a plain table without any key, 256 a transaction, as durable as ours. Both in one
+process, on one disk, a thousand passages in turn, so that a busy machine is as busy for both.
+
+    python bench/embed.py [--passages 20000] [--workers 1] [--embedder wordllama] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import pysqlite3.dbapi2 as sqlite
+from tests.shelf import problems, put
+
+from fonds.embed.base import Embedder
+from fonds.embed.batches import MAX_TEXTS
+from fonds.embed.generations import ensure_generation
+from fonds.embed.registry import open_embedder
+from fonds.embed.worker import drain
+from fonds.seams import Seams
+from fonds.settings import Settings
+from fonds.stores.batches import pieces
+from fonds.stores.database import Database, open_database
+from fonds.stores.schema import upgrade
+
+AT_LEAST = 0.7
+PER_DOCUMENT = 10
+STEP = 1000
+WORDS = 150
+"""About 200 tokens."""
+WORDLIST = """
+    the of and to in that for act air apply area bank base bill board border budget build care case
+    charge claim clean cost count court cover credit custom duty earn effect elect employ export
+    farm file find fish form fund grant ground guard harbor health hear help hold house import
+    income inform issue join judge labor land law lead letter level limit list load market measure
+    meet member mine notice number object offer office order part pay permit person place plan
+    plant point power process program public rate reason record region report request rule safe
+"""
+STEMS = WORDLIST.split()
+ENDINGS = ("s", "ed", "ing", "er", "ment", "able", "less", "ful", "hood", "ward")
+
+
+def invented(count: int) -> list[str]:
+    """Passages of made-up words, some of them frequent, most of them rare; the same each time."""
+    dice = random.Random(5)
+    compounds = (f"{one}{other}" for one in STEMS for other in STEMS)
+    vocabulary = [*STEMS, *(stem + ending for ending in ENDINGS for stem in STEMS), *compounds]
+    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
+    return [" ".join(dice.choices(vocabulary, weights, k=WORDS)) for _ in range(count)]
+
+
+def load(database: Database, texts: Sequence[str]) -> None:
+    """Write documents of ten passages each, as a load does."""
+    for number, piece in enumerate(pieces(texts, 500 * PER_DOCUMENT)):
+        parts = pieces(piece, PER_DOCUMENT)
+        put(database, {f"bench:{number}-{place}": part for place, part in enumerate(parts)})
+
+
+class Drain:
+    """A library whose queue is drained step by step."""
+
+    def __init__(
+        self, folder: Path, embedder: Embedder, texts: Sequence[str], workers: int
+    ) -> None:
+        self._database = open_database(f"sqlite:///{folder}/fonds.db", seams=Seams())
+        upgrade(self._database)
+        load(self._database, texts)
+        self._generation = ensure_generation(self._database, Seams(), embedder, "bench")
+        self._embedder = embedder
+        self._workers = workers
+
+    def step(self) -> float:
+        """Seconds to give the passages of the next documents their vectors."""
+        begun = time.perf_counter()
+        report = drain(
+            self._database,
+            Seams(),
+            self._embedder,
+            self._generation,
+            settings=Settings(),
+            workers=self._workers,
+            limit=STEP // PER_DOCUMENT,
+        )
+        taken = time.perf_counter() - begun
+        assert (report.embedded, report.failed, report.ended) == (STEP, 0, None)
+        return taken
+
+    def close(self) -> None:
+        """Prove that every passage has its vector."""
+        assert problems(self._database, self._generation) == []
+        self._database.close()
+
+
+class Bare:
+    """The model and a plain table."""
+
+    def __init__(self, folder: Path, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._connection = sqlite.connect(folder / "bare.db", isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute(
+            "CREATE TABLE plain (d TEXT, c TEXT, m TEXT, v TEXT, x BLOB, s TEXT, t TEXT)"
+        )
+        self._embedder = embedder
+        self._steps = pieces(texts, STEP)
+
+    def step(self) -> float:
+        """Seconds for the model, and for rows of the same size."""
+        texts, model = next(self._steps), self._embedder.model
+        begun = time.perf_counter()
+        for batch in pieces(texts, MAX_TEXTS):
+            vectors = self._embedder.embed(batch, "passage").vectors
+            names = ("d" * 36, "c" * 36, model.name, model.version)
+            rows = [(*names, vector.tobytes(), "s" * 64, "t" * 24) for vector in vectors]
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT INTO plain VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self._connection.execute("COMMIT")
+        return time.perf_counter() - begun
+
+
+def main() -> None:
+    """Print the figures; end with 1 if too little is left."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--passages", type=int, default=20_000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--embedder", default="wordllama")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    embedder = open_embedder(options.embedder, Settings())
+    texts = invented(options.passages // STEP * STEP)
+    tokens = embedder.embed(texts, "passage").tokens
+    with tempfile.TemporaryDirectory() as folder:
+        limit = Bare(Path(folder), embedder, texts)
+        ours = Drain(Path(folder), embedder, texts, options.workers)
+        pairs = [(limit.step(), ours.step()) for _ in range(len(texts) // STEP)]
+        ours.close()
+    bare, drained = map(sum, zip(*pairs, strict=True))
+    figures = {
+        "passages": len(texts),
+        "tokens_a_passage": tokens // len(texts),
+        "drain_passages_per_s": round(len(texts) / drained),
+        "bare_passages_per_s": round(len(texts) / bare),
+        "ratio": round(bare / drained, 3),
+        "median_ratio": round(median(one / other for one, other in pairs), 3),
+        "at_least": AT_LEAST,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        for name, figure in figures.items():
+            print(f"{name:24} {figure:>12,}")
+    sys.exit(figures["median_ratio"] < AT_LEAST)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Vectors of hashed words: no model, the same on every machine; for tests, and as a last resort.
+
+Also what all embedders need before and after their model: text that has a UTF-8 form, and
+vectors of unit length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fonds.embed.base import Embedded, EmbeddingModel, Purpose
+from fonds.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DIMS: Final = 256
+_FEWEST_DIMS: Final = 2
+_MOST_DIMS: Final = 8192
+_SIGN: Final = 1 << 63
+# Fixed ranges, because what counts as a letter depends on the Unicode tables of each Python.
+# Scripts from U+2E80 on are mostly written without spaces: there each character is a word.
+_WORD: Final = re.compile(r"[0-9a-z\u00aa-\u1fff\u2c00-\u2e7f]+|[\u2e80-\ud7ff\uf900-\U0010ffff]")
+_LOWER: Final = {code: chr(code).lower() for code in range(0x530)}
+
+
+def encodable(text: str) -> str:
+    """The text, any half of a surrogate pair replaced; damaged feeds hold such."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Each row at unit length; a row of zeros stays as it is."""
+    # Squares of large float32 numbers overflow unless they are summed as float64.
+    wide = vectors.astype(np.float64)
+    lengths = np.sqrt(np.square(wide).sum(axis=1, keepdims=True))
+    lengths[lengths == 0] = 1
+    scaled: NDArray[np.float32] = (wide / lengths).astype(np.float32)
+    return scaled
+
+
+class HashingEmbedder:
+    """Counts words and pairs of neighbours in `dims` buckets, each with a sign."""
+
+    is_remote: Final = False
+
+    def __init__(self, dims: int = _DIMS) -> None:
+        if not _FEWEST_DIMS <= dims <= _MOST_DIMS:
+            raise UsageError(
+                f"hashing:{dims} is not possible: choose {_FEWEST_DIMS} to {_MOST_DIMS} dimensions"
+            )
+        self.model: Final = EmbeddingModel(name=f"hashing-{dims}", version="1", dims=dims)
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:  # noqa: ARG002 — alike for both
+        """The vectors of some texts; a token is a word."""
+        vectors = np.zeros((len(texts), self.model.dims))
+        tokens = 0
+        for row, text in zip(vectors, texts, strict=True):
+            words = _words(text, self.model.max_tokens)
+            tokens += len(words)
+            hashes = [_hash(feature) for feature in [*words, *map(" ".join, pairwise(words))]]
+            signs = [-1 if number & _SIGN else 1 for number in hashes]
+            np.add.at(row, [number % _SIGN % self.model.dims for number in hashes], signs)
+        return Embedded(vectors=unit(vectors), tokens=tokens)
+
+
+def _words(text: str, most: int) -> list[str]:
+    found = _WORD.finditer(text.translate(_LOWER))
+    return [match.group() for match, _ in zip(found, range(most), strict=False)]
+
+
+@lru_cache(maxsize=65_536)
+def _hash(feature: str) -> int:
+    return int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,293 @@
+"""Any endpoint that speaks OpenAI's embeddings API, there or on this machine."""
+
+from __future__ import annotations
+
+import base64
+import json
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+import numpy as np
+
+from fonds.chunk.tokens import count
+from fonds.embed.base import Embedded, EmbeddingModel, Purpose
+from fonds.embed.hashing import encodable, unit
+from fonds.errors import BadVectorsError, EmbedError, RetryableEmbedError, SettingsError
+from fonds.fetch.answers import retry_after
+from fonds.fetch.secrecy import public_url
+from fonds.seams import spend
+from fonds.settings import Settings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_TOKENS: Final = 8191
+_MOST_DIMS: Final = 65_536
+# A number written out takes up to 25 bytes, in base64 a fifth of that.
+_BYTES_PER_NUMBER: Final = 32
+_ENVELOPE: Final = 1 << 20
+_BODY_PATIENCE: Final = 4
+"""Times the setting `timeout`, for the whole body: a server that drips must not hold a worker."""
+_QUOTED: Final = 300
+"""Characters of what the endpoint says about a failure."""
+_OK: Final = 200
+_TRANSIENT: Final = frozenset({408, 409, 425, 429, *range(500, 600)})
+_REMEDIES: Final = {
+    401: "set FONDS_EMBED_KEY to a key that is valid there",
+    403: "the key in FONDS_EMBED_KEY may not use this model",
+    404: "check the model's name, and the address in FONDS_EMBED_URL",
+}
+_KEY_REFUSED: Final = frozenset({401, 403})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemoteModel:
+    """A model as an endpoint knows it."""
+
+    name: str
+    dims: int | None = None
+    """None: as many as the endpoint gives."""
+    price: float = 0.0
+    max_tokens: int = _MOST_TOKENS
+    shortened: bool = False
+    """Whether the endpoint is asked for fewer dimensions than the model has."""
+
+
+KNOWN: Final = {
+    model.name: model
+    for model in (
+        RemoteModel(name="text-embedding-3-small", dims=1536, price=0.02),
+        RemoteModel(name="text-embedding-3-large", dims=3072, price=0.13),
+        RemoteModel(name="text-embedding-ada-002", dims=1536, price=0.10),
+    )
+}
+
+
+class OpenAiEmbedder:
+    """Asks an endpoint for vectors; one request for each call."""
+
+    is_remote: Final = True
+
+    def __init__(self, model: RemoteModel, settings: Settings) -> None:
+        self._remote = model
+        self._key = settings.embed_key
+        self._url = _embeddings_url(settings.embed_url)
+        self._patience = settings.timeout
+        self._longest_wait = settings.retry_wait_max
+        self._lock = Lock()
+        self._dims = model.dims
+        # Variables for proxies and netrc would send texts, or another key, to places nobody set.
+        self._client = httpx.Client(
+            timeout=settings.timeout, trust_env=False, headers=_headers(settings)
+        )
+        weakref.finalize(self, self._client.close)
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Which model this is; an unknown one is asked once for its dimensions."""
+        dims = self._dims or self._ask_for_dims()
+        return EmbeddingModel(
+            name=self._remote.name,
+            version=f"{dims}d",
+            dims=dims,
+            price=self._remote.price,
+            max_tokens=self._remote.max_tokens,
+        )
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:  # noqa: ARG002 — alike for both
+        """The vectors of some texts."""
+        if not texts:
+            return Embedded(vectors=np.zeros((0, self.model.dims), np.float32), tokens=0)
+        return self._ask([self._fit(text) for text in texts])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _fit(self, text: str) -> str:
+        # The API refuses an empty text.
+        return cut(encodable(text), self._remote.max_tokens) or " "
+
+    def _ask_for_dims(self) -> int:
+        with self._lock:
+            if self._dims is None:
+                self._dims = int(self._ask(["dimensions"]).vectors.shape[1])
+            return self._dims
+
+    def _ask(self, texts: Sequence[str]) -> Embedded:
+        body: dict[str, Any] = {
+            "model": self._remote.name,
+            "input": texts,
+            "encoding_format": "base64",
+        }
+        if self._remote.shortened:
+            body["dimensions"] = self._remote.dims
+        answer = self._decoded(self._post(body, len(texts)))
+        vectors = _vectors(answer["data"], len(texts), self._dims)
+        return Embedded(vectors=unit(vectors), tokens=_tokens(answer, texts))
+
+    def _post(self, body: Mapping[str, Any], texts: int) -> bytes:
+        most = _ENVELOPE + texts * (self._dims or _MOST_DIMS) * _BYTES_PER_NUMBER
+        spend("http")
+        with (
+            self._our_errors(),
+            self._client.stream("POST", self._url, json=body) as response,
+        ):
+            content = self._read(response, most)
+            if response.status_code != _OK:
+                raise self._failure(response, content)
+            return content
+
+    def _read(self, response: httpx.Response, most: int) -> bytes:
+        deadline = monotonic() + _BODY_PATIENCE * self._patience
+        content = bytearray()
+        for part in response.iter_bytes():
+            content += part
+            if len(content) > most:
+                raise EmbedError(f"{self._where} answers with more bytes than vectors could take")
+            if monotonic() > deadline:
+                raise RetryableEmbedError(f"{self._where} answers too slowly")
+        return bytes(content)
+
+    def _decoded(self, content: bytes) -> dict[str, Any]:
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+            raise RetryableEmbedError(
+                f"{self._where} answered with something other than vectors; if it does so again, "
+                f"check FONDS_EMBED_URL"
+            )
+        return answer
+
+    def _failure(self, response: httpx.Response, content: bytes) -> EmbedError:
+        status = response.status_code
+        said = "" if status in _KEY_REFUSED else self._said(content)
+        message = f"{self._where} answered {status} for {self._remote.name}{said}"
+        if status in _TRANSIENT:
+            wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
+            capped = None if wait is None else min(wait, self._longest_wait)
+            return RetryableEmbedError(message, retry_after=capped)
+        remedy = _REMEDIES.get(status, "check FONDS_EMBED_URL and the texts' size")
+        return EmbedError(f"{message}: {remedy}")
+
+    def _said(self, content: bytes) -> str:
+        try:
+            text = json.loads(content)["error"]["message"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return ""
+        shown = " ".join(str(text).split())
+        if self._key:
+            shown = shown.replace(self._key, "[key]")
+        return f" ({shown[:_QUOTED]})"
+
+    @property
+    def _where(self) -> str:
+        return public_url(str(self._url))
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            raise RetryableEmbedError(
+                f"{self._where} did not answer in time; FONDS_TIMEOUT sets how long to wait"
+            ) from error
+        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
+            why = str(error) or type(error).__name__
+            raise RetryableEmbedError(f"the exchange with {self._where} failed: {why}") from error
+        except httpx.HTTPError:
+            # The library's message may repeat a header.
+            raise EmbedError(f"{self._where} cannot be asked: check FONDS_EMBED_URL") from None
+
+
+def cut(text: str, most: int) -> str:
+    """The longest beginning of a text, about, that has at most so many tokens."""
+    # A token has at least one byte.
+    if len(text.encode()) <= most or count(text) <= most:
+        return text
+    fits, too_long = 0, most
+    while too_long < len(text) and count(text[:too_long]) <= most:
+        fits, too_long = too_long, too_long * 2
+    too_long = min(too_long, len(text))
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if count(text[:middle]) <= most:
+            fits = middle
+        else:
+            too_long = middle
+    return text[:fits]
+
+
+def _embeddings_url(base: str) -> httpx.URL:
+    try:
+        url = httpx.URL(base)
+    except httpx.InvalidURL as error:
+        raise SettingsError(f"FONDS_EMBED_URL is no address: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise SettingsError("FONDS_EMBED_URL must begin with http:// or https:// and name a host")
+    if url.userinfo:
+        # It would be sent in place of the key, and logged by others.
+        raise SettingsError("FONDS_EMBED_URL must hold no password: use FONDS_EMBED_KEY")
+    return url.copy_with(path=f"{url.path.rstrip('/')}/embeddings")
+
+
+def _headers(settings: Settings) -> dict[str, str]:
+    headers = {"User-Agent": settings.user_agent, "Accept-Encoding": "identity"}
+    key = settings.embed_key
+    if key:
+        # A line break in a header would make the library quote the key in its error.
+        if not (key.isascii() and key.isprintable()) or key != key.strip():
+            raise SettingsError("FONDS_EMBED_KEY holds characters that no key has")
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def _vectors(data: Sequence[Any], texts: int, dims: int | None) -> NDArray[np.float32]:
+    if len(data) != texts:
+        raise BadVectorsError(f"the endpoint gave {len(data)} vectors for {texts} texts")
+    rows: dict[int, NDArray[np.float32]] = {}
+    for position, entry in enumerate(data):
+        index, row = _row(position, entry)
+        if row.ndim != 1 or row.size != (dims or row.size) or not row.size:
+            raise BadVectorsError(f"the endpoint gave a vector of {row.size} numbers, not {dims}")
+        dims = row.size
+        rows[index] = row
+    if sorted(rows) != list(range(texts)):
+        raise BadVectorsError("the endpoint numbered its vectors wrongly")
+    vectors = np.stack([rows[index] for index in range(texts)])
+    if not np.isfinite(vectors).all():
+        raise BadVectorsError("the endpoint gave numbers that are not finite")
+    return vectors
+
+
+def _row(position: int, entry: Any) -> tuple[int, NDArray[np.float32]]:
+    try:
+        given = entry["embedding"]
+        read: Callable[[Any], NDArray[np.float32]] = _unpacked if isinstance(given, str) else _list
+        with np.errstate(over="ignore"):
+            return int(entry.get("index", position)), read(given)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise BadVectorsError("the endpoint gave something that is no vector") from error
+
+
+def _unpacked(text: str) -> NDArray[np.float32]:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<f4").astype(np.float32)
+
+
+def _list(numbers: Any) -> NDArray[np.float32]:
+    return np.array(numbers, np.float64).astype(np.float32)
+
+
+def _tokens(answer: Mapping[str, Any], texts: Sequence[str]) -> int:
+    usage = answer.get("usage")
+    stated = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, dict) else 0
+    return stated if isinstance(stated, int) and stated > 0 else sum(map(count, texts))

@@ -1,0 +1,123 @@
+"""Embedders by the name a user gives them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl
+
+from fonds.embed.base import Embedder
+from fonds.errors import UsageError
+from fonds.settings import Settings
+
+_NAMES: Final = ("wordllama", "minilm", "onnx:FOLDER", "openai:MODEL", "hashing", "hashing:DIMS")
+_OPTIONS: Final = "price (USD for a million tokens), dims and max_tokens"
+
+
+def embedder_names() -> tuple[str, ...]:
+    """The forms that the setting `embedder` may have."""
+    return _NAMES
+
+
+def open_embedder(spec: str, settings: Settings) -> Embedder:
+    """The embedder of a name such as `wordllama` or `openai:text-embedding-3-small`."""
+    kind, _, rest = spec.strip().partition(":")
+    opener = _OPENERS.get(kind)
+    if opener is None:
+        raise _unknown(spec)
+    return opener(rest, settings)
+
+
+def _unknown(spec: str) -> UsageError:
+    return UsageError(f"no embedder is called {spec!r}; there are: {', '.join(_NAMES)}")
+
+
+def _wordllama(rest: str, _settings: Settings) -> Embedder:
+    if rest:
+        raise _unknown(f"wordllama:{rest}")
+    from fonds.embed.wordllama import WordLlamaEmbedder  # noqa: PLC0415 — only the one that is used
+
+    return WordLlamaEmbedder()
+
+
+def _minilm(rest: str, _settings: Settings) -> Embedder:
+    if rest:
+        raise _unknown(f"minilm:{rest}")
+    from fonds.embed.onnx import minilm  # noqa: PLC0415 — only the one that is used
+
+    return minilm()
+
+
+def _onnx(rest: str, _settings: Settings) -> Embedder:
+    if not rest:
+        raise UsageError("onnx needs the folder of a model: onnx:FOLDER")
+    from fonds.embed.onnx import OnnxEmbedder  # noqa: PLC0415 — only the one that is used
+
+    return OnnxEmbedder.in_folder(Path(rest).expanduser())
+
+
+def _hashing(rest: str, _settings: Settings) -> Embedder:
+    from fonds.embed.hashing import HashingEmbedder  # noqa: PLC0415 — only the one that is used
+
+    return HashingEmbedder(_whole("dimensions", rest)) if rest else HashingEmbedder()
+
+
+def _openai(rest: str, settings: Settings) -> Embedder:
+    from fonds.embed.openai import KNOWN, OpenAiEmbedder, RemoteModel  # noqa: PLC0415 — likewise
+
+    name, _, query = rest.partition("?")
+    if not name:
+        raise UsageError(
+            "openai needs a model: openai:MODEL, such as openai:text-embedding-3-small"
+        )
+    options = _options(query)
+    known = KNOWN.get(name)
+    model = known or RemoteModel(name=name)
+    if "price" in options:
+        model = replace(model, price=_price(options["price"]))
+    if "max_tokens" in options:
+        model = replace(model, max_tokens=_whole("max_tokens", options["max_tokens"]))
+    if "dims" in options:
+        dims = _whole("dims", options["dims"])
+        # Only models that are known to have more are asked to give fewer; others may refuse.
+        model = replace(model, dims=dims, shortened=known is not None and dims != known.dims)
+    return OpenAiEmbedder(model, settings)
+
+
+def _options(query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, strict_parsing=bool(query), keep_blank_values=True))
+    except ValueError:
+        options = {query: ""}
+    if unknown := sorted(set(options) - {"price", "dims", "max_tokens"}):
+        raise UsageError(f"openai:MODEL?… knows {_OPTIONS}, not {', '.join(unknown)}")
+    return options
+
+
+def _price(text: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
+    if not 0 <= price < math.inf:
+        raise UsageError(f"price must be a number of US dollars, not {text!r}")
+    return price
+
+
+def _whole(name: str, text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,7}", text):
+        raise UsageError(f"{name} must be a whole number above zero, not {text!r}")
+    return int(text)
+
+
+_OPENERS: Final[Mapping[str, Callable[[str, Settings], Embedder]]] = {
+    "wordllama": _wordllama,
+    "minilm": _minilm,
+    "onnx": _onnx,
+    "openai": _openai,
+    "hashing": _hashing,
+}

@@ -1,0 +1,157 @@
+"""The default: static word vectors that come inside a wheel, averaged over a passage.
+
+The package `wordllama` is never imported: on import it sets up logging for the whole process, and
+it can download. Only its two data files are read, and only if they are those we know.
+
+Its tokenizer treats a passage as one word, which is slow. No entry of its vocabulary has a space
+after another character, so no merge crosses the start of a word: words can be looked up one by
+one, and most were met before. On 230-token passages that is eight times as fast as the package,
+with equal vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fonds.embed.base import Embedded, EmbeddingModel, Purpose
+from fonds.embed.hashing import encodable, unit
+from fonds.errors import ModelMissingError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+SHA256: Final = {
+    WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+    TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+}
+_REMEDY: Final = "install it with: pip install --force-reinstall 'wordllama>=0.4,<0.5'"
+
+# An average of more says nothing; no passage of ours comes near.
+_MOST_TOKENS: Final = 8192
+_LONGEST_TOKEN: Final = 16
+_MOST_WORDS: Final = 40_000
+_LONGEST_WORD: Final = 40
+# All spaces go to the word after them; those at the end stand alone.
+_SPACED_WORD: Final = re.compile(r" +[^ ]+| +\Z")
+# The tokenizer's own sign for a space, and what it takes for control tokens.
+_AWKWARD: Final = ("▁", "<s>", "</s>", "<unk>")
+
+
+class WordLlamaEmbedder:
+    """256 dimensions, some thousand passages a second on one core, no network."""
+
+    is_remote: Final = False
+    model: Final = EmbeddingModel(
+        name="wordllama-l2-supercat-256",
+        version=f"{SHA256[WEIGHTS][:8]}-{SHA256[TOKENIZER][:8]}",
+        dims=256,
+        max_tokens=_MOST_TOKENS,
+    )
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _package_folder()
+        self._lock = Lock()
+        self._loaded: tuple[NDArray[np.float32], _Words] | None = None
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:  # noqa: ARG002 — alike for both
+        """The vectors of some texts; a text without a token gets zeros."""
+        table, words = self._load()
+        sums = np.zeros((len(texts), self.model.dims), np.float32)
+        tokens = 0
+        for row, text in zip(sums, texts, strict=True):
+            ids = words.ids(text)
+            tokens += len(ids)
+            # Summed row by row, and not by a product of matrices: bytes must not depend on how
+            # many threads an algebra library takes.
+            np.add.reduce(table.take(ids, axis=0), axis=0, out=row)
+        return Embedded(vectors=unit(sums), tokens=tokens)
+
+    def _load(self) -> tuple[NDArray[np.float32], _Words]:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _table(self._read(WEIGHTS)), _words(self._read(TOKENIZER))
+            return self._loaded
+
+    def _read(self, name: str) -> bytes:
+        try:
+            data = (self._folder / name).read_bytes()
+        except OSError as error:
+            raise ModelMissingError(
+                f"the file {name} of the package wordllama cannot be read ({error.strerror}): "
+                f"{_REMEDY}"
+            ) from error
+        if sha256(data).hexdigest() != SHA256[name]:
+            raise ModelMissingError(
+                f"the file {name} of the package wordllama is not the one fonds knows, so its "
+                f"vectors would not fit those of others: {_REMEDY}"
+            )
+        return data
+
+
+def _package_folder() -> Path:
+    package = find_spec("wordllama")
+    places = package.submodule_search_locations if package else None
+    if not places:
+        raise ModelMissingError(f"the package wordllama is missing: {_REMEDY}")
+    return Path(places[0])
+
+
+def _table(data: bytes) -> NDArray[np.float32]:
+    from safetensors.numpy import load  # noqa: PLC0415 — only who embeds pays for it
+
+    table: NDArray[np.float32] = load(data)["embedding.weight"].astype(np.float32)
+    return table
+
+
+def _words(data: bytes) -> _Words:
+    from tokenizers import Tokenizer  # noqa: PLC0415 — only who embeds pays for it
+
+    return _Words(Tokenizer.from_buffer(data))
+
+
+class _Words(dict[str, tuple[int, ...]]):
+    """Token ids of a word with a space before it, looked up when first met."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+        space = tokenizer.token_to_id("▁")
+        assert space is not None, "the file's hash was checked"
+        self._space = (space,)
+
+    def ids(self, text: str) -> list[int]:
+        text = encodable(text[: _MOST_TOKENS * _LONGEST_TOKEN])
+        if not text:
+            return []
+        if any(sign in text for sign in _AWKWARD):
+            return self._encode(text)[:_MOST_TOKENS]
+        if len(self) > _MOST_WORDS:
+            self.clear()
+        words = text.split(" ")
+        if "" in words:
+            words = [word[1:] for word in _SPACED_WORD.findall(f" {text}")]
+        get: Callable[[str], tuple[int, ...]] = self.__getitem__
+        return list(chain.from_iterable(map(get, words)))[:_MOST_TOKENS]
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        # The tokenizer puts a space before every text but an empty one.
+        ids = tuple(self._encode(word)) if word else self._space
+        if len(word) <= _LONGEST_WORD:
+            self[word] = ids
+        return ids
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids

@@ -1,0 +1,117 @@
+"""Which documents count; applied before anything is ranked or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, func, or_, select
+
+from fonds.errors import UsageError
+from fonds.search.query import Query
+from fonds.stores.database import by_bytes
+from fonds.stores.tables import code_units, document_chunk_buffer, documents
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """What a document must be; empty means anything."""
+
+    sources: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    organizations: Sequence[str] = ()
+    """Parts of their names, in any case."""
+    titles: Sequence[str] = ()
+    """Words that must stand in the title as they are, in any case."""
+    since: date | None = None
+    until: date | None = None
+    under: str | None = None
+    """An id; only what is it or stands below it: `usc/2024/root/title-42`."""
+    owner: UUID | None = None
+    """The user whose uploads may be seen beside what is public."""
+    edition: str | None = None
+    """Sections of this edition of codes; None is the newest edition of each, and all else."""
+    include_gone: bool = False
+
+    def narrowed(self, query: Query) -> Filters:
+        """These filters and those that were typed into the query."""
+        return replace(
+            self,
+            sources=(*self.sources, *query.values("source")),
+            kinds=(*self.kinds, *query.values("kind")),
+            organizations=(*self.organizations, *query.values("org")),
+            titles=(*self.titles, *query.values("title")),
+            since=_day("since", query) or self.since,
+            until=_day("until", query) or self.until,
+            under=_last("under", query) or self.under,
+            edition=_last("edition", query) or self.edition,
+        )
+
+
+def eligible(connection: Connection, filters: Filters) -> Select[Any]:
+    """The rows of all passages whose document passes."""
+    table = documents.c
+    query = select(document_chunk_buffer.c.id).join(
+        documents, table.uid == document_chunk_buffer.c.document_id
+    )
+    for condition in _conditions(connection, filters):
+        query = query.where(condition)
+    return query
+
+
+def _conditions(connection: Connection, filters: Filters) -> list[Any]:
+    table = documents.c
+    visible = table.owner.is_(None)
+    conditions: list[Any] = [visible | (table.owner == filters.owner) if filters.owner else visible]
+    if not filters.include_gone:
+        conditions.append(table.gone_at.is_(None))
+    if filters.sources:
+        conditions.append(table.source.in_(filters.sources))
+    if filters.kinds:
+        conditions.append(func.lower(table.kind).in_([kind.lower() for kind in filters.kinds]))
+    if filters.organizations:
+        conditions.append(or_(*(_holds(table.source_org, name) for name in filters.organizations)))
+    conditions += [_holds(table.title, words) for words in filters.titles]
+    if filters.since:
+        conditions.append(table.published_at >= filters.since.isoformat())
+    if filters.until and filters.until < date.max:
+        after = filters.until + timedelta(days=1)
+        conditions.append(table.published_at < after.isoformat())
+    if filters.under:
+        conditions.append(_below(connection, filters.under.rstrip("/")))
+    return [*conditions, *_editions(filters)]
+
+
+def _editions(filters: Filters) -> list[Any]:
+    unit, units = documents.c.unit, select(code_units.c.id)
+    if filters.edition is not None:
+        return [unit.in_(units.where(code_units.c.version == filters.edition))]
+    if filters.under and "/" in filters.under.rstrip("/"):
+        return []  # a path below a code's name says itself which edition is meant
+    return [unit.is_(None) | unit.in_(units.where(code_units.c.is_newest))]
+
+
+def _holds(column: Any, words: str) -> Any:
+    return func.lower(column).contains(words.lower(), autoescape=True)
+
+
+def _below(connection: Connection, path: str) -> Any:
+    # By range and not by pattern: an index serves it, and % and _ are only characters. The first
+    # character behind the slash closes the range.
+    own = by_bytes(connection, documents.c.id)
+    return (documents.c.id == path) | ((own >= f"{path}/") & (own < f"{path}0"))
+
+
+def _last(field: str, query: Query) -> str | None:
+    return query.values(field)[-1] if query.values(field) else None
+
+
+def _day(field: str, query: Query) -> date | None:
+    value = _last(field, query)
+    try:
+        return date.fromisoformat(value) if value else None
+    except ValueError:
+        raise UsageError(f"{field}: takes a day such as 2026-01-31, not {value!r}") from None

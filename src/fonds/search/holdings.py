@@ -1,0 +1,181 @@
+"""Documents that are held, by the names they go by; and the passage at a place of their text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, select
+
+from fonds import ids
+from fonds.citations.extract_names import LAST_CONGRESS
+from fonds.citations.forms import congress_of
+from fonds.results import ChunkLocator, HeldDocument
+from fonds.search.pinpoints import page_place
+from fonds.search.reading import Reading
+from fonds.stores.batches import PARAMETERS, select_in
+from fonds.stores.tables import code_units, document_aliases, document_chunk_buffer, documents
+
+MOST_NAMED: Final = 50
+"""Documents of one name that are told of."""
+_PASSAGE: Final = re.compile(r"(?P<name>.+)#(?P<ordinal>[0-9]{1,9})")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+PAGED: Final = re.compile(r"(?P<series>[0-9]+A? (?:FR|Stat)) (?P<page>[0-9]+)")
+"""Targets that are pages of a printed series."""
+
+
+def document_rows(owner: UUID | None, *more: Any) -> Select[Any]:
+    """Documents that may be seen, with the edition they are of."""
+    table = documents.c
+    visible = table.owner.is_(None)
+    columns = (
+        table.id,
+        table.uid,
+        table.source,
+        table.kind,
+        table.title,
+        table.citation_string,
+        table.source_url,
+        table.published_at,
+        table.gone_at,
+        code_units.c.version.label("edition"),
+        code_units.c.is_newest,
+    )
+    query = select(*columns, *more).outerjoin(code_units, code_units.c.id == table.unit)
+    return query.where(visible | (table.owner == owner) if owner else visible)
+
+
+def held_document(row: Row[Any]) -> HeldDocument:
+    """A row of `document_rows` as it is told."""
+    return HeldDocument(
+        id=row.id,
+        source=row.source,
+        kind=row.kind,
+        title=row.title,
+        citation_string=row.citation_string,
+        url=row.source_url,
+        edition=row.edition,
+        is_newest=row.is_newest is not False,
+        published_at=day_of(row.published_at),
+        gone_at=row.gone_at,
+    )
+
+
+def day_of(published_at: str | None) -> date | None:
+    """The day of a moment as publishers state it."""
+    return date.fromisoformat(published_at[:10]) if published_at else None
+
+
+def passage_at(connection: Connection, uid: UUID, offset: int) -> tuple[int, ChunkLocator] | None:
+    """The passage of a document that holds a place of its text."""
+    chunk = document_chunk_buffer.c
+    query = select(chunk.chunk_ord, chunk.meta).where(chunk.document_id == uid)
+    rows = connection.execute(query.order_by(chunk.chunk_ord)).all()
+    if not rows:
+        return None
+    # Passages may overlap; the last that begins before the place has most of what follows it.
+    index = max(0, bisect_right([row.meta["start"] for row in rows], offset) - 1)
+    if offset >= rows[index].meta["end"] and index + 1 < len(rows):
+        index += 1  # a heading stands in no passage but above the next one
+    return rows[index].chunk_ord, ChunkLocator(**rows[index].meta["locator"])
+
+
+def age(row: Row[Any]) -> tuple[Any, ...]:
+    """What editions are compared by; documents that come in none are equally old."""
+    return (row.published_at or "", ids.edition_order(row.edition)) if row.edition else ()
+
+
+def best(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """The newest edition, and what was withdrawn only where there is nothing else."""
+    current = [row for row in rows if row.gone_at is None] or rows
+    newest = max(map(age, current), default=())
+    return [row for row in current if age(row) == newest]
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Finds documents by name within one view of the database."""
+
+    connection: Connection
+    owner: UUID | None = None
+    """The user whose uploads may be seen beside what is public."""
+
+    def named(self, name: str) -> list[Row[Any]]:
+        """By id, else by another name."""
+        return self._rows(documents.c.id == name) or self._rows(_has_alias(name))
+
+    def pasted(self, citation: str) -> list[Row[Any]]:
+        """By the citation that the library itself gives."""
+        spelled = (citation, citation.rstrip("."), f"{citation}.")
+        return self._rows(documents.c.citation_string.in_(spelled))
+
+    def passage(self, name: str) -> tuple[Row[Any], int] | None:
+        """A document and the number of its passage, by `ID#n` or by the passage's UUID."""
+        if _UUID.fullmatch(name):
+            chunk = document_chunk_buffer.c
+            query = select(chunk.document_id, chunk.chunk_ord).where(chunk.chunk_id == UUID(name))
+            found = self.connection.execute(query).one_or_none()
+            rows = self._rows(documents.c.uid == found.document_id) if found else []
+            return (rows[0], found.chunk_ord) if found and rows else None
+        if (parts := _PASSAGE.fullmatch(name)) is None:
+            return None
+        rows = best(self.named(parts["name"]))
+        return (rows[0], int(parts["ordinal"])) if len(rows) == 1 else None
+
+    def cited(self, reading: Reading, as_of: date | None = None) -> list[Row[Any]]:
+        """Everything that a citation may mean."""
+        if reading.has_no_congress:
+            return self._of_newest_congress(reading.target, as_of)
+        return self._rows(_has_alias(reading.target)) or self._on_page(reading.target)
+
+    def related(self, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+        """These and all editions of the same source that share a name with one of them."""
+        aliases = document_aliases.c
+        shown = [row.id for row in rows]
+        names = {
+            row.alias
+            for row in select_in(self.connection, select(aliases.alias), aliases.document_id, shown)
+        }
+        query = self._with_alias().where(code_units.c.version.is_not(None))
+        sources = {row.source for row in rows}
+        sharing = select_in(self.connection, query, aliases.alias, sorted(names))
+        found = {row.id: row for row in sharing if row.source in sources}
+        return list({**found, **{row.id: row for row in rows}}.values())
+
+    def _rows(self, condition: ColumnElement[bool]) -> list[Row[Any]]:
+        query = document_rows(self.owner).where(condition).order_by(documents.c.id)
+        return list(self.connection.execute(query.limit(MOST_NAMED)))
+
+    def _with_alias(self, *more: Any) -> Select[Any]:
+        query = document_rows(self.owner, document_aliases.c.alias, *more)
+        return query.join(document_aliases, document_aliases.c.document_id == documents.c.id)
+
+    def _of_newest_congress(self, target: str, as_of: date | None) -> list[Row[Any]]:
+        """Bills of that number, newest Congress first; of a day, not those of a later one."""
+        last = congress_of(as_of.isoformat()) if as_of else None
+        names = [f"{congress} {target}" for congress in range(last or LAST_CONGRESS, 0, -1)]
+        place = {name: number for number, name in enumerate(names)}
+        rows = select_in(self.connection, self._with_alias(), document_aliases.c.alias, names)
+        return sorted(rows, key=lambda row: (place[row.alias], row.id))
+
+    def _on_page(self, target: str) -> list[Row[Any]]:
+        """Documents that begin before a page and have it; what names them is their first one."""
+        paged = PAGED.fullmatch(target)
+        if paged is None:
+            return []
+        page = int(paged["page"])
+        names = [f"{paged['series']} {page - back}" for back in range(1, min(page, PARAMETERS))]
+        query = self._with_alias(documents.c.body_map)
+        near = select_in(self.connection, query, document_aliases.c.alias, names)
+        having = (row for row in near if row.body_map and page_place("", row.body_map, str(page)))
+        return sorted({row.id: row for row in having}.values(), key=lambda row: str(row.id))
+
+
+def _has_alias(name: str) -> ColumnElement[bool]:
+    aliases = document_aliases.c
+    return documents.c.id.in_(select(aliases.document_id).where(aliases.alias == name))

@@ -1,0 +1,122 @@
+"""One formula that orders passages, whatever found them.
+
+    score = (text + PAIRS · pairs + HEADINGS · headings + TITLE · title) / all + COSINE · cosine
+
+`text` is BM25 over the stems asked for; `pairs` counts two of them side by side as one rare word;
+headings and titles count without regard to length. `all` is the most that words could reach, so
+that the sum lies between 0 and about 1 and can be added to a cosine as it is. The constants were
+chosen on the development questions of ObliQA (`bench/retrieval.py`), the title's by hand, since
+those passages have none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from fonds.search.words import Stems, Words, stem, words_of
+
+SATURATION: Final = 0.6
+"""BM25's k1: how soon a word that stands there again says nothing more."""
+LENGTH: Final = 0.75
+"""BM25's b: how much a long passage is marked down."""
+PAIRS: Final = 0.5
+HEADINGS: Final = 0.2
+TITLE: Final = 0.5
+COSINE: Final = 0.3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A passage to be ranked."""
+
+    row: int
+    title: str
+    headings: str
+    text: str
+    cosine: float | None = None
+    """None without a vector."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """How well a passage fits."""
+
+    row: int
+    document: float
+    """With its document's title."""
+    passage: float
+    """By itself: a title is the same for all passages of a document."""
+
+
+class Question:
+    """The words asked for, and how much each of them tells.
+
+    A pair whose number is not known is taken to be as rare as both words make it.
+    """
+
+    def __init__(self, words: Words, frequencies: Mapping[str, int], passages: int) -> None:
+        """`frequencies`: in how many of all passages each word stands, and some of the pairs."""
+        having = {stem(word): frequencies.get(word, 0) for word in words.single}
+        weights = {each: _weight(count, passages) for each, count in having.items() if count}
+        self._all = sum(weights.values()) or 1.0
+        self._stems = list(weights)
+        self._weights = list(weights.values())
+        number = {each: index for index, each in enumerate(self._stems)}
+        self._pairs: dict[tuple[int, int], float] = {}
+        for one, two in words.pairs:
+            first, second = number.get(stem(one)), number.get(stem(two))
+            if first is None or second is None or first == second:
+                continue
+            count = frequencies.get(f"{one} {two}")
+            by_itself = self._weights[first] + self._weights[second]
+            weight = by_itself if count is None else _weight(count, passages)
+            self._pairs[first, second] = weight
+
+    def rank(self, candidates: Sequence[Candidate]) -> list[Score]:
+        """All of them, best first; equal ones in the order of their rows."""
+        stems = Stems(self._stems)
+        texts = [[stems[word] for word in words_of(each.text)] for each in candidates]
+        average = sum(map(len, texts)) / max(len(texts), 1) or 1.0
+        scores = [
+            self._score(each, numbers, stems, average)
+            for each, numbers in zip(candidates, texts, strict=True)
+        ]
+        return sorted(scores, key=lambda score: (-score.document, score.row))
+
+    def _score(
+        self, candidate: Candidate, numbers: list[int], stems: Stems, average: float
+    ) -> Score:
+        norm = SATURATION * (1 - LENGTH + LENGTH * len(numbers) / average)
+        passage = self._sum(numbers, norm) + PAIRS * self._sum_pairs(numbers, norm)
+        above = [stems[word] for word in words_of(candidate.headings)]
+        passage += HEADINGS * self._sum(above, SATURATION)
+        named = [stems[word] for word in words_of(candidate.title)]
+        title = TITLE * self._sum(named, SATURATION) / self._all
+        by_itself = passage / self._all + COSINE * (candidate.cosine or 0.0)
+        return Score(row=candidate.row, document=by_itself + title, passage=by_itself)
+
+    def _sum(self, numbers: Iterable[int], norm: float) -> float:
+        counts = Counter(numbers)
+        counts.pop(-1, None)
+        return sum(
+            self._weights[number] * _saturated(count, norm) for number, count in counts.items()
+        )
+
+    def _sum_pairs(self, numbers: list[int], norm: float) -> float:
+        if not self._pairs:
+            return 0.0
+        counts = Counter(pair for pair in pairwise(numbers) if pair in self._pairs)
+        return sum(self._pairs[pair] * _saturated(count, norm) for pair, count in counts.items())
+
+
+def _weight(having: int, passages: int) -> float:
+    return math.log(1 + (max(passages, having) - having + 0.5) / (having + 0.5))
+
+
+def _saturated(count: int, norm: float) -> float:
+    return count / (count + norm)

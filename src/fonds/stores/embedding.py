@@ -1,0 +1,305 @@
+"""What embedding asks of the database: passages without a vector, equal texts, one batch stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+)
+
+from fonds.stores.batches import pieces, select_in
+from fonds.stores.columns import Timestamp
+from fonds.stores.database import insert_many
+from fonds.stores.tables import (
+    document_chunk_buffer,
+    document_vector_buffer,
+    documents,
+    embedding_batches,
+    embedding_costs,
+)
+from fonds.stores.vectors import Generation, VectorIndex
+
+_chunk: Final = document_chunk_buffer.c
+_vector: Final = document_vector_buffer.c
+
+
+class Passage(NamedTuple):
+    """A passage that had no vector when it was read."""
+
+    row: int
+    """`document_chunk_buffer.id`: a changed text has another one."""
+    ordinal: int
+    sha: str
+    """The same for equal texts."""
+    text: str
+    tokens: int
+    is_known: bool
+    """Whether an equal text had a vector then."""
+    document: str
+    """`documents.id`"""
+
+
+class Vector(NamedTuple):
+    """A vector that passed all checks, as it is stored."""
+
+    data: bytes
+    sha: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Share:
+    """What one document had of a batch."""
+
+    document: str
+    texts: int
+    tokens: int
+    cost: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spending:
+    """What one batch took."""
+
+    run_id: UUID
+    texts: int
+    tokens: int
+    requests: int
+    retries: int
+    cost: float
+    shares: Sequence[Share]
+
+
+# Passages without a vector ----------------------------------------------------------------
+
+
+def passage_counts(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, int]:
+    """How many passages documents have."""
+    counted = select(_chunk.document_id, func.count()).group_by(_chunk.document_id)
+    rows: Iterable[Any] = select_in(connection, counted, _chunk.document_id, uids)
+    return dict(rows)
+
+
+def lacking(connection: Connection, generation: Generation, uids: Sequence[UUID]) -> list[Passage]:
+    """The passages of some documents that have no vector, as they were written."""
+    query = _lacking(generation)
+    found: list[Passage] = []
+    for piece in pieces(uids):
+        found += _passages(connection, query.where(_chunk.document_id.in_(piece)))
+    return sorted(found)
+
+
+def lacking_of_one(
+    connection: Connection, generation: Generation, uid: UUID, after: int, limit: int
+) -> list[Passage]:
+    """One page of a document's passages that have no vector, behind a place in it."""
+    query = _lacking(generation).where(_chunk.document_id == uid, _chunk.chunk_ord > after)
+    return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
+
+
+def lacking_after(
+    connection: Connection, generation: Generation, after: int, limit: int
+) -> list[Passage]:
+    """One page of all passages that have no vector, behind a row."""
+    query = _lacking(generation).where(_chunk.id > after)
+    return _passages(connection, query.order_by(_chunk.id).limit(limit))
+
+
+def _passages(connection: Connection, query: Select[Any]) -> list[Passage]:
+    # The driver's own rows: Core would spend on each as much time as the database did.
+    return [Passage._make(row) for row in connection.execute(query).cursor.fetchall()]
+
+
+def documents_lacking(connection: Connection, generation: Generation) -> int:
+    """How many documents have a passage without a vector."""
+    of = _lacking(generation).with_only_columns(func.count(_chunk.document_id.distinct()))
+    return connection.scalar(of) or 0
+
+
+def _lacking(generation: Generation) -> Select[Any]:
+    """Passages without a vector; a phrase that ends ten thousand documents is no dearer."""
+    held = exists().where(_vector.chunk_id == _chunk.chunk_id, _made_by(generation))
+    twin = document_chunk_buffer.alias("twin").c
+    known = exists().where(
+        twin.chunk_sha == _chunk.chunk_sha,
+        _vector.chunk_id == twin.chunk_id,
+        _made_by(generation),
+    )
+    columns = (
+        _chunk.id,
+        _chunk.chunk_ord,
+        _chunk.chunk_sha,
+        _chunk.text,
+        _chunk.meta["tokens"].as_integer(),
+        known,
+        documents.c.id,
+    )
+    return select(*columns).join(documents, documents.c.uid == _chunk.document_id).where(~held)
+
+
+def _made_by(generation: Generation) -> ColumnElement[bool]:
+    return and_(_vector.embed_model == generation.name, _vector.embed_version == generation.version)
+
+
+# Equal texts ------------------------------------------------------------------------------
+
+
+def vectors_of_texts(
+    connection: Connection, generation: Generation, shas: Iterable[str]
+) -> dict[str, Vector]:
+    """The vectors of those texts that have one."""
+    wanted = _each_of(connection, shas)
+    holder = (
+        select(_vector.chunk_id)
+        .join(document_chunk_buffer, _chunk.chunk_id == _vector.chunk_id)
+        .where(_chunk.chunk_sha == wanted.c.value, _made_by(generation))
+        .limit(1)
+        .scalar_subquery()
+    )
+    found = connection.execute(select(holder, wanted.c.value).where(holder.is_not(None)))
+    shas_of = {row[0]: row[1] for row in found.all()}
+    query = select(_vector.chunk_id, _vector.vector, _vector.vector_sha)
+    query = query.where(_made_by(generation))
+    rows: Iterable[Any] = select_in(connection, query, _vector.chunk_id, list(shas_of))
+    return {shas_of[chunk_id]: Vector(bytes(data), sha) for chunk_id, data, sha in rows}
+
+
+def _each_of(connection: Connection, values: Iterable[str]) -> Any:
+    given = literal(json.dumps(list(values)), Text)
+    if connection.dialect.name == "sqlite":
+        return func.json_each(given).table_valued("value")
+    return func.json_array_elements_text(cast(given, JSON)).table_valued("value")
+
+
+# Storing ----------------------------------------------------------------------------------
+
+
+def store_vectors(
+    connection: Connection,
+    index: VectorIndex,
+    generation: Generation,
+    made: Sequence[tuple[Passage, Vector]],
+    now: datetime,
+) -> set[int]:
+    """Store vectors, here and in the index; says which rows have one now.
+
+    The others are gone: their text has changed since it was read, or is changing.
+    """
+    vectors = {passage.row: vector for passage, vector in made}
+    if connection.dialect.name == "postgresql":
+        vectors = _only_unchanging(connection, vectors)
+    inserted = _insert(connection, generation, vectors, now)
+    if inserted < len(vectors):
+        # Some are gone, or have a vector of somebody else's making, who put it into the index.
+        shas = _stored_shas(connection, generation, list(vectors))
+        there = set(shas)
+        vectors = {row: one for row, one in vectors.items() if shas.get(row) == one.sha}
+    else:
+        there = set(vectors)
+    index.add(connection, generation, [(row, vector.data) for row, vector in vectors.items()])
+    return there
+
+
+def _only_unchanging(connection: Connection, vectors: Mapping[int, Vector]) -> dict[int, Vector]:
+    """Those of rows that stay as they are until the transaction ends; waits for no loader."""
+    query = select(_chunk.id).with_for_update(key_share=True, skip_locked=True)
+    rows: Iterable[Any] = select_in(connection, query, _chunk.id, list(vectors))
+    return {row[0]: vectors[row[0]] for row in rows}
+
+
+def _insert(
+    connection: Connection, generation: Generation, vectors: Mapping[int, Vector], now: datetime
+) -> int:
+    """Store the vectors of those rows that are there and have none, by one statement.
+
+    Row by row, each thread would have to wait for the interpreter's lock after every one of them.
+    """
+    if not vectors:
+        return 0
+    insert = _INSERT[connection.dialect.name].bindparams(bindparam("now", type_=Timestamp))
+    rows, datas, shas = list(vectors), *map(list, zip(*vectors.values(), strict=True))
+    given: dict[str, Any] = {"model": generation.name, "version": generation.version, "now": now}
+    if connection.dialect.name == "sqlite":
+        given |= {"rows": json.dumps(list(zip(rows, shas, strict=True)))}
+        given |= {"data": b"".join(datas), "size": len(datas[0])}
+    else:
+        given |= {"rows": rows, "datas": datas, "shas": shas}
+    return connection.execute(insert, given).rowcount
+
+
+_INSERT: Final = {
+    "sqlite": text("""
+        INSERT OR IGNORE INTO document_vector_buffer
+            (document_id, chunk_id, embed_model, embed_version, vector, vector_sha, created_at)
+        SELECT c.document_id, c.chunk_id, :model, :version,
+               substr(:data, 1 + given.key * :size, :size), given.value ->> 1, :now
+        FROM json_each(:rows) AS given
+        CROSS JOIN document_chunk_buffer AS c ON c.id = given.value ->> 0
+    """),
+    "postgresql": text("""
+        INSERT INTO document_vector_buffer
+            (document_id, chunk_id, embed_model, embed_version, vector, vector_sha, created_at)
+        SELECT c.document_id, c.chunk_id, :model, :version, given.data, given.sha, :now
+        FROM unnest(CAST(:rows AS integer[]), CAST(:datas AS bytea[]), CAST(:shas AS text[]))
+             AS given (id, data, sha)
+        JOIN document_chunk_buffer AS c ON c.id = given.id
+        ON CONFLICT DO NOTHING
+    """),
+}
+
+
+def _stored_shas(
+    connection: Connection, generation: Generation, rows: Sequence[int]
+) -> dict[int, str]:
+    query = select(_chunk.id, _vector.vector_sha).join(
+        document_vector_buffer, (_vector.chunk_id == _chunk.chunk_id) & _made_by(generation)
+    )
+    found: Iterable[Any] = select_in(connection, query, _chunk.id, rows)
+    return dict(map(tuple, found))
+
+
+def record_spending(
+    connection: Connection, generation: Generation, spending: Spending, now: datetime
+) -> None:
+    """Keep what a batch took, and each document's share of it."""
+    row = {
+        "run_id": spending.run_id,
+        "generation": generation.id,
+        "texts": spending.texts,
+        "tokens": spending.tokens,
+        "requests": spending.requests,
+        "retries": spending.retries,
+        "cost": spending.cost,
+        "created_at": now,
+    }
+    key = connection.execute(insert(embedding_batches).values(row)).inserted_primary_key
+    assert key is not None
+    shares = [
+        {
+            "batch_id": key[0],
+            "document_id": share.document,
+            "texts": share.texts,
+            "tokens": share.tokens,
+            "cost": share.cost,
+        }
+        for share in spending.shares
+    ]
+    insert_many(connection, embedding_costs, shares)
