@@ -336,11 +336,11 @@ def update_text(
     before = connection.scalar(select(table.c.body_text_sha256).where(table.c.id == document_id))
     columns = {**_text_columns(text, normalizer, now), "recipe": recipe, "updated_at": now}
     connection.execute(update(table).where(table.c.id == document_id).values(columns))
-    replace_passages(connection, fulltext, [passages], now)
+    is_cut_anew = replace_passages(connection, fulltext, [passages], now)
     differs: bool = columns["body_text_sha256"] != before
     row = {"record_id": document_id, "input_sha": columns["body_text_sha256"]}
-    if differs:
-        enqueue(connection, ingestion_embedding_queue, [row], now)
     # The same words may be cut into other passages, and citations say where they stand.
+    if differs or is_cut_anew:
+        enqueue(connection, ingestion_embedding_queue, [row], now)
     enqueue(connection, ingestion_citation_queue, [row], now)
     return differs

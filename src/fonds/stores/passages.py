@@ -74,8 +74,11 @@ def add_passages(
 
 def replace_passages(
     connection: Connection, fulltext: FullText, changed: Sequence[Passages], now: datetime
-) -> None:
-    """Bring the passages of changed documents up to date, keeping vectors of equal text."""
+) -> bool:
+    """Bring the passages of changed documents up to date, keeping vectors of equal text.
+
+    Says whether any of them has other words than before.
+    """
     held = _held(connection, [passages.document_uid for passages in changed])
     stale: list[Row[Any]] = []
     fresh: list[tuple[str, dict[str, Any]]] = []
@@ -94,6 +97,7 @@ def replace_passages(
     _remove(connection, fulltext, [row.id for row in stale])
     _relink(connection, vectors, _insert(connection, fulltext, fresh))
     _move(connection, fulltext, moved)
+    return bool(fresh)
 
 
 def _held(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
