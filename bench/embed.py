@@ -3,8 +3,9 @@
 The drain claims documents, reads their passages, looks for equal texts, checks, normalizes and
 hashes the vectors, stores them in the buffer and in the index, and keeps costs. The limit is the
 same model called with the same texts, which are in memory, and `executemany` of equally large
-rows into a plain table without any key, 256 a transaction, as durable as ours. Both in one
-process, on one disk, a thousand passages in turn, so that a busy machine is as busy for both.
+rows, with the vector and its hash, into a plain table without any key, 256 a transaction, as
+durable as ours. Both in one process, on one disk, some thousand passages in turn, so that a busy
+machine is as busy for both.
 
     python bench/embed.py [--passages 20000] [--workers 1] [--embedder wordllama] [--json]
 """
@@ -28,6 +29,7 @@ from tests.shelf import problems, put
 from fonds.embed.base import Embedder
 from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.generations import ensure_generation
+from fonds.embed.packing import vector_sha
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import drain
 from fonds.seams import Seams
@@ -38,7 +40,7 @@ from fonds.stores.schema import upgrade
 
 AT_LEAST = 0.7
 PER_DOCUMENT = 10
-STEP = 1000
+STEP = 2000
 WORDS = 150
 """About 200 tokens."""
 WORDLIST = """
@@ -124,7 +126,8 @@ class Bare:
         for batch in pieces(texts, MAX_TEXTS):
             vectors = self._embedder.embed(batch, "passage").vectors
             names = ("d" * 36, "c" * 36, model.name, model.version)
-            rows = [(*names, vector.tobytes(), "s" * 64, "t" * 24) for vector in vectors]
+            datas = [vector.tobytes() for vector in vectors]
+            rows = [(*names, data, vector_sha(data), "t" * 24) for data in datas]
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT INTO plain VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             self._connection.execute("COMMIT")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Final
 
-from fonds.embed.base import Embedder
+from fonds.embed.base import Embedder, EmbeddingModel
 from fonds.embed.breaker import FAILURES, Breaker
 from fonds.embed.limits import Limits, read_rate
 from fonds.embed.packing import packed
@@ -76,6 +76,16 @@ class Calls:
         """Set it to end the waiting and asking soon."""
         self.restraint = restraint or self.restraint_of(embedder, seams, self._settings)
         self._sleep = sleep or self.stop.wait
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Which model is asked."""
+        return self._embedder.model
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether asking it means waiting for another machine."""
+        return self._embedder.is_remote
 
     @staticmethod
     def restraint_of(embedder: Embedder, seams: Seams, settings: Settings) -> Restraint:

@@ -71,7 +71,6 @@ def drain(
         seams,
         calls,
         generation,
-        batch_tokens=embedder.model.batch_tokens,
         workers=workers,
         settled=desk.settled,
         tick=desk.tick,
@@ -115,7 +114,6 @@ def fill(
         seams,
         Calls(embedder, seams, settings, stop=stop, restraint=restraint),
         generation,
-        batch_tokens=embedder.model.batch_tokens,
         workers=workers,
         settled=settled,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, ParamSpec, Self, TypeVar
 from uuid import UUID
 
 from fonds.embed.batches import MAX_TEXTS, Batch, Gatherer
@@ -27,6 +27,9 @@ from fonds.stores.embedding import (
 )
 from fonds.stores.fulltext import as_seen
 from fonds.stores.vectors import Generation
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TICK: Final = 1.0
 """Seconds between looks at leases and the wish to stop, while nothing else happens."""
@@ -63,11 +66,21 @@ class _Outcome:
     """Those whose text had a vector before, but no more."""
 
 
+class _Here(Executor):
+    """Does everything at once, in the thread that asks for it."""
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        done: Future[T] = Future()
+        done.set_result(work(*args, **kwargs))
+        return done
+
+
 class Workshop:
     """Gives passages of one generation their vectors, some batches at a time.
 
-    At most `workers` batches are in flight; each is stored in one transaction, with its costs,
-    before its thread takes another. All methods are for the thread that made it.
+    At most `workers` batches are in flight, each in a thread of its own, and stored in one
+    transaction, with its costs, before that thread takes another. All methods are for the thread
+    that made the workshop.
     """
 
     def __init__(
@@ -77,7 +90,6 @@ class Workshop:
         calls: Calls,
         generation: Generation,
         *,
-        batch_tokens: int,
         workers: int,
         settled: Settled,
         tick: Callable[[], None] = lambda: None,
@@ -90,8 +102,11 @@ class Workshop:
         self._workers = workers
         self._settled = settled
         self._tick = tick
-        self._gatherer = Gatherer(batch_tokens)
-        self._pool = ThreadPoolExecutor(workers, "fonds-embed")
+        self._gatherer = Gatherer(calls.model.batch_tokens)
+        # A thread helps where there is something to wait for; a model on this machine works
+        # through the interpreter's lock, and would only share it.
+        is_alone = workers == 1 and not calls.is_remote
+        self._pool = _Here() if is_alone else ThreadPoolExecutor(workers, "fonds-embed")
         self._running: set[Future[_Outcome]] = set()
         self._known: list[Passage] = []
         self._fresh: set[str] = set()

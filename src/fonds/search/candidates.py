@@ -74,37 +74,47 @@ class Finder:
     def look(self, terms: Sequence[str], depth: int, near: int) -> Looked:
         """The best `depth` passages by any of the terms, and the `near`est ones by meaning."""
         found = self._by_words(terms, depth) if depth else []
-        cosines = self._by_meaning(near, found)
-        rows = shown_passages(
-            self._connection, [*found, *(row for row in cosines if row not in set(found))]
-        )
-        candidates = [_candidate(row, cosines.get(row.id)) for row in rows.values()]
-        is_all = len(found) < depth if depth else True
+        nearest = self._by_meaning(near)
+        cosines = self._cosines(found) | nearest
+        rows = shown_passages(self._connection, list(dict.fromkeys([*found, *nearest])))
         return Looked(
-            candidates=candidates,
+            candidates=[_candidate(row, cosines.get(row.id)) for row in rows.values()],
             rows=rows,
-            is_all=is_all and (self._meaning is None or len(cosines) - len(found) < near),
+            is_all=len(found) < max(depth, 1) and len(nearest) < near,
         )
 
     def _by_words(self, terms: Sequence[str], depth: int) -> list[int]:
-        chosen = list(_rarest(self._having([term.lower() for term in terms])))
-        if not chosen:
+        having = self._having([term.lower() for term in terms])
+        chosen = list(_rarest(having))
+        found = self._search(chosen, depth)
+        if len(found) < depth and len(chosen) < sum(map(bool, having.values())):
+            found += [row for row in self._search(list(having), depth) if row not in set(found)]
+        return found[:depth]
+
+    def _search(self, terms: Sequence[str], depth: int) -> list[int]:
+        if not terms:
             return []
-        return self._database.fulltext.search(self._connection, chosen, self._eligible, depth)
+        return self._database.fulltext.search(self._connection, terms, self._eligible, depth)
+
+    def _by_meaning(self, near: int) -> dict[int, float]:
+        if self._meaning is None:
+            return {}
+        index, generation = self._database.vectors, self._meaning.generation
+        vector = self._meaning.vector
+        found = index.search(self._connection, generation, vector, self._eligible, near)
+        return {each.row: each.similarity for each in found}
+
+    def _cosines(self, rows: Sequence[int]) -> dict[int, float]:
+        if self._meaning is None:
+            return {}
+        index, generation = self._database.vectors, self._meaning.generation
+        return index.similarities(self._connection, generation, self._meaning.vector, rows)
 
     def _having(self, terms: Sequence[str]) -> dict[str, int]:
         known = self._frequencies
         unknown = sorted({term for term in terms if term not in known})
         known |= self._database.fulltext.frequencies(self._connection, unknown)
         return {term: known[term] for term in terms}
-
-    def _by_meaning(self, near: int, found: Sequence[int]) -> dict[int, float]:
-        if self._meaning is None:
-            return {}
-        index, generation = self._database.vectors, self._meaning.generation
-        asked = (self._connection, generation, self._meaning.vector)
-        nearest = index.search(*asked, self._eligible, near)
-        return index.similarities(*asked, found) | {each.row: each.similarity for each in nearest}
 
 
 def _rarest(having: Mapping[str, int]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, column, func, select, table
+from sqlalchemy import ColumnElement, Connection, Integer, Select, column, func, select, table
 
 from fonds.stores.fulltext import (
     HEADINGS_WEIGHT,
@@ -18,7 +18,7 @@ from fonds.stores.fulltext import (
 )
 from fonds.stores.tables import document_chunk_buffer
 
-_INDEX: Final = table("chunk_index", column("rowid"), column("chunk_index"))
+_INDEX: Final = table("chunk_index", column("rowid", Integer), column("chunk_index"))
 _ROW: Final = document_chunk_buffer.c.id
 
 
@@ -64,7 +64,8 @@ class SqliteFullText:
         passing = first_passing(connection, first, eligible, limit)
         if len(passing) == limit or len(first) < limit * SPARE:
             return passing
-        among = _ranked(query).where(_INDEX.c.rowid.in_(eligible))
+        # Plus nothing, or SQLite would look into the index anew for every row that is eligible.
+        among = _ranked(query).where((_INDEX.c.rowid + 0).in_(eligible))
         return list(connection.scalars(among.limit(limit)))
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
