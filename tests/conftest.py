@@ -34,8 +34,15 @@ def postgres_url() -> str:
 
 @pytest.fixture
 def postgres_database(postgres_url: str) -> Iterator[str]:
-    """An empty database of the test's own."""
+    """A database of the test's own, with all tables and no row."""
     with servers.postgres_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture
+def bare_postgres_database(postgres_url: str) -> Iterator[str]:
+    """A database of the test's own, without a table."""
+    with servers.postgres_database(postgres_url, is_bare=True) as url:
         yield url
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from fonds.runs.state import RunReport, RunRequest
 from fonds.seams import Seams
 from fonds.stores.plugins import ensure_tables
 from fonds.testing import FAKE_HOST, FakeSource, note
+from tests import servers
 from tests.misbehaving import MisbehavingServer, Response
 
 FAST = {"retries": 2, "retry_wait": 0.001, "retry_wait_max": 0.002, "timeout": 1.0}
@@ -69,6 +71,10 @@ def note_library(
     """A library whose fake source asks the given server."""
     hosts = {FAKE_HOST: server.url("").rstrip("/")}
     given = {"hosts": hosts, "allow_private": True, **FAST, **settings}
+    file = home / "fonds.db"
+    if not settings.get("database") and not file.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(servers.sqlite_template(), file)
     with open_library(home, seams=seams, **given) as library:
         ensure_tables(library.database, "fake", FakeSource().info.tables)
         yield library

@@ -36,6 +36,10 @@ import psycopg
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from fonds.seams import Seams
+from fonds.stores.database import open_database
+from fonds.stores.schema import upgrade
+
 VARIABLE: Final = "FONDS_TEST_SERVERS"
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUCKET: Final = "fonds"
@@ -201,14 +205,43 @@ def postgres() -> str:
 
 
 @contextmanager
-def postgres_database(server: str) -> Iterator[str]:
-    """The address of an empty database of its own, dropped afterwards."""
+def postgres_database(server: str, *, is_bare: bool = False) -> Iterator[str]:
+    """The address of a database of its own, with all tables and no row, dropped afterwards."""
     name = f"test_{uuid4().hex}"
-    _execute(server, f"CREATE DATABASE {name} TEMPLATE template0")
+    template = "template0" if is_bare else _postgres_template(server)
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield server.replace("/postgres?", f"/{name}?")
     finally:
         _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _postgres_template(server: str) -> LiteralString:
+    """A database with all tables: a copy of it takes a tenth of the time of all migrations."""
+    done = run_folder() / "template.done"
+    with locked("template"):
+        if not done.exists():
+            _execute(server, "CREATE DATABASE fonds_template TEMPLATE template0")
+            _create_tables(server.replace("/postgres?", "/fonds_template?"))
+            done.touch()
+    return "fonds_template"
+
+
+def sqlite_template() -> Path:
+    """A file with all tables and no row, to be copied."""
+    file = run_folder() / "template.db"
+    with locked("template"):
+        if not file.exists():
+            making = file.with_suffix(".making")
+            _create_tables(f"sqlite:///{making}")
+            making.rename(file)
+    return file
+
+
+def _create_tables(address: str) -> None:
+    database = open_database(address, seams=Seams())
+    upgrade(database)
+    database.close()
 
 
 def _execute(server: str, statement: LiteralString) -> None:

@@ -29,12 +29,12 @@ from fonds.embed.migration import Migration, migrate
 from fonds.embed.overlap import Asked, compare, query_vectors, sample_queries
 from fonds.embed.plan import plan_embedding
 from fonds.embed.status import embedding_status
-from fonds.embed.worker import EmbeddingReport
+from fonds.embed.worker import EmbeddingReport, drain
 from fonds.errors import EmbedError, ModelMissingError, UsageError
 from fonds.library import Library
 from fonds.seams import Seams
 from fonds.stores.database import open_database
-from fonds.stores.tables import document_chunk_buffer
+from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
 from fonds.stores.vectors import Generation, current_generation, generations
 from fonds.testing import ManualClock, Saboteur
 
@@ -566,3 +566,19 @@ def test_status_shows_the_most_frequent_causes(library: Library) -> None:
     causes = embedding_status(library.database, library.seams.clock.now()).errors
     assert [cause["cause"] for cause in causes] == ["frequent", "rare"]
     assert sum(cause["documents"] for cause in causes) == NOTES
+
+
+def test_drain_that_a_switch_overtakes_leaves_the_queue_to_the_chosen_model(
+    library: Library,
+) -> None:
+    old, new = ensure(library, 32), ensure(library, 64)
+    switch(library.database, library.seams, new)
+    settings = library.settings
+    late = drain(library.database, library.seams, HashingEmbedder(32), old, settings=settings)
+    assert (late.done, late.embedded, late.waiting) == (0, 0, NOTES)
+    assert embed(library).done == NOTES
+    vector = document_vector_buffer.c
+    of_it = (vector.embed_model == new.name) & (vector.embed_version == new.version)
+    with library.database.read() as connection:
+        held = connection.scalars(select(vector.chunk_id).where(of_it)).all()
+    assert len(held) == NOTES

@@ -22,7 +22,7 @@ from fonds.stores.tables import metadata
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     address = f"sqlite:///{tmp_path / 'fonds.db'}"
     if request.param == "postgres":
-        address = request.getfixturevalue("postgres_database")
+        address = request.getfixturevalue("bare_postgres_database")
     database = open_database(address, seams=Seams())
     yield database
     database.close()

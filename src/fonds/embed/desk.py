@@ -18,7 +18,7 @@ from fonds.stores import queues
 from fonds.stores.database import Database
 from fonds.stores.embedding import Passage, lacking, lacking_of_one, passage_counts
 from fonds.stores.tables import ingestion_embedding_queue as queue
-from fonds.stores.vectors import Generation
+from fonds.stores.vectors import Generation, current_generation
 
 CLAIMED_AT_ONCE: Final = 200
 PAGE: Final = 512
@@ -101,6 +101,8 @@ class Desk:
         now = self._clock.now()
         with self._database.write() as connection:
             self._hand_in(connection)
+            if not self._is_current(connection):
+                return ()
             rows = queues.claim(
                 connection, queue, self._owner, now, size, untried_since=self._begun
             )
@@ -109,7 +111,15 @@ class Desk:
             self._left -= len(rows)
         return rows
 
+    def _is_current(self, connection: Connection) -> bool:
+        """Whether vectors of this generation are still what the queue asks for."""
+        current = current_generation(connection)
+        return current is None or current.id == self._generation.id
+
     def _hand_in(self, connection: Connection) -> None:
+        if not self._is_current(connection):
+            queues.release(connection, queue, self._ready, self._owner)
+            self._ready = []
         self.done += queues.finish_all(connection, queue, self._ready, self._owner)
         queues.fail_all(connection, queue, self._causes, self._owner)
         self._ready, self._causes = [], {}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -100,11 +101,17 @@ def passage_counts(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, i
 
 def lacking(connection: Connection, generation: Generation, uids: Sequence[UUID]) -> list[Passage]:
     """The passages of some documents that have no vector, as they were written."""
-    query = _lacking(generation)
     found: list[Passage] = []
     for piece in pieces(uids):
-        found += _passages(connection, query.where(_chunk.document_id.in_(piece)))
+        found += _passages(connection, _lacking_of_some(generation), {"uids": piece})
     return sorted(found)
+
+
+@lru_cache(maxsize=8)
+def _lacking_of_some(generation: Generation) -> Select[Any]:
+    # Building the statement takes longer than reading some passages by it.
+    wanted = bindparam("uids", expanding=True, type_=_chunk.document_id.type)
+    return _lacking(generation).where(_chunk.document_id.in_(wanted))
 
 
 def lacking_of_one(
@@ -123,9 +130,11 @@ def lacking_after(
     return _passages(connection, query.order_by(_chunk.id).limit(limit))
 
 
-def _passages(connection: Connection, query: Select[Any]) -> list[Passage]:
+def _passages(
+    connection: Connection, query: Select[Any], given: Mapping[str, Any] | None = None
+) -> list[Passage]:
     # The driver's own rows: Core would spend on each as much time as the database did.
-    return [Passage._make(row) for row in connection.execute(query).cursor.fetchall()]
+    return [Passage._make(row) for row in connection.execute(query, given).cursor.fetchall()]
 
 
 def documents_lacking(connection: Connection, generation: Generation) -> int:

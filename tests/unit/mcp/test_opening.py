@@ -44,8 +44,10 @@ def test_address_that_is_none_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_empty_postgresql_database_is_left_empty(postgres_database: str, tmp_path: Path) -> None:
-    settings = read_settings({"home": tmp_path, "database": postgres_database}, environ={})
+def test_empty_postgresql_database_is_left_empty(
+    bare_postgres_database: str, tmp_path: Path
+) -> None:
+    settings = read_settings({"home": tmp_path, "database": bare_postgres_database}, environ={})
     for _ in range(2):
         with pytest.raises(SchemaError, match="empty"), open_for_reading(settings):
             pass
