@@ -62,6 +62,10 @@ class SqliteVectors:
     def drop(self, connection: Connection, generation: Generation) -> None:
         """Forget the index of a generation."""
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {generation.table}")
+        with self._lock:
+            self._kept = {
+                key: kept for key, kept in self._kept.items() if key[0] != generation.table
+            }
 
     def add(
         self, connection: Connection, generation: Generation, vectors: Sequence[tuple[int, bytes]]
