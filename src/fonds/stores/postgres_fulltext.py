@@ -15,10 +15,12 @@ from sqlalchemy import (
     cast,
     column,
     func,
+    literal,
     or_,
     select,
     table,
     text,
+    union_all,
 )
 
 from fonds.stores.fulltext import SPARE, IndexEntry, first_passing, with_bigrams
@@ -33,6 +35,10 @@ _ADD = text(
 
 # ts_rank weighs D, C, B, A.
 _WEIGHTS: Final = cast([0.4, 0.1, 0.1, 1.0], ARRAY(REAL))
+COUNTED: Final = 5000
+"""Passages that are counted one by one, as the server visits each. They come about in the order
+in which they were written, so that the last of them tells how many there must be in all."""
+
 _INDEX: Final = table("chunk_index", column("id"), column("words"))
 _ROW: Final = document_chunk_buffer.c.id
 
@@ -86,14 +92,17 @@ class PostgresFullText:
         return list(connection.scalars(ranked.where(_INDEX.c.id.in_(eligible)).limit(limit)))
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
-        """In how many passages each term stands."""
+        """In how many passages each term stands; of frequent ones, about."""
         if not terms:
             return {}
-        counts = [
-            select(func.count()).select_from(_rows(phrase).subquery()).scalar_subquery()
-            for phrase in _phrases(terms)
-        ]
-        return dict(zip(terms, connection.execute(select(*counts)).one(), strict=True))
+        counted = union_all(
+            *(_counted(place, phrase) for place, phrase in enumerate(_phrases(terms)))
+        )
+        passages = self.passages(connection)
+        return {
+            terms[place]: count if count < COUNTED else count * passages // last
+            for place, count, last in connection.execute(counted)
+        }
 
     def passages(self, connection: Connection) -> int:
         """How many there were ever: as good as the number there is, and known at once."""
@@ -106,6 +115,11 @@ class PostgresFullText:
             or_(func.numnode(phrase) == 0, _ROW.in_(_rows(phrase))) for phrase in _phrases(phrases)
         ]
         return wanted + [_ROW.not_in(_rows(phrase)) for phrase in _phrases(excluded)]
+
+
+def _counted(place: int, phrase: Any) -> Select[Any, Any, Any]:
+    first = _rows(phrase).limit(COUNTED).subquery()
+    return select(literal(place), func.count(), func.max(first.c.id))
 
 
 def _phrases(phrases: Sequence[str]) -> list[Any]:
