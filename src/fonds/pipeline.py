@@ -2,7 +2,7 @@
 
     discover ─ fetch ─ parse ─ load ─┬─ chunk ─ search
                │               │     │
-            archive        documents └─ queues: vectors, citations
+            archive        documents └─ queues: vectors (embed/), citations
 
 `discover` and `parse` belong to the source (`sources/`); everything else is done here, once, for
 all of them. Each stage leaves something durable behind, so that each can be repeated from the

@@ -16,6 +16,7 @@ from tests.notes import NoteOffice, ingest, note_library
 from fonds.errors import ModelMissingError
 from fonds.library import Library
 from fonds.search.meaning import Mode
+from fonds.stores import postgres_fulltext
 from fonds.stores.tables import documents, embedding_generations
 from fonds.testing import note
 
@@ -111,6 +112,16 @@ def test_every_document_is_reached_by_turning_pages(library: Library) -> None:
 @pytest.mark.parametrize("query", ["", "  ", "💰", "\0", "\ud800", "x" * 100_000, '"" OR 1=1'])
 def test_hostile_questions_have_an_answer(library: Library, query: str) -> None:
     assert isinstance(library.search(query), list)
+
+
+def test_frequent_words_are_counted_about(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_fulltext, "COUNTED", 10)
+    with library.database.read() as connection:
+        found = library.database.fulltext.frequencies(connection, ["swims", "44", "xyzzy"])
+    assert found["swims"] == pytest.approx(len(NOTES), rel=0.3)
+    assert (found["44"], found["xyzzy"]) == (1, 0)
 
 
 def test_model_that_is_gone_leaves_words_and_is_named_when_insisted_on(library: Library) -> None:
