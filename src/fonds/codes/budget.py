@@ -82,10 +82,12 @@ def data_size() -> int:
     return _field("VmData") or resident()
 
 
-def reset_peak() -> None:
-    """Measure the peak from here on, where the system can."""
+def reset_peak() -> bool:
+    """Measure the peak from here on; False where the system cannot."""
     with suppress(OSError):
         _CLEAR.write_text(_RESET_PEAK)
+        return True
+    return False
 
 
 def _field(name: str) -> int | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +29,7 @@ from tests.unit.codes.trees import (
     publish,
 )
 
-from fonds.codes.budget import MIB, Budget, Meter, peak, reset_peak, resident
+from fonds.codes.budget import MIB, Budget, Meter, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
 from fonds.codes.run import CodeRequest, find_orders
 from fonds.errors import BudgetSpentError
@@ -83,16 +85,25 @@ def test_threads_that_charge_at_once_never_pass_the_limit() -> None:
     assert granted == meter.subrequests == 500
 
 
-def test_peak_is_no_less_than_what_is_held_and_can_be_measured_anew() -> None:
-    reset_peak()
-    # Beyond 32 MiB, memory that is freed goes back to the system at once.
-    ballast = bytearray(40 * MIB)
-    ballast[::4096] = b"x" * len(ballast[::4096])
+_HELD_AND_LET_GO = """
+import mmap
+from fonds.codes.budget import MIB, peak, reset_peak, resident
+
+with mmap.mmap(-1, 64 * MIB) as ballast:
+    for page in range(0, 64 * MIB, mmap.PAGESIZE):
+        ballast[page] = 1
     high = peak()
-    assert high >= resident() - MIB
-    del ballast
-    reset_peak()
-    assert peak() < high
+    assert high >= resident() - MIB, (high, resident())
+    assert high >= 64 * MIB, high
+can_reset = reset_peak()
+assert not can_reset or peak() < high - 32 * MIB, (peak(), high)
+"""
+
+
+def test_peak_is_no_less_than_what_is_held_and_can_be_measured_anew() -> None:
+    # In a process of its own, with pages of its own: what an allocator or another test's
+    # threads keep says nothing about the measure.
+    subprocess.run([sys.executable, "-c", _HELD_AND_LET_GO], check=True)
 
 
 # Who pays -----------------------------------------------------------------------------------
