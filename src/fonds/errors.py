@@ -5,7 +5,8 @@ FondsError
 │   ├── SettingsError         a setting is malformed or contradictory
 │   │   └── MissingKeyError   an upstream wants a key that is not set
 │   ├── UnknownSourceError    no source of that name is registered
-│   └── UnknownDocumentError  no document has that id or alias
+│   ├── UnknownDocumentError  no document has that id or alias
+│   └── UploadRefusedError    a file, or a claim about one, that is not taken in
 ├── FetchError                asking an upstream
 │   ├── RetryableFetchError   worth another try, now or in the next run
 │   │   ├── RateLimitedError      429, or 503 with Retry-After
@@ -31,6 +32,10 @@ FondsError
 │   │   └── BreakerOpenError      the endpoint failed so often that it is left alone for a while
 │   ├── BadVectorsError       too few, wrongly sized, or not finite
 │   └── ModelMissingError     the model's files or package are not there
+├── ParserError               asking an outside parser for the text of an upload
+│   └── RetryableParserError  worth another try: 429, 5xx, no answer in time
+├── GateError                 what a stage of an upload left behind is not plausible
+├── WebhookError              a webhook that is not believed
 ├── StoreError                database and blobs
 │   ├── BlobMissingError      no object under that key
 │   ├── BlobExistsError       create-only write found an object
@@ -72,6 +77,16 @@ class UnknownSourceError(UsageError):
 
 class UnknownDocumentError(UsageError):
     """No document has that id or alias."""
+
+
+class UploadRefusedError(UsageError):
+    """A file, or a claim about one, that is not taken in; `kind` is for programs."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """`too-large`, `empty`, `type-unknown`, `type-mismatch`, `hash-mismatch`,
+        `size-mismatch`, `not-there`, `bad-name`, `archive-bomb`."""
 
 
 class FetchError(FondsError):
@@ -181,6 +196,28 @@ class BadVectorsError(EmbedError):
 
 class ModelMissingError(EmbedError):
     """The model's files or package are not there."""
+
+
+class ParserError(FondsError):
+    """An outside parser refused a file, or its answer makes no sense."""
+
+
+class RetryableParserError(ParserError):
+    """Worth another try: 429, 5xx, no answer in time."""
+
+
+class GateError(FondsError):
+    """What a stage of an upload left behind is not plausible, or not whole."""
+
+
+class WebhookError(FondsError):
+    """A webhook that is not believed; `kind` is for programs."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """`unsigned`, `bad-signature`, `stale`, `replayed`, `malformed`, `hash-mismatch`,
+        `unknown-job`."""
 
 
 class StoreError(FondsError):

@@ -17,6 +17,7 @@ NAMESPACE: Final = UUID("6c8a1e6e-1f0b-4aa8-9f0a-1a7c2e6f2b42")
 # Publishers set the hyphen of a section number as any of these; the number is the same.
 _DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013"), "-")
 _SAFE_PUNCTUATION: Final = frozenset("-._:")
+_UPLOAD: Final = "upload:"
 _WHITESPACE: Final = re.compile(r"\s+")
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 _LONGEST_NAME: Final = 200
@@ -102,7 +103,14 @@ def _encode(character: str) -> str:
 
 def document_uid(document_id: str) -> UUID:
     """The UUID of a document, by which the chunk and vector buffers know it."""
+    if document_id.startswith(_UPLOAD):
+        return UUID(document_id.removeprefix(_UPLOAD))
     return uuid5(NAMESPACE, document_id)
+
+
+def upload_id(uid: UUID) -> str:
+    """`upload:<uuid>`: the only kind of document whose UUID is older than its id."""
+    return f"{_UPLOAD}{uid}"
 
 
 def upload_uid(user_id: UUID, sha256: str) -> UUID:

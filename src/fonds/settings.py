@@ -25,6 +25,10 @@ def _boolean(text: str) -> bool:
     return known[text.strip().lower()]
 
 
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _hosts(text: str) -> dict[str, str]:
     """Either a JSON object or `host=address` pairs separated by commas."""
     if text.lstrip().startswith("{"):
@@ -79,7 +83,9 @@ class Settings:
     retry_wait_max: float = _setting(
         60.0, float, "Longest wait between tries, also when the upstream asks for more."
     )
-    max_file_mib: int = _setting(512, int, "Largest file fetched, after decompression.")
+    max_file_mib: int = _setting(
+        512, int, "Largest file fetched, after decompression, or uploaded."
+    )
     rate_factor: float = _setting(
         1.0, float, "Multiplies every source's politeness rate; 0 switches it off."
     )
@@ -104,6 +110,25 @@ class Settings:
     )
     mcp_token: str = _setting(
         "", str, "What `fonds mcp --http` asks every client for; empty: nothing.", secret=True
+    )
+    parser: str = _setting(
+        "local", str.lower, "What reads uploads: local, in the worker, or llamaparse, outside."
+    )
+    llamaparse_key: str = _setting("", str, "Key of api.cloud.llamaindex.ai.", secret=True)
+    webhook_secrets: tuple[str, ...] = _setting(
+        (),
+        _list,
+        "What webhooks are signed with; two, by a comma, while one is replaced.",
+        secret=True,
+    )
+    server_secret: str = _setting(
+        "",
+        str,
+        "Signs addresses of files in a folder; empty: one that is made once and kept in the home.",
+        secret=True,
+    )
+    public_url: str = _setting(
+        "", lambda text: text.rstrip("/"), "Address under which clients reach `fonds serve`."
     )
     retention_days: int = _setting(30, int, "Days that logs and finished tasks are kept.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")
@@ -155,6 +180,8 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 

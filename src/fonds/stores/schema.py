@@ -10,7 +10,7 @@ from sqlalchemy import inspect, text
 from fonds.errors import SchemaError
 from fonds.stores.database import Database
 
-HEAD: Final = "0020"
+HEAD: Final = "0021"
 
 
 def upgrade(database: Database) -> None:

@@ -297,28 +297,130 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
+_OPEN_JOB: Final = "status <> 'complete' AND status NOT LIKE 'failed%'"
+
 upload_jobs: Final = Table(
     "upload_jobs",
     metadata,
     Column("job_id", Identity, primary_key=True),
-    Column("user_id", Identity, nullable=False),
-    Column("document_id", Identity, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("raw_path", Text, nullable=False),
-    Column("parsed_path", Text),
+    Column("user_id", ForeignKey("users.id"), nullable=False),
+    Column("document_id", Identity, nullable=False, comment="documents.uid, in the end."),
+    Column("status", Text, nullable=False, comment="Illegal moves are refused by a trigger."),
+    Column("name", Text, nullable=False, comment="Of the file, as the user calls it."),
+    Column("format", Text, nullable=False, comment="pdf, docx, html, markdown, text"),
+    Column("bytes", BigInteger, nullable=False, comment="Of the file."),
+    Column("raw_sha256", Text, nullable=False, comment="Of the file."),
+    Column("raw_path", Text, nullable=False, comment="Blob key of the file."),
+    Column("parser", Text, nullable=False, comment="local, llamaparse"),
+    Column("submission", Json, comment="At an outside parser: its id, when it was asked."),
+    Column("parsed_path", Text, comment="Blob key of the Markdown."),
     Column("parsed_sha256", Text),
+    Column("parsed_bytes", BigInteger),
+    Column("parsed_by", Text, comment="name@version of what made the Markdown."),
+    Column("parsed_map", Json, comment="As documents.body_map will have it."),
     Column("chunks_version", Text, nullable=False, comment="chunker@semver"),
     Column("embed_model", Text),
     Column("embed_version", Text),
-    Column("progress", Json),
+    Column("progress", Json, comment="chunks_total, chunks_done, embeds_total, embeds_done"),
     Column("retry_count", Integer, nullable=False, server_default=text("0")),
-    Column("last_error", Json),
+    Column("next_attempt_at", Timestamp, comment="Not to be worked on before."),
+    Column("takeovers", Integer, nullable=False, server_default=text("0")),
+    Column("reprocessed", Integer, nullable=False, server_default=text("0")),
+    Column("last_error", Json, comment="stage, type, message, at"),
     *_lease_columns(),
+    Column("moved_by", Text, nullable=False, comment="Who made the last move: the event says so."),
+    Column("moved_why", Text, nullable=False),
+    Column("parsed_at", Timestamp),
+    Column("chunked_at", Timestamp),
+    Column("first_embedded_at", Timestamp),
+    Column("completed_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
     CheckConstraint(_one_of("status", UPLOAD_STATUSES), name="status"),
+    CheckConstraint("bytes >= 0 AND retry_count >= 0", name="counts"),
     Index("idx_upload_jobs_status", "status", "created_at"),
-    Index("idx_upload_jobs_document", "document_id"),
+    Index("idx_upload_jobs_document", "document_id", unique=True),
+    Index(
+        "ix_upload_jobs_open",
+        "created_at",
+        sqlite_where=text(_OPEN_JOB),
+        postgresql_where=text(_OPEN_JOB),
+    ),
+    Index("ix_upload_jobs_user_id", "user_id", "created_at", "job_id"),
+    Index("ix_upload_jobs_parsed_sha256", "user_id", "parsed_sha256"),
+)
+
+upload_events: Final = Table(
+    "upload_events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("job_id", ForeignKey("upload_jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("from_status", Text, comment="NULL: the job began."),
+    Column("to_status", Text, nullable=False),
+    Column("at", Timestamp, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Index("ix_upload_events_job_id", "job_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+upload_errors: Final = Table(
+    "upload_errors",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("job_id", ForeignKey("upload_jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("stage", Text, nullable=False, comment="parse, chunking, embedding"),
+    Column("type", Text, nullable=False, comment="Name of the error, to group by."),
+    Column("message", Text, nullable=False),
+    Column("is_final", Boolean, nullable=False, comment="Whether the job failed by it."),
+    Column("at", Timestamp, nullable=False),
+    Index("ix_upload_errors_job_id", "job_id"),
+    sqlite_autoincrement=True,
+)
+
+webhook_nonces: Final = Table(
+    "webhook_nonces",
+    metadata,
+    Column("webhook_id", Text, primary_key=True),
+    Column("received_at", Timestamp, nullable=False, index=True),
+)
+
+# Users ------------------------------------------------------------------------------------
+
+TOKEN_SCOPES: Final = ("user", "admin", "service")
+
+users: Final = Table(
+    "users",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created_at", Timestamp, nullable=False),
+    CheckConstraint("name <> ''", name="named"),
+)
+
+api_tokens: Final = Table(
+    "api_tokens",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("user_id", ForeignKey("users.id"), nullable=False, index=True),
+    Column("label", Text, nullable=False, comment="What it is for."),
+    Column("scope", Text, nullable=False),
+    Column("token_sha256", Text, nullable=False, unique=True, comment="It is stored nowhere else."),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp),
+    Column("revoked_at", Timestamp),
+    CheckConstraint(_one_of("scope", TOKEN_SCOPES), name="scope"),
+)
+
+idempotency_keys: Final = Table(
+    "idempotency_keys",
+    metadata,
+    Column("user_id", ForeignKey("users.id"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request_sha256", Text, nullable=False, comment="Over method, path and body."),
+    Column("status", Integer, comment="Of the answer; NULL while it is being made."),
+    Column("answer", Json),
+    Column("created_at", Timestamp, nullable=False, index=True),
 )
 
 # Ingestion --------------------------------------------------------------------------------

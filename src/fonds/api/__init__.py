@@ -1,0 +1,1 @@
+"""The HTTP face: uploads, jobs, documents; errors as problem+json."""
