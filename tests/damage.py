@@ -116,6 +116,7 @@ _PORTABLE: Final = (
 HOSTILE: Final = {
     "fr_xml_v1": _MARKUP,
     "uslm_v1": _MARKUP,
+    "docx_v1": _MARKUP,
     "ecfr_xml_v1": _MARKUP,
     "billres_v1": _MARKUP,
     "dc_xml_v1": _MARKUP,
@@ -124,6 +125,7 @@ HOSTILE: Final = {
     "xml_v1": _MARKUP,
     "cga_v1": _MARKUP + _TYPED,
     "html_v1": _MARKUP + _TYPED,
+    "markdown_v1": _TYPED + _MARKUP[:12],
     "text_v1": _TYPED + _MARKUP[:12],
     "pdf_v1": _PORTABLE + _TYPED[:8],
 }

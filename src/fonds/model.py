@@ -142,7 +142,7 @@ class Heading:
     """1 to 6."""
     text: str
     offset: int
-    """Of the line's first `#`, in characters."""
+    """Of the line's first `#`, or of the text above an underline, in characters."""
     section: str | None = None
     """The publisher's own label, e.g. `II.B` or `§ 60.112b`."""
 

@@ -17,12 +17,14 @@ _HOMES: Final = {
     "billres_v1": "fonds.normalize.billres:BillRes",
     "cga_v1": "fonds.normalize.cga:Cga",
     "dc_xml_v1": "fonds.normalize.dc:DcXml",
+    "docx_v1": "fonds.normalize.docx.normalizer:Docx",
     "ecfr_xml_v1": "fonds.normalize.ecfr:EcfrXml",
     "egov_v1": "fonds.normalize.egov:Egov",
     "fr_xml_v1": "fonds.normalize.fr:FrXml",
     "gii_v1": "fonds.normalize.gii:Gii",
     "html_article_v1": "fonds.normalize.html:HtmlArticle",
     "html_v1": "fonds.normalize.html:Html",
+    "markdown_v1": "fonds.normalize.markdown_file:MarkdownFile",
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
     "text_v1": "fonds.normalize.text:Text",
     "uslm_v1": "fonds.normalize.uslm:Uslm",
@@ -52,6 +54,9 @@ _PREFORMATTED: Final = re.compile(
     rb"|\A(?:\xef\xbb\xbf)?\s*<div\b[^<>]*?\bwhite-space:\s*pre\b[^<>]*>[^<]*(?:</[^<]*)?\Z",
     re.IGNORECASE,
 )
+_ZIP: Final = b"PK\x03\x04"
+# An archive writes the names of its entries as they are, in front of each and at its end.
+_WORD_PARTS: Final = (b"word/document.xml", b"word/_rels/")
 _LOOKED_AT: Final = 4096
 
 
@@ -73,8 +78,8 @@ def get_normalizer(name: str) -> Normalizer:
 def sniff(data: bytes) -> str:
     """The name of the normalizer for these bytes."""
     start = data[:_LOOKED_AT]
-    if b"%PDF-" in start:
-        return "pdf_v1"
+    if (binary := _binary(data)) is not None:
+        return binary
     root = _root(data) if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else None
     if root is not None and _USLM.match(root):
         return "uslm_v1"
@@ -87,6 +92,13 @@ def sniff(data: bytes) -> str:
     if root is not None:
         raise WrongContentError(f"no normalizer reads XML whose root is <{root}>")
     return "text_v1"
+
+
+def _binary(data: bytes) -> str | None:
+    # Word files may hold PDFs, so they come first.
+    if data.startswith(_ZIP) and any(name in data for name in _WORD_PARTS):
+        return "docx_v1"
+    return "pdf_v1" if b"%PDF-" in data[:_LOOKED_AT] else None
 
 
 def _root(data: bytes) -> str | None:

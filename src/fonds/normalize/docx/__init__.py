@@ -1,0 +1,1 @@
+"""Word files (.docx) as Markdown: headings, lists with their numbers, tables, notes."""
