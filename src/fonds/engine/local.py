@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
@@ -48,8 +48,9 @@ class LocalEngine:
     """For each item, beside what an idle worker needs."""
     seconds: float = 120.0
     """For each item."""
-    items_per_worker: int | None = None
-    """After so many a worker is replaced, for libraries that remember what they should forget."""
+    fresh: Sequence[str] = ()
+    """Modules that a worker loads; each item then gets a copy of it that ends with the item, for
+    libraries that remember what they should forget."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -109,7 +110,7 @@ class LocalEngine:
             worker = self._idle.pop()
             if worker.send(packed):
                 return worker
-        worker = _Worker(self.memory_mib, self.seconds)
+        worker = _Worker(self.memory_mib, self.seconds, self.fresh)
         if not worker.send(packed):
             raise WorkerDiedError("a worker ended before it took its first item")
         return worker
@@ -117,8 +118,7 @@ class LocalEngine:
     def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> Outcome[Any, Any]:
         del busy[worker.channel]
         result, error = worker.outcome()
-        worn = self.items_per_worker is not None and worker.taken >= self.items_per_worker
-        if worn or isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
+        if isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
             worker.kill()
         else:
             self._idle.append(worker)
@@ -134,15 +134,14 @@ def _finished(busy: dict[Connection, _Worker]) -> list[_Worker]:
 class _Worker:
     """A process with its channel, and the lifeline whose closing ends it."""
 
-    def __init__(self, memory_mib: int, seconds: float) -> None:
+    def __init__(self, memory_mib: int, seconds: float, modules: Sequence[str] = ()) -> None:
         self.channel, theirs = Pipe()
         watched, self._lifeline = Pipe(duplex=False)
         self._memory_mib, self._seconds = memory_mib, seconds
         self.index, self.item, self.deadline = 0, None, 0.0
-        self.taken = 0
         self._resting = self._resident = 0
         self._trouble: EngineError | None = None
-        self._process = _started(theirs, watched, memory_mib, seconds)
+        self._process = _started(theirs, watched, memory_mib, seconds, modules)
         theirs.close()
         watched.close()
         self._await_ready()
@@ -150,7 +149,6 @@ class _Worker:
     def send(self, packed: bytes) -> bool:
         """Hand over a task; False where the process is gone."""
         self._trouble = None
-        self.taken += 1
         try:
             self.channel.send_bytes(packed)
         except OSError:
@@ -210,12 +208,16 @@ class _Worker:
 
 
 def _started(
-    channel: Connection, lifeline: Connection, memory_mib: int, seconds: float
+    channel: Connection,
+    lifeline: Connection,
+    memory_mib: int,
+    seconds: float,
+    modules: Sequence[str],
 ) -> subprocess.Popen[bytes]:
     descriptors = (channel.fileno(), lifeline.fileno())
     limits = (str(memory_mib), str(seconds))
     return subprocess.Popen(  # noqa: S603 — this interpreter, our own module
-        [sys.executable, "-m", "fonds.engine.worker", *map(str, descriptors), *limits],
+        [sys.executable, "-m", "fonds.engine.worker", *map(str, descriptors), *limits, *modules],
         pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -225,7 +227,9 @@ def _started(
 
 
 def _resident(pid: int) -> int:
-    """Bytes of real memory, or zero where the system does not say."""
+    """Bytes of real memory of a worker, or of its copy; zero where the system does not say."""
     with contextlib.suppress(OSError, IndexError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+        copies = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        statm = Path(f"/proc/{copies[0] if copies else pid}/statm").read_text()
+        return int(statm.split()[1]) * resource.getpagesize()
     return 0

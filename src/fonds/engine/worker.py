@@ -9,6 +9,8 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Sequence
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -21,16 +23,38 @@ READY: Final = b"ready"
 """The first word of a worker: from here on the time of items counts."""
 
 
-def work(channel: Connection, memory_mib: int, seconds: float) -> None:
-    """Answer items until the channel closes."""
+def work(channel: Connection, memory_mib: int, seconds: float, modules: Sequence[str]) -> None:
+    """Answer items until the channel closes; with modules, each in a copy that has them loaded."""
+    for module in modules:
+        import_module(module)
     _limit_memory(memory_mib)
+    take = _in_a_copy if modules else _take
     with contextlib.suppress(EOFError, OSError):
         channel.send_bytes(READY)
         _silence()
         while True:
-            task = channel.recv_bytes()
-            _limit_processor(seconds)
-            channel.send_bytes(_answer(task, memory_mib))
+            take(channel, channel.recv_bytes(), memory_mib, seconds)
+
+
+def _take(channel: Connection, task: bytes, memory_mib: int, seconds: float) -> None:
+    _limit_processor(seconds)
+    channel.send_bytes(_answer(task, memory_mib))
+
+
+def _in_a_copy(channel: Connection, task: bytes, memory_mib: int, seconds: float) -> None:
+    """Let a copy answer that ends with its item; if it dies of it, die like it."""
+    copy = os.fork()
+    if copy == 0:
+        try:
+            _take(channel, task, memory_mib, seconds)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    if code:
+        os._exit(code)
 
 
 def _watch(lifeline: Connection) -> None:
@@ -91,10 +115,10 @@ def _packed(error: Any) -> bytes:
 
 def main() -> None:
     """Take over the descriptors the parent hands down, and work."""
-    channel, lifeline, memory_mib, seconds = sys.argv[1:]
+    channel, lifeline, memory_mib, seconds, *modules = sys.argv[1:]
     watcher = threading.Thread(target=_watch, args=(Connection(int(lifeline)),), daemon=True)
     watcher.start()
-    work(Connection(int(channel)), int(memory_mib), float(seconds))
+    work(Connection(int(channel)), int(memory_mib), float(seconds), modules)
 
 
 if __name__ == "__main__":

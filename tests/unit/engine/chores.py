@@ -70,6 +70,15 @@ def own_pid(_: object) -> int:
     return os.getpid()
 
 
+_calls: Final[list[object]] = []
+
+
+def count_calls(item: object) -> int:
+    """How many items this process remembers, with this one."""
+    _calls.append(item)
+    return len(_calls)
+
+
 def threads_allowed(_: object) -> str | None:
     """What the worker tells native libraries about threads."""
     return os.environ.get("OMP_THREAD_LIMIT")

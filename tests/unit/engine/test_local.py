@@ -23,10 +23,12 @@ from fonds.errors import (
     WorkerDiedError,
 )
 
+FRESH = ("tests.unit.engine.chores",)
 
-@pytest.fixture
-def engine() -> Iterator[LocalEngine]:
-    with LocalEngine(workers=2, memory_mib=512, seconds=60) as engine:
+
+@pytest.fixture(params=[(), FRESH], ids=["workers", "copies"])
+def engine(request: pytest.FixtureRequest) -> Iterator[LocalEngine]:
+    with LocalEngine(workers=2, memory_mib=512, seconds=60, fresh=request.param) as engine:
         yield engine
 
 
@@ -195,8 +197,21 @@ def _gone(pids: list[int]) -> None:
     pytest.fail(f"still running: {[pid for pid in pids if alive(pid)]}")
 
 
-def test_a_worker_that_has_done_its_share_is_replaced() -> None:
-    with LocalEngine(workers=1, items_per_worker=2) as engine:
-        outcomes = engine.run(chores.own_pid, range(5))
-        pids = [outcome.unwrap() for outcome in outcomes]
-    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
+def test_a_copy_has_forgotten_what_the_item_before_it_left() -> None:
+    with LocalEngine(workers=1, fresh=FRESH) as engine:
+        seen = [o.unwrap() for o in engine.run(chores.count_calls, range(3))]
+        pids = {o.unwrap() for o in engine.run(chores.own_pid, range(3))}
+    assert seen == [1, 1, 1]
+    assert len(pids) == 3
+
+
+def test_a_worker_remembers_without_copies() -> None:
+    with LocalEngine(workers=1) as engine:
+        assert [o.unwrap() for o in engine.run(chores.count_calls, range(3))] == [1, 2, 3]
+
+
+def test_memory_and_time_of_a_copy_are_limited() -> None:
+    with LocalEngine(workers=1, memory_mib=64, seconds=2, fresh=FRESH) as engine:
+        outcomes = list(engine.run(chores.misbehave, ["hoard slowly", "spin", "after"]))
+    assert [type(o.error) for o in outcomes[:2]] == [ItemMemoryError, ItemTimeoutError]
+    assert outcomes[2].result == "after"
