@@ -85,7 +85,7 @@ class UploadRefusedError(UsageError):
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
         self.kind = kind
-        """`too-large`, `empty`, `type-unknown`, `type-mismatch`, `hash-mismatch`,
+        """`too-large`, `empty`, `type-unknown`, `type-mismatch`, `bad-hash`, `hash-mismatch`,
         `size-mismatch`, `not-there`, `bad-name`, `archive-bomb`."""
 
 

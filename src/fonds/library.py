@@ -26,7 +26,7 @@ from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.normalization import Drained, Renormalized, drain, renormalize
 from fonds.runs.order import in_order
-from fonds.runs.shelf import Shelf
+from fonds.runs.shelf import READERS, Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
@@ -44,15 +44,18 @@ from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.schema import require_current
 from fonds.stores.tables import code_units, document_aliases, documents
+from fonds.stores.visibility import visible_to
 
 if TYPE_CHECKING:
     from threading import Event
+    from uuid import UUID
 
     import httpx
 
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.results import QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.search.meaning import Mode, Understanding
+    from fonds.uploads.workbench import Workbench
 
 SIDE_BY_SIDE: Final = 4
 """Sources that run at once; more would only wait for the one writer of the database."""
@@ -195,11 +198,13 @@ class Library:
         mode: Mode | None = None,
         limit: int = 10,
         offset: int = 0,
+        owner: UUID | None = None,
     ) -> list[RetrievalResult]:
         """The best passages for a question, each with its citation; of codes the newest edition.
 
         Words and vectors decide together, as far as there are vectors; `mode` insists on
-        `lexical`, `semantic` or `hybrid`.
+        `lexical`, `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads may
+        be seen beside what is public.
         """
         from fonds.search.filters import Filters  # noqa: PLC0415 — ingesting needs none of these
         from fonds.search.retrieve import search  # noqa: PLC0415 — as above
@@ -212,6 +217,7 @@ class Library:
             until=_day(until),
             under=under,
             edition=edition,
+            owner=owner,
         )
         return search(
             self.database,
@@ -223,29 +229,38 @@ class Library:
             by_words=mode != "semantic",
         )
 
-    def resolve(self, citation: str, *, as_of: date | str | None = None) -> Resolution:
+    def resolve(
+        self, citation: str, *, as_of: date | str | None = None, owner: UUID | None = None
+    ) -> Resolution:
         """What a citation, an id or another name leads to, in the edition of a day."""
         from fonds.search.resolution import resolve  # noqa: PLC0415 — ingesting needs none
 
-        return resolve(self.database, citation, as_of=_day(as_of))
+        return resolve(self.database, citation, as_of=_day(as_of), owner=owner)
 
-    def check_quote(self, cite: str, text: str, *, as_of: date | str | None = None) -> QuoteCheck:
+    def check_quote(
+        self,
+        cite: str,
+        text: str,
+        *,
+        as_of: date | str | None = None,
+        owner: UUID | None = None,
+    ) -> QuoteCheck:
         """Whether words stand in what a citation leads to: exactly, changed since, or not."""
         from fonds.search.quotes import check_quote  # noqa: PLC0415 — ingesting needs none
 
-        return check_quote(self._shelf(), cite, text, as_of=_day(as_of))
+        return check_quote(self.shelf(), cite, text, as_of=_day(as_of), owner=owner)
 
-    def verify(self, name: str) -> Verification:
+    def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
         """Make a document or passage again from the archived bytes, and compare each link."""
         from fonds.runs.verification import verify  # noqa: PLC0415 — ingesting needs none
 
-        return verify(self._shelf(), name)
+        return verify(self.shelf(), name, owner=owner)
 
     def sample(self, source: str, count: int) -> list[str]:
-        """Ids of some documents of a source, by chance."""
+        """Ids of some public documents of a source, by chance."""
         from fonds.runs.verification import sample  # noqa: PLC0415 — as above
 
-        return sample(self._shelf(), source, count)
+        return sample(self.shelf(), source, count)
 
     @cached_property
     def _understanding(self) -> Understanding:
@@ -255,15 +270,14 @@ class Library:
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
-        # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
-        with LocalEngine(workers=workers, items_per_worker=1) as engine:
-            return drain(self._shelf(), engine)
+        with LocalEngine(workers=workers, fresh=READERS) as engine:
+            return drain(self.shelf(), engine)
 
     def renormalize(
         self, *, source: str | None = None, normalizer: str | None = None
     ) -> Renormalized:
         """Make texts anew that an older normalizer made; nothing is fetched."""
-        return renormalize(self._shelf(), source=source, normalizer=normalizer)
+        return renormalize(self.shelf(), source=source, normalizer=normalizer)
 
     def extract_citations(
         self, *, limit: int | None = None, watch: citing.Watch | None = None
@@ -292,13 +306,21 @@ class Library:
             stop=stop,
         )
 
-    def document(self, name: str) -> dict[str, Any]:
-        """A public document by its id or any other name it goes by."""
+    @contextmanager
+    def workbench(self, *, stop: Event | None = None) -> Iterator[Workbench]:
+        """What a worker on uploads works with; `stop` ends it soon."""
+        from fonds.uploads.workbench import Workbench  # noqa: PLC0415 — few commands need it
+
+        with LocalEngine(fresh=READERS) as engine:
+            bench = Workbench(shelf=self.shelf(), settings=self.settings, engine=engine)
+            bench.stop = stop or bench.stop
+            yield bench
+
+    def document(self, name: str, *, owner: UUID | None = None) -> dict[str, Any]:
+        """A document by its id or any other name it goes by."""
         by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
-        public = documents.c.owner.is_(None)
-        query = select(documents).where(
-            public, (documents.c.id == name) | documents.c.id.in_(by_alias)
-        )
+        named = (documents.c.id == name) | documents.c.id.in_(by_alias)
+        query = select(documents).where(visible_to(owner), named)
         with self.database.read() as connection:
             found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
             newest = set(connection.scalars(select(code_units.c.id).where(code_units.c.is_newest)))
@@ -316,7 +338,8 @@ class Library:
         """The bytes a document's text was made from; of a section, only its own are read."""
         return read_body(self.blobs, document["body_raw_path"] or document["raw_path"])
 
-    def _shelf(self) -> Shelf:
+    def shelf(self) -> Shelf:
+        """Where documents and their bytes are, and how their texts are cut."""
         return Shelf(
             database=self.database, blobs=self.blobs, seams=self.seams, chunker=self._chunker()
         )

@@ -108,9 +108,6 @@ class Settings:
     embed_rate: str = _setting(
         "", str, "Its limits a minute, as requests/tokens: 500/1000000; empty: none."
     )
-    mcp_token: str = _setting(
-        "", str, "What `fonds mcp --http` asks every client for; empty: nothing.", secret=True
-    )
     parser: str = _setting(
         "local", str.lower, "What reads uploads: local, in the worker, or llamaparse, outside."
     )
@@ -129,6 +126,9 @@ class Settings:
     )
     public_url: str = _setting(
         "", lambda text: text.rstrip("/"), "Address under which clients reach `fonds serve`."
+    )
+    token: str = _setting(
+        "", str, "Of `fonds token create`: who `fonds upload` and `fonds jobs` are.", secret=True
     )
     retention_days: int = _setting(30, int, "Days that logs and finished tasks are kept.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from fonds.errors import (
@@ -19,7 +22,7 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.seams import Seams
-from fonds.stores.blobs import Blobs, open_blobs
+from fonds.stores.blobs import Blobs, Method, SignedAddress, open_blobs
 
 KINDS = ["folder", "memory", "s3", "azure"]
 
@@ -381,3 +384,126 @@ def test_a_failure_announced_in_time_leaves_all_as_it_was(address: str) -> None:
             act()
     assert [(info.key, info.etag) for info in store.list()] == [("k", etag)]
     assert store.get("k") == b"old"
+
+
+# Signed addresses ---------------------------------------------------------------------------
+
+
+SIGNED = ["s3", "azure"]
+
+
+@pytest.fixture(params=SIGNED)
+def signing(request: pytest.FixtureRequest) -> Blobs:
+    return open_blobs(request.getfixturevalue(f"{request.param}_address"), seams=Seams())
+
+
+def signed(blobs: Blobs, method: Method, key: str, seconds: int = 300) -> SignedAddress:
+    address = blobs.sign(method, key, seconds)
+    assert address is not None
+    return address
+
+
+def send(address: SignedAddress, content: bytes = b"", *, method: str = "") -> httpx.Response:
+    return httpx.request(
+        method or address.method, address.url, content=content, headers=dict(address.headers)
+    )
+
+
+def test_signed_address_takes_an_object_under_its_key(signing: Blobs) -> None:
+    signing.create("incoming/user/other", b"other")
+    answer = send(signed(signing, "PUT", "incoming/user/job"), b"%PDF-1.7")
+    assert answer.is_success
+    assert signing.get("incoming/user/job") == b"%PDF-1.7"
+    assert {info.key for info in signing.list()} == {"incoming/user/job", "incoming/user/other"}
+
+
+def test_signed_address_gives_the_bytes(signing: Blobs) -> None:
+    signing.create("raw/user/document.pdf", b"%PDF-1.7")
+    answer = send(signed(signing, "GET", "raw/user/document.pdf"))
+    assert (answer.status_code, answer.content) == (200, b"%PDF-1.7")
+
+
+@pytest.mark.parametrize(("method", "tried"), [("GET", "PUT"), ("PUT", "GET"), ("PUT", "DELETE")])
+def test_signed_address_allows_its_method_only(signing: Blobs, method: Method, tried: str) -> None:
+    signing.create("raw/a", b"kept")
+    put = {"x-ms-blob-type": "BlockBlob"}
+    address = replace(signed(signing, method, "raw/a"), headers=put)
+    assert send(address, b"changed" if tried == "PUT" else b"", method=tried).status_code == 403
+    assert signing.get("raw/a") == b"kept"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_signed_address_is_of_no_other_key(signing: Blobs, method: Method) -> None:
+    signing.create("raw/mine", b"mine")
+    signing.create("raw/hers", b"hers")
+    address = signed(signing, method, "raw/mine")
+    assert "raw/mine?" in address.url
+    elsewhere = replace(address, url=address.url.replace("raw/mine?", "raw/hers?"))
+    assert send(elsewhere, b"changed" if method == "PUT" else b"").status_code == 403
+    assert signing.get("raw/hers") == b"hers"
+
+
+def test_signed_address_cannot_be_made_to_last_longer(signing: Blobs) -> None:
+    signing.create("raw/a", b"1")
+    address = signed(signing, "GET", "raw/a")
+    year = f"{datetime.now(UTC).year}"
+    for old, new in (("X-Amz-Expires=300", "X-Amz-Expires=900"), (f"se={year}", "se=2999")):
+        forged = replace(address, url=address.url.replace(old, new))
+        assert (forged.url == address.url) == (send(forged).status_code == 200)
+
+
+def test_signed_address_ends(signing: Blobs) -> None:
+    signing.create("raw/a", b"1")
+    address = signed(signing, "GET", "raw/a", seconds=1)
+    deadline = time.monotonic() + 30
+    while (answer := send(address)).status_code == 200 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert answer.status_code == 403
+
+
+def test_object_without_permission_is_not_given(signing: Blobs) -> None:
+    signing.create("raw/a", b"secret")
+    bare = signed(signing, "GET", "raw/a").url.partition("?")[0]
+    assert not httpx.get(bare).is_success
+
+
+@pytest.mark.parametrize("key", ["28:9-101/name@1a2b", "第七百九条", "q?x=1&y=2", "a%2Fb", "h#ash"])
+def test_an_odd_name_is_signed_rightly_or_not_at_all(signing: Blobs, key: str) -> None:
+    signing.create(key, b"odd")
+    address = signing.sign("GET", key, 60)
+    assert address is None or send(address).content == b"odd"
+    if address is None:
+        assert not key.isascii() or set("?#%") & set(key)
+
+
+def test_who_prints_an_address_shows_no_signature(signing: Blobs) -> None:
+    address = signed(signing, "PUT", "incoming/a")
+    assert "ignature" not in repr(address)
+    assert "sig=" not in repr(address)
+
+
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_store_without_addresses_signs_none(kind: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "blobs") if kind == "folder" else "memory://"
+    store = open_blobs(place, seams=Seams())
+    assert store.sign("PUT", "incoming/a", 300) is None
+    assert store.sign("GET", "incoming/a", 300) is None
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 7 * 24 * 60 * 60 + 1])
+def test_address_for_no_time_or_too_long_is_refused(blobs: Blobs, seconds: int) -> None:
+    with pytest.raises(StoreError, match="valid for"):
+        blobs.sign("GET", "a", seconds)
+
+
+def test_key_that_is_no_name_is_not_signed(blobs: Blobs) -> None:
+    with pytest.raises(StoreError, match="cannot be a blob key"):
+        blobs.sign("GET", "../b", 60)
+
+
+def test_what_cannot_be_signed_is_refused_without_showing_the_secret() -> None:
+    # Whoever holds such a grant only may use it, but cannot make another of it.
+    store = open_blobs("az://box?account_name=a&sas_key=sv%3D1%26sig%3Dhush", seams=Seams())
+    with pytest.raises(StoreError, match="cannot sign an address of 'a'") as refused:
+        store.sign("GET", "a", 60)
+    assert "hush" not in str(refused.value)

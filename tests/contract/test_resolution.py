@@ -246,9 +246,9 @@ def test_passage_is_named_by_its_number_and_by_its_uuid(library: Library) -> Non
 
 
 def test_uploads_are_seen_by_their_owner_alone(library: Library) -> None:
-    user = uuid4()
-    hold(library, "upload:1", "Words.", aliases=("42 USC 1396a",), owner=user)
-    for typed in ("upload:1", "42 USC 1396a", "Held, upload:1.", "upload:1#0"):
+    user, name = uuid4(), ids.upload_id(uuid4())
+    hold(library, name, "Words.", aliases=("42 USC 1396a",), owner=user)
+    for typed in (name, "42 USC 1396a", f"Held, {name}.", f"{name}#0"):
         assert led_to(ask(library, typed)) is None
         assert led_to(ask(library, typed, owner=uuid4())) is None
-        assert led_to(ask(library, typed, owner=user)) == "upload:1"
+        assert led_to(ask(library, typed, owner=user)) == name

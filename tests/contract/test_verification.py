@@ -59,7 +59,7 @@ def library(
 
 
 def prove(library: Library, name: str, source: Source | None = None) -> Verification:
-    return verify(library._shelf(), name, find_source=lambda _name: source or FakeSource())
+    return verify(library.shelf(), name, find_source=lambda _name: source or FakeSource())
 
 
 def outcomes(checked: Verification) -> dict[str, str]:
@@ -151,7 +151,7 @@ def test_section_in_a_pack_is_proven_by_its_own_bytes(library: Library, tmp_path
 
 def test_passages_are_cut_as_they_were_whatever_the_settings_are_now(library: Library) -> None:
     hold(library, "held:1", LONG)
-    shelf = library._shelf()
+    shelf = library.shelf()
     other = Shelf(
         database=shelf.database,
         blobs=shelf.blobs,
@@ -318,7 +318,7 @@ def test_source_that_is_not_registered_leaves_its_records_unproven(library: Libr
     def unknown(name: str) -> Source:
         raise UnknownSourceError(f"there is no source {name}")
 
-    checked = verify(library._shelf(), "fake:2", find_source=unknown)
+    checked = verify(library.shelf(), "fake:2", find_source=unknown)
     assert (checked.verdict, outcomes(checked)) == (
         "unproven",
         {"raw": "match", "record": "unproven"},
@@ -334,8 +334,9 @@ def test_text_that_waits_to_be_made_is_unproven(library: Library) -> None:
 
 def test_what_is_not_held_cannot_be_proven(library: Library) -> None:
     ingest(library)
-    hold(library, "upload:1", "Words.", owner=uuid4())
-    for name in ("fake:99", "fake:2#99", "", "#1", str(uuid4()), "\0", "upload:1", "upload:1#0"):
+    owned = ids.upload_id(uuid4())
+    hold(library, owned, "Words.", owner=uuid4())
+    for name in ("fake:99", "fake:2#99", "", "#1", str(uuid4()), "\0", owned, f"{owned}#0"):
         with pytest.raises(UnknownDocumentError):
             prove(library, name)
 
@@ -343,7 +344,7 @@ def test_what_is_not_held_cannot_be_proven(library: Library) -> None:
 def test_sample_is_of_the_source_and_of_the_size_asked_for(library: Library) -> None:
     ingest(library)
     hold(library, "held:1", "Words.")
-    shelf = library._shelf()
+    shelf = library.shelf()
     assert len(set(sample(shelf, "fake", 2))) == 2
     assert sorted(sample(shelf, "fake", 20)) == ["fake:1", "fake:2", "fake:3"]
     assert sample(shelf, "held", 20) == ["held:1"]

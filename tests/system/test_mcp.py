@@ -22,10 +22,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
-from tests.unit.mcp.small import LONG, SECTION, small_library
+from tests.unit.mcp.small import LONG, SECTION, small_library, token
+
+from fonds.library import open_library
 
 FONDS: Final = str(Path(sys.executable).parent / "fonds")
-TOKEN: Final = "a-token-of-the-tests"
 PATIENCE: Final = 60.0
 
 
@@ -240,11 +241,11 @@ def test_stdout_carries_the_protocol_alone() -> None:
     assert process.returncode == 0
 
 
-def test_token_is_asked_for_on_every_request() -> None:
-    with http_server(FONDS_MCP_TOKEN=TOKEN) as (address, _):
+def test_token_is_asked_for_on_every_request_from_outside() -> None:
+    with http_server("--allow-host", "library.example") as (address, _):
         hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         assert httpx.post(address, json=hello).status_code == 401
-        wrong = {"Authorization": f"Bearer {TOKEN[:-1]}"}
+        wrong = {"Authorization": f"Bearer {token()[:-1]}"}
         assert httpx.post(address, json=hello, headers=wrong).status_code == 401
         assert httpx.get(address, headers=wrong).status_code == 401
         with connected(_with_token(address)) as agent:
@@ -253,7 +254,7 @@ def test_token_is_asked_for_on_every_request() -> None:
 
 @asynccontextmanager
 async def _with_token(address: str) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {TOKEN}"}
+    headers = {"Authorization": f"Bearer {token()}"}
     async with (
         httpx2.AsyncClient(headers=headers) as http,
         Client(streamable_http_client(address, http_client=http)) as client,
@@ -279,14 +280,35 @@ def test_other_sites_cannot_speak_through_a_browser() -> None:
         assert process.wait(PATIENCE) == 0
 
 
-def test_server_does_not_open_to_others_without_a_token() -> None:
-    command = [FONDS, "--home", str(small_library()), "mcp", "--http", "--host", "0.0.0.0"]
+def test_wrong_token_is_refused_on_loopback_too(served: str) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    assert httpx.post(served, json=hello, headers=accept).status_code != 401
+    for given in ("Bearer nonsense", f"Bearer {token()}x", f"Basic {token()}"):
+        headers = {**accept, "Authorization": given}
+        assert httpx.post(served, json=hello, headers=headers).status_code == 401
+
+
+def test_server_does_not_open_to_others_without_a_token(tmp_path: Path) -> None:
+    with open_library(tmp_path):
+        pass
+    command = [FONDS, "--home", str(tmp_path), "mcp", "--http", "--host", "0.0.0.0"]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 2
-    assert "FONDS_MCP_TOKEN" in done.stderr
+    assert "fonds token create" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("--as", "nobody"), ("--as", "maria", "--http")])
+def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...]) -> None:
+    command = [FONDS, "--home", str(small_library()), "mcp", *arguments]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 2
+    assert "no user 'nobody'" in done.stderr or "leave --as away" in done.stderr
 
 
 def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:

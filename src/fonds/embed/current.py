@@ -33,14 +33,7 @@ def embed_waiting(
 
     A library without any gets its first generation, of the model in the settings.
     """
-    with database.read() as connection:
-        generation = current_generation(connection)
-    if generation is None:
-        embedder = open_embedder(settings.embedder, settings)
-        ensure_generation(database, seams, embedder, settings.embedder)
-        with database.read() as connection:
-            generation = current_generation(connection)  # another process may have been first
-        assert generation is not None
+    generation = ensure_current(database, seams, settings)
     embedder = embedder_of(generation, settings)
     return drain(
         database,
@@ -53,6 +46,21 @@ def embed_waiting(
         watch=watch,
         stop=stop,
     )
+
+
+def ensure_current(database: Database, seams: Seams, settings: Settings) -> Generation:
+    """The generation that is searched; the first one of a library is made by the settings."""
+    with database.read() as connection:
+        generation = current_generation(connection)
+    if generation is not None:
+        return generation
+    ensure_generation(
+        database, seams, open_embedder(settings.embedder, settings), settings.embedder
+    )
+    with database.read() as connection:
+        generation = current_generation(connection)  # another process may have been first
+    assert generation is not None
+    return generation
 
 
 def embedder_of(generation: Generation, settings: Settings) -> Embedder:

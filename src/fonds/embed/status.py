@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, literal, select
 
 from fonds.embed.costs import Spent, spent
 from fonds.stores import queues
@@ -24,6 +24,8 @@ from fonds.stores.vectors import generations
 
 LATELY: Final = timedelta(hours=1)
 SHOWN_ERRORS: Final = 5
+UPLOAD: Final = "upload:"
+NOT_TOLD: Final = "failed for uploads; the cause may quote them, and is in the queue alone"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,8 +111,12 @@ def _generations(connection: Connection) -> list[GenerationStatus]:
 def _errors(connection: Connection) -> list[dict[str, Any]]:
     queue = ingestion_embedding_queue.c
     many = func.count().label("documents")
-    query = select(queue.last_error.label("cause"), many).where(queue.last_error.is_not(None))
-    query = query.group_by(queue.last_error).order_by(many.desc(), queue.last_error)
+    # An endpoint may answer with the very text that it refuses.
+    is_upload = queue.record_id.startswith(UPLOAD)
+    cause = case((is_upload, literal(NOT_TOLD)), else_=queue.last_error).label("cause")
+    named = select(cause).where(queue.last_error.is_not(None)).subquery()
+    query = select(named.c.cause, many).group_by(named.c.cause)
+    query = query.order_by(many.desc(), named.c.cause)
     return [row._asdict() for row in connection.execute(query.limit(SHOWN_ERRORS))]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from fonds.codes.outline import EditionHeld, editions
 from fonds.library import Library
@@ -23,6 +24,7 @@ from fonds.stores.tables import (
     ingestion_tasks,
 )
 from fonds.stores.vectors import current_generation
+from fonds.stores.visibility import visible_to
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +38,13 @@ class _Standing:
     editions: Mapping[str, Sequence[EditionHeld]] = field(default_factory=dict)
 
 
-def coverage(library: Library) -> Coverage:
+def coverage(library: Library, owner: UUID | None) -> Coverage:
     """Every source with something held or tried, and how far it is whole."""
     by_code: dict[str, list[EditionHeld]] = defaultdict(list)
     for one in editions(library.database):
         by_code[one.source].append(one)
     with library.database.read() as connection:
-        standing = _standing(connection, by_code)
+        standing = _standing(connection, by_code, visible_to(owner))
         vectors = _vectors(connection)
     known = all_sources()
     touched = {*standing.held, *standing.errors, *by_code}
@@ -56,9 +58,12 @@ def coverage(library: Library) -> Coverage:
     )
 
 
-def _standing(connection: Connection, by_code: Mapping[str, Sequence[EditionHeld]]) -> _Standing:
+def _standing(
+    connection: Connection,
+    by_code: Mapping[str, Sequence[EditionHeld]],
+    visible: ColumnElement[bool],
+) -> _Standing:
     table, state, tasks = documents.c, ingestion_source_state.c, ingestion_tasks.c
-    public = table.owner.is_(None)
     held = select(
         table.source,
         table.kind,
@@ -69,7 +74,7 @@ def _standing(connection: Connection, by_code: Mapping[str, Sequence[EditionHeld
         func.max(table.retrieved_at).label("retrieved"),
     )
     by_source: dict[str, list[Row[Any]]] = defaultdict(list)
-    for row in connection.execute(held.where(public).group_by(table.source, table.kind)):
+    for row in connection.execute(held.where(visible).group_by(table.source, table.kind)):
         by_source[row.source].append(row)
     open_errors = select(tasks.source, func.count()).where(
         tasks.stage == "errored", tasks.resolved_at.is_(None)
@@ -80,7 +85,7 @@ def _standing(connection: Connection, by_code: Mapping[str, Sequence[EditionHeld
         select(table.source, func.count())
         .select_from(ingestion_normalization_queue)
         .join(documents, same)
-        .where(public)
+        .where(visible)
     )
     return _Standing(
         held=by_source,

@@ -1,33 +1,48 @@
-"""The server over HTTP: on loopback, or with a token; only under names it is known by."""
+"""The server over HTTP: on loopback, or with API tokens; only under names it is known by."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
+import anyio
+import anyio.to_thread
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fonds.mcp.exposure import is_any
-from fonds.mcp.server import LibraryServer
+from fonds.library import Library
+from fonds.mcp.exposure import is_any, is_exposed
+from fonds.mcp.server import OWNER, LibraryServer
+from fonds.uploads import users
+from fonds.uploads.users import Caller
+
+Authenticate = Callable[[str], Caller | None]
+"""Who a token belongs to; None if it is good for nothing."""
 
 PATH: Final = "/mcp"
 LARGEST_REQUEST: Final = 1024 * 1024
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _GRACE: Final = 2
 """Seconds an open stream may go on after the server was told to stop."""
+_LOOKED_UP_AT_ONCE: Final = 4
+"""Tokens; each takes a connection to the database."""
+_UNAUTHORIZED: Final = {
+    "error": "unauthorized",
+    "hint": "send Authorization: Bearer and a token of `fonds token create`",
+}
+_UNAVAILABLE: Final = {"error": "unavailable", "hint": "try again later"}
 
 
 def make_app(
-    server: LibraryServer, *, host: str, token: str = "", names: Sequence[str] = ()
+    server: LibraryServer, authenticate: Authenticate, *, host: str, names: Sequence[str] = ()
 ) -> ASGIApp:
     """The server as an ASGI application that checks Host, Origin and token of each request."""
     known = [*_LOOPBACK, *names, *([] if is_any(host) else [_in_address(host)])]
@@ -40,34 +55,57 @@ def make_app(
         max_request_body_size=LARGEST_REQUEST,
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
-    return TokenGuard(app, token) if token else app
+    return TokenGuard(app, authenticate, is_required=is_exposed(host, names))
+
+
+def by_token(library: Library) -> Authenticate:
+    """Looks tokens up in a library, anew for each request: one that is revoked ends at once."""
+
+    def authenticate(secret: str) -> Caller | None:
+        with library.database.read() as connection:
+            return users.authenticate(connection, secret, library.seams.clock.now())
+
+    return authenticate
 
 
 class TokenGuard:
-    """Lets through only requests that carry the token."""
+    """Tells the application whose token a request carries; without one it shows what is public."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, authenticate: Authenticate, *, is_required: bool) -> None:
         self._app = app
-        self._token = token.encode()
+        self._authenticate = authenticate
+        self._is_required = is_required
+        self._turns = anyio.CapacityLimiter(_LOOKED_UP_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 in place of the application where the token is missing or wrong."""
-        if scope["type"] == "lifespan" or self._carries_token(scope):
+        """Answer 401 in place of the application where a token is wrong, or missing."""
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        problem = {"error": "unauthorized", "hint": "send Authorization: Bearer and the token"}
-        refusal = JSONResponse(
-            problem, HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"}
-        )
-        await refusal(scope, receive, send)
-
-    def _carries_token(self, scope: Scope) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not given and not self._is_required:
+            await self._app({**scope, OWNER: None}, receive, send)
+            return
+        try:
+            caller = await anyio.to_thread.run_sync(self._caller, given, limiter=self._turns)
+        except SQLAlchemyError:
+            await JSONResponse(_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE)(scope, receive, send)
+            return
+        if caller is None:
+            # The same whatever is wrong: nobody learns that a token was good once.
+            refusal = JSONResponse(
+                _UNAUTHORIZED, HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"}
+            )
+            await refusal(scope, receive, send)
+            return
+        await self._app({**scope, OWNER: caller.user_id}, receive, send)
+
+    def _caller(self, given: Sequence[bytes]) -> Caller | None:
         if len(given) != 1:
-            return False
+            return None
         scheme, _, token = given[0].partition(b" ")
-        # In constant time: how long a comparison takes must not tell how much of it is right.
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+        is_bearer = scheme.lower() == b"bearer"
+        return self._authenticate(token.strip().decode("latin-1")) if is_bearer else None
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -14,6 +14,7 @@ from fonds.mcp.problems import RefusedError
 from fonds.results import ChunkLocator, Resolution
 from fonds.stores.fulltext import as_seen
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
+from fonds.stores.visibility import visible_to
 
 LONGEST_PASSAGE: Final = 20_000
 """Characters; a passage made with the default settings is a tenth of it."""
@@ -21,9 +22,11 @@ _MOST_RIVALS: Final = 10
 _LAST_ORDINAL: Final = 2**31 - 1
 
 
-def document_slice(library: Library, name: str, offset: int, length: int) -> DocumentSlice:
+def document_slice(
+    library: Library, name: str, offset: int, length: int, owner: UUID | None
+) -> DocumentSlice:
     """A document's head, and its text from an offset on."""
-    row = find(library, name)
+    row = find(library, name, owner)
     text = row["body_text"] or row["summary"] or ""
     if offset > len(text):
         message = f"the text of {row['id']} has {len(text)} characters, none at {offset}"
@@ -40,9 +43,9 @@ def document_slice(library: Library, name: str, offset: int, length: int) -> Doc
         )
 
 
-def passages_around(library: Library, name: str, around: int) -> PassageAnswer:
+def passages_around(library: Library, name: str, around: int, owner: UUID | None) -> PassageAnswer:
     """A passage by `ID#n` or its UUID, with so many neighbours on each side."""
-    row, ordinal = _named_passage(library, name)
+    row, ordinal = _named_passage(library, name, owner)
     chunk = document_chunk_buffer.c
     near = select(document_chunk_buffer).where(
         chunk.document_id == row["uid"],
@@ -63,14 +66,14 @@ def passages_around(library: Library, name: str, around: int) -> PassageAnswer:
     )
 
 
-def find(library: Library, name: str) -> dict[str, Any]:
-    """A public document by its id, any other name, or a citation somebody typed."""
+def find(library: Library, name: str, owner: UUID | None) -> dict[str, Any]:
+    """A document by its id, any other name, or a citation somebody typed."""
     try:
-        return library.document(name)
+        return library.document(name, owner=owner)
     except UnknownDocumentError:
-        resolution = library.resolve(name)
+        resolution = library.resolve(name, owner=owner)
         if resolution.document is not None:
-            return library.document(resolution.document.id)
+            return library.document(resolution.document.id, owner=owner)
         refuse_if_ambiguous(resolution)
         raise
 
@@ -89,11 +92,11 @@ def passage_name(document_id: str, ordinal: int) -> str:
     return f"{document_id}#{ordinal}"
 
 
-def _named_passage(library: Library, name: str) -> tuple[dict[str, Any], int]:
+def _named_passage(library: Library, name: str, owner: UUID | None) -> tuple[dict[str, Any], int]:
     document, mark, number = name.rpartition("#")
     if mark and number.isascii() and number.isdecimal():
         ordinal = int(number[:10])
-        return find(library, document), min(ordinal, _LAST_ORDINAL)
+        return find(library, document, owner), min(ordinal, _LAST_ORDINAL)
     try:
         chunk_id = UUID(name)
     except ValueError:
@@ -101,18 +104,18 @@ def _named_passage(library: Library, name: str) -> tuple[dict[str, Any], int]:
         hint = "Passages are named by document and number, fr:2026-00101#3, or by a UUID."
         raise RefusedError("bad_request", message, hint=hint) from None
     with library.database.read() as connection:
-        found = connection.execute(_by_uuid(chunk_id)).one_or_none()
+        found = connection.execute(_by_uuid(chunk_id, owner)).one_or_none()
     if found is None:
         raise RefusedError("not_found", f"there is no passage {name}", hint="Search again.")
-    return library.document(found.id), found.chunk_ord
+    return library.document(found.id, owner=owner), found.chunk_ord
 
 
-def _by_uuid(chunk_id: UUID) -> Select[Any]:
+def _by_uuid(chunk_id: UUID, owner: UUID | None) -> Select[Any]:
     chunk = document_chunk_buffer.c
     return (
         select(documents.c.id, chunk.chunk_ord)
         .join(documents, documents.c.uid == chunk.document_id)
-        .where(chunk.chunk_id == chunk_id, documents.c.owner.is_(None))
+        .where(chunk.chunk_id == chunk_id, visible_to(owner))
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from functools import partial, wraps
 from importlib import metadata
 from typing import Any, Final, Literal
+from uuid import UUID
 
 import anyio
 import anyio.to_thread
@@ -24,6 +26,9 @@ from fonds.mcp.tools import Tools
 
 AT_ONCE: Final = 8
 """Calls that read at once; each takes a connection to the database, with its cache."""
+
+OWNER: Final = "fonds.owner"
+"""Where the scope of an HTTP request has the user whose token it carries; None is nobody."""
 
 INSTRUCTIONS: Final = """\
 A library of public documents: laws, regulations, bills, reports and records, as their publishers \
@@ -52,14 +57,22 @@ _TITLES: Final = {
 
 _log = logging.getLogger(__name__)
 
+# Tools run in threads, which see the context of the call that they answer.
+_owner: Final[ContextVar[UUID | None]] = ContextVar("owner", default=None)
+
 
 class LibraryServer(MCPServer[None]):
     """An MCP server whose errors are structured: a code, a message, a hint."""
+
+    owner: UUID | None = None
+    """The user whose uploads are shown beside what is public, where a client is the process that
+    started the server. Over HTTP each request says itself whose they are."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """What the tool answers, or why it does not."""
+        _owner.set(self._owner_of(context))
         try:
             self._require_known(name, arguments)
             return await super().call_tool(name, arguments, context)
@@ -70,6 +83,13 @@ class LibraryServer(MCPServer[None]):
             if problem.code == "unavailable":
                 _log.error("tool %s failed", name, exc_info=cause)
             return problem.as_result()
+
+    def _owner_of(self, context: Context[None, Any] | None) -> UUID | None:
+        request = context.request_context.request if context else None
+        if request is None:
+            return self.owner
+        owner: UUID | None = request.scope.get(OWNER)
+        return owner
 
     def _require_known(self, name: str, arguments: dict[str, Any]) -> None:
         """Refuse a misspelled argument: left out in silence, a filter would filter nothing."""
@@ -84,7 +104,10 @@ class LibraryServer(MCPServer[None]):
 
 
 def make_server(
-    library: Library, *, log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    library: Library,
+    *,
+    owner: UUID | None = None,
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING",
 ) -> LibraryServer:
     """A server that answers from this library, on whatever transport it is run."""
     server = LibraryServer(
@@ -94,7 +117,8 @@ def make_server(
         version=metadata.version("fonds"),
         log_level=log_level,
     )
-    tools, turns = Tools(library), anyio.CapacityLimiter(AT_ONCE)
+    server.owner = owner
+    tools, turns = Tools(library, _owner.get), anyio.CapacityLimiter(AT_ONCE)
     for name, title in _TITLES.items():
         tool = getattr(tools, name)
         server.add_tool(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, Field
 from sqlalchemy import select
@@ -27,8 +29,8 @@ from fonds.mcp.reading import (
     refuse_if_ambiguous,
 )
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
+from fonds.search.filters import source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
-from fonds.sources.registry import get_source
 from fonds.stores.batches import select_in
 from fonds.stores.tables import documents
 
@@ -59,10 +61,14 @@ _Day = Annotated[date | None, Field(description="YYYY-MM-DD")]
 
 
 class Tools:
-    """All tools over one library; each call is independent of all others."""
+    """All tools over one library; each call is independent of all others.
 
-    def __init__(self, library: Library) -> None:
+    `whose` tells for each of them whose uploads may be seen beside what is public.
+    """
+
+    def __init__(self, library: Library, whose: Callable[[], UUID | None]) -> None:
         self._library = library
+        self._whose = whose
 
     def search(
         self,
@@ -95,7 +101,7 @@ class Tools:
         it. Read the passage before you quote it, for snippets are shortened. Nothing found means
         that the library does not hold it: list_sources says what is held, and as of when.
         """
-        names = [get_source(name).info.name for name in sources]
+        names = [source_named(name) for name in sources]
         filters = {
             "sources": names,
             "kinds": kinds,
@@ -104,6 +110,7 @@ class Tools:
             "until": until,
             "under": under,
             "edition": edition,
+            "owner": self._whose(),
         }
         found = _found(
             self._library, query, filters=filters, mode=mode, limit=limit + 1, offset=offset
@@ -126,7 +133,7 @@ class Tools:
         Long texts come in slices: ask again with `next_offset` until it is null. If you need only
         what surrounds a search result, get_passage is shorter.
         """
-        return document_slice(self._library, document, offset, length)
+        return document_slice(self._library, document, offset, length, self._whose())
 
     def get_passage(
         self,
@@ -140,7 +147,7 @@ class Tools:
         Quote from here, and cite with `citation_string`, `url` and the locator (section, headings,
         page). `retrieved_at` and `raw_sha256` say which bytes of the publisher it was made from.
         """
-        return passages_around(self._library, passage, around)
+        return passages_around(self._library, passage, around, self._whose())
 
     def browse_code(
         self,
@@ -172,7 +179,7 @@ class Tools:
         `found` is false if nothing held fits (`problem` and `message` say why) or if several do:
         then choose among `candidates`. Read the text with get_document or get_passage (`ID#n`).
         """
-        return self._library.resolve(citation, as_of=as_of)
+        return self._library.resolve(citation, as_of=as_of, owner=self._whose())
 
     def check_quote(
         self,
@@ -193,10 +200,11 @@ class Tools:
         longer do. `not_found`: they stand nowhere; `closest` is what comes nearest, with a redline.
         An ellipsis stands for words left out, and [brackets] for what was altered.
         """
+        owner = self._whose()
         try:
-            return self._library.check_quote(cite, text, as_of=as_of)
+            return self._library.check_quote(cite, text, as_of=as_of, owner=owner)
         except UnknownDocumentError:
-            refuse_if_ambiguous(self._library.resolve(cite, as_of=as_of))
+            refuse_if_ambiguous(self._library.resolve(cite, as_of=as_of, owner=owner))
             raise
 
     def list_sources(self) -> Coverage:
@@ -206,7 +214,7 @@ class Tools:
         `last_success_at` says as of when a source is up to date, `open_errors` what is known to be
         missing, `editions` which editions of a code are held.
         """
-        return coverage(self._library)
+        return coverage(self._library, self._whose())
 
 
 def _found(

@@ -18,6 +18,13 @@ from fonds.stores.blobs import Blobs
 from fonds.stores.body_refs import read_body
 from fonds.stores.database import Database
 
+# pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
+READERS: Final = ("fonds.runs.shelf", "fonds.normalize.pdf", "fonds.normalize.docx.normalizer")
+"""What those load who read bodies one after the other, each in a copy."""
+
+APART: Final = frozenset({"pdf_v1", "docx_v1"})
+"""What is never read in a process that is still needed."""
+
 BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
 
 
@@ -47,11 +54,12 @@ def make_text(work: Work) -> NormalizedBody:
 
 
 def make_text_apart(work: Work) -> NormalizedBody:
-    """Normalize one body, a PDF in a process of its own.
+    """Normalize one body, a PDF or a Word file in a process of its own.
 
-    Native code reads PDFs, and a hostile one may end the process it is read in.
+    Native code reads PDFs, and a hostile one may end the process it is read in; a small Word file
+    may unpack to more than there is memory for.
     """
-    if get_normalizer(work.normalizer).accepts_format != "pdf":
+    if work.normalizer not in APART:
         return make_text(work)
     with LocalEngine(workers=1) as engine:
         (outcome,) = engine.run(make_text, [work])

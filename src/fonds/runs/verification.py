@@ -38,6 +38,7 @@ from fonds.stores.body_refs import read_body
 from fonds.stores.citations import resolve
 from fonds.stores.passages import chunk_meta
 from fonds.stores.tables import document_chunk_buffer, documents
+from fonds.stores.visibility import visible_to
 
 FindSource = Callable[[str], Source]
 
@@ -50,13 +51,20 @@ _SHOWN: Final = 60
 """Characters shown of what differs."""
 
 
-def verify(shelf: Shelf, name: str, *, find_source: FindSource = get_feed) -> Verification:
+def verify(
+    shelf: Shelf,
+    name: str,
+    *,
+    owner: UUID | None = None,
+    find_source: FindSource = get_feed,
+) -> Verification:
     """Make a document, or one passage of it, again from the archive, and compare each link.
 
-    It is named by its id or another name, a passage by `ID#n` or by its UUID.
+    It is named by its id or another name, a passage by `ID#n` or by its UUID. `owner` is the user
+    whose uploads may be seen beside what is public.
     """
     with shelf.database.read() as connection:
-        row, ordinal = _named(connection, name.replace("\0", "\ufffd"))
+        row, ordinal = _named(connection, name.replace("\0", "\ufffd"), owner)
         proof = _Proof(shelf, row, find_source, _passages(connection, row.uid, ordinal))
     if ordinal is not None and not proof.held:
         raise UnknownDocumentError(f"{row.id} has no passage {ordinal}")
@@ -89,7 +97,7 @@ def sample(shelf: Shelf, source: str, count: int) -> list[str]:
     # A document's UUID is a hash: those that follow a random one are random documents.
     after = UUID(int=shelf.seams.chance.getrandbits(128))
     table = documents.c
-    query = select(table.id).where(table.source == source, table.owner.is_(None)).limit(count)
+    query = select(table.id).where(table.source == source, visible_to(None)).limit(count)
     with shelf.database.read() as connection:
         found = list(connection.scalars(query.where(table.uid >= after).order_by(table.uid)))
         begun = query.where(table.uid < after).order_by(table.uid)
@@ -99,13 +107,13 @@ def sample(shelf: Shelf, source: str, count: int) -> list[str]:
 # What is to be proven ---------------------------------------------------------------------
 
 
-def _named(connection: Connection, name: str) -> tuple[Row[Any], int | None]:
+def _named(connection: Connection, name: str, owner: UUID | None) -> tuple[Row[Any], int | None]:
     table, chunk = documents.c, document_chunk_buffer.c
-    public = select(documents).where(table.owner.is_(None))
+    seen = select(documents).where(visible_to(owner))
     if _UUID.fullmatch(name):
         query = select(chunk.document_id, chunk.chunk_ord).where(chunk.chunk_id == UUID(name))
         if found := connection.execute(query).one_or_none():
-            row = connection.execute(public.where(table.uid == found.document_id)).one_or_none()
+            row = connection.execute(seen.where(table.uid == found.document_id)).one_or_none()
             if row is not None:
                 return row, int(found.chunk_ord)
     parts = _PASSAGE.fullmatch(name)
@@ -113,7 +121,7 @@ def _named(connection: Connection, name: str) -> tuple[Row[Any], int | None]:
     for wanted, number in ((name, None), (parts["name"] if parts else name, ordinal)):
         known = resolve(connection, {wanted}).get(wanted, wanted)
         for key in (wanted, known):
-            row = connection.execute(public.where(table.id == key)).one_or_none()
+            row = connection.execute(seen.where(table.id == key)).one_or_none()
             if row is not None:
                 return row, number
     raise UnknownDocumentError(

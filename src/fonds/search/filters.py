@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection, Select, func, or_, select
 
 from fonds.errors import UsageError
 from fonds.search.query import Query
+from fonds.sources.registry import get_source
 from fonds.stores.database import by_bytes
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
+from fonds.stores.visibility import visible_to
+
+UPLOADS: Final = "uploads"
+"""The source of what users brought themselves; no publisher stands behind it."""
+
+
+def source_named(name: str) -> str:
+    """The name of a source as documents have it; an error names those there are."""
+    return name if name == UPLOADS else get_source(name).info.name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,8 +74,7 @@ def eligible(connection: Connection, filters: Filters) -> Select[Any]:
 
 def _conditions(connection: Connection, filters: Filters) -> list[Any]:
     table = documents.c
-    visible = table.owner.is_(None)
-    conditions: list[Any] = [visible | (table.owner == filters.owner) if filters.owner else visible]
+    conditions: list[Any] = [visible_to(filters.owner)]
     if not filters.include_gone:
         conditions.append(table.gone_at.is_(None))
     if filters.sources:

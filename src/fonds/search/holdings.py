@@ -20,6 +20,7 @@ from fonds.search.pinpoints import page_place
 from fonds.search.reading import Reading
 from fonds.stores.batches import PARAMETERS, select_in
 from fonds.stores.tables import code_units, document_aliases, document_chunk_buffer, documents
+from fonds.stores.visibility import visible_to
 
 MOST_NAMED: Final = 50
 """Documents of one name that are told of."""
@@ -32,7 +33,6 @@ PAGED: Final = re.compile(r"(?P<series>[0-9]+A? (?:FR|Stat)) (?P<page>[0-9]+)")
 def document_rows(owner: UUID | None, *more: Any) -> Select[Any]:
     """Documents that may be seen, with the edition they are of."""
     table = documents.c
-    visible = table.owner.is_(None)
     columns = (
         table.id,
         table.uid,
@@ -47,7 +47,7 @@ def document_rows(owner: UUID | None, *more: Any) -> Select[Any]:
         code_units.c.is_newest,
     )
     query = select(*columns, *more).outerjoin(code_units, code_units.c.id == table.unit)
-    return query.where(visible | (table.owner == owner) if owner else visible)
+    return query.where(visible_to(owner))
 
 
 def held_document(row: Row[Any]) -> HeldDocument:

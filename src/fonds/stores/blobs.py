@@ -9,9 +9,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from fonds.errors import SettingsError
 from fonds.seams import Seams
-from fonds.stores.folder import BlobInfo, Data, FolderBlobs
+from fonds.stores.folder import BlobInfo, Data, FolderBlobs, Method, SignedAddress
 
-__all__ = ["BlobInfo", "Blobs", "Data", "FolderBlobs", "open_blobs"]
+__all__ = [
+    "BlobInfo",
+    "Blobs",
+    "Data",
+    "FolderBlobs",
+    "Method",
+    "SignedAddress",
+    "open_blobs",
+]
 
 _OBJECTS: Final = frozenset({"memory", "s3", "az", "gs"})
 _POSSIBLE: Final = (
@@ -57,6 +65,10 @@ class Blobs(Protocol):
 
     def delete(self, key: str) -> None:
         """Remove an object, if there is one."""
+        ...
+
+    def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
+        """An address that allows exactly this for so long; None where the store gives none out."""
         ...
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Row, delete, select, text, update
+from sqlalchemy import Connection, Row, Select, delete, select, text, update
 
 from fonds import ids
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_many
 from fonds.stores.tables import citation_edges, document_aliases, documents
+from fonds.stores.visibility import visible_to
 
 
 def take_turn(connection: Connection) -> None:
@@ -85,7 +87,7 @@ def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
             documents.c.published_at,
         )
         .join(documents, documents.c.id == aliases.document_id)
-        .where(documents.c.owner.is_(None))
+        .where(visible_to(None))
     )
     named: dict[str, list[Row[Any]]] = defaultdict(list)
     for row in select_in(connection, query, aliases.alias, sorted(targets)):
@@ -108,21 +110,29 @@ def _age(row: Row[Any]) -> tuple[Any, ...]:
     return (row.published_at or "", ids.edition_order(row.edition))
 
 
-def edges_from(connection: Connection, document_id: str) -> Sequence[Row[Any]]:
-    """All that a document cites beside itself, in its own order."""
+def edges_from(
+    connection: Connection, document_id: str, *, owner: UUID | None = None
+) -> Sequence[Row[Any]]:
+    """All that a document cites beside itself, in its own order.
+
+    What a user may not see is not held, as far as they can tell.
+    """
     edges = citation_edges.c
     others = edges.to_document_id.is_distinct_from(document_id)
-    query = (
-        select(citation_edges, documents.c.title)
-        .outerjoin(documents, documents.c.id == edges.to_document_id)
+    found = (each for each in edges if each.name != "to_document_id")
+    query: Select[Any] = (
+        select(*found, documents.c.id.label("to_document_id"), documents.c.title)
+        .outerjoin(documents, (documents.c.id == edges.to_document_id) & visible_to(owner))
         .where(edges.from_document_id == document_id, others)
         .order_by(edges.start)
     )
     return connection.execute(query).all()
 
 
-def edges_to(connection: Connection, document_id: str, limit: int) -> Sequence[Row[Any]]:
-    """The citations of a document in others, newest documents first."""
+def edges_to(
+    connection: Connection, document_id: str, limit: int, *, owner: UUID | None = None
+) -> Sequence[Row[Any]]:
+    """The citations of a document in others that a user may see, newest documents first."""
     edges = citation_edges.c
     query = (
         select(
@@ -133,7 +143,7 @@ def edges_to(connection: Connection, document_id: str, limit: int) -> Sequence[R
         )
         .join(documents, documents.c.id == edges.from_document_id)
         .where(edges.to_document_id == document_id, edges.from_document_id != document_id)
-        .where(documents.c.owner.is_(None))
+        .where(visible_to(owner))
         .order_by(documents.c.published_at.desc(), edges.from_document_id, edges.start)
         .limit(limit)
     )

@@ -78,6 +78,19 @@ def write_documents(
     )
 
 
+def publish_document(connection: Connection, writing: Writing, now: datetime) -> None:
+    """Insert a document whose passages are there already; its citations are still to be found."""
+    insert_many(connection, documents, [_row(writing, now)])
+    _write_versions(connection, [writing], [], now)
+    _write_aliases(connection, [writing], [])
+    enqueue(connection, ingestion_citation_queue, [_waiting(writing)], now)
+
+
+def ask_for_vectors(connection: Connection, writing: Writing, now: datetime) -> None:
+    """Queue a document some of whose passages have no vector."""
+    enqueue(connection, ingestion_embedding_queue, [_waiting(writing)], now)
+
+
 def mark_gone(connection: Connection, document_ids: Iterable[str], now: datetime) -> int:
     """Record that the publisher withdrew documents; nothing is deleted."""
     marked = 0
@@ -295,13 +308,14 @@ def _ask_for_texts(connection: Connection, writings: Sequence[Writing], now: dat
 def _ask_for_vectors_and_citations(
     connection: Connection, writings: Sequence[Writing], now: datetime
 ) -> None:
-    rows = [
-        {"record_id": writing.document.id, "input_sha": writing.content_sha256}
-        for writing in writings
-    ]
+    rows = [_waiting(writing) for writing in writings]
     enqueue(connection, ingestion_embedding_queue, rows, now)
     # A document without a text waits here too: others may cite it by a name that is new.
     enqueue(connection, ingestion_citation_queue, rows, now)
+
+
+def _waiting(writing: Writing) -> dict[str, str]:
+    return {"record_id": writing.document.id, "input_sha": writing.content_sha256}
 
 
 def enqueue(

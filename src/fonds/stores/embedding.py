@@ -122,6 +122,15 @@ def lacking_of_one(
     return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
 
 
+def lacking_staged(
+    connection: Connection, generation: Generation, document_id: str, uid: UUID, limit: int
+) -> list[Passage]:
+    """The first passages without a vector of a document that is not published yet."""
+    query = _columns(generation, literal(document_id)).where(_chunk.document_id == uid)
+    query = query.where(~_held(generation))
+    return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
+
+
 def lacking_after(
     connection: Connection, generation: Generation, after: int, limit: int
 ) -> list[Passage]:
@@ -144,24 +153,32 @@ def documents_lacking(connection: Connection, generation: Generation) -> int:
 
 
 def _lacking(generation: Generation) -> Select[Any]:
-    """Passages without a vector; a phrase that ends ten thousand documents is no dearer."""
-    held = exists().where(_vector.chunk_id == _chunk.chunk_id, _made_by(generation))
+    """Passages without a vector, of documents that are published."""
+    query = _columns(generation, documents.c.id)
+    return query.join(documents, documents.c.uid == _chunk.document_id).where(~_held(generation))
+
+
+def _columns(generation: Generation, document: Any) -> Select[Any]:
+    """What a `Passage` says; a phrase that ends ten thousand documents is no dearer."""
     twin = document_chunk_buffer.alias("twin").c
     known = exists().where(
         twin.chunk_sha == _chunk.chunk_sha,
         _vector.chunk_id == twin.chunk_id,
         _made_by(generation),
     )
-    columns = (
+    return select(
         _chunk.id,
         _chunk.chunk_ord,
         _chunk.chunk_sha,
         _chunk.text,
         _chunk.meta["tokens"].as_integer(),
         known,
-        documents.c.id,
+        document,
     )
-    return select(*columns).join(documents, documents.c.uid == _chunk.document_id).where(~held)
+
+
+def _held(generation: Generation) -> Any:
+    return exists().where(_vector.chunk_id == _chunk.chunk_id, _made_by(generation))
 
 
 def _made_by(generation: Generation) -> ColumnElement[bool]:
@@ -212,19 +229,26 @@ def store_vectors(
 
     The others are gone: their text has changed since it was read, or is changing.
     """
+    there, ours = keep_vectors(connection, generation, made, now)
+    index.add(connection, generation, [(row, vector.data) for row, vector in ours.items()])
+    return there
+
+
+def keep_vectors(
+    connection: Connection,
+    generation: Generation,
+    made: Sequence[tuple[Passage, Vector]],
+    now: datetime,
+) -> tuple[set[int], dict[int, Vector]]:
+    """Store vectors in the buffer alone; says which rows have one now, and which of them ours."""
     vectors = {passage.row: vector for passage, vector in made}
     if connection.dialect.name == "postgresql":
         vectors = _only_unchanging(connection, vectors)
-    inserted = _insert(connection, generation, vectors, now)
-    if inserted < len(vectors):
-        # Some are gone, or have a vector of somebody else's making, who put it into the index.
-        shas = _stored_shas(connection, generation, list(vectors))
-        there = set(shas)
-        vectors = {row: one for row, one in vectors.items() if shas.get(row) == one.sha}
-    else:
-        there = set(vectors)
-    index.add(connection, generation, [(row, vector.data) for row, vector in vectors.items()])
-    return there
+    if _insert(connection, generation, vectors, now) == len(vectors):
+        return set(vectors), vectors
+    # Some are gone, or have a vector of somebody else's making, who put it into the index.
+    shas = _stored_shas(connection, generation, list(vectors))
+    return set(shas), {row: one for row, one in vectors.items() if shas.get(row) == one.sha}
 
 
 def _only_unchanging(connection: Connection, vectors: Mapping[int, Vector]) -> dict[int, Vector]:

@@ -13,12 +13,12 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal
 from uuid import uuid4
 
 from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
@@ -29,6 +29,9 @@ Data = bytes | Path
 
 PIECE: Final = 1 << 20
 """Bytes of the largest piece a stream gives."""
+
+LONGEST_SIGNED: Final = 7 * 24 * 60 * 60
+"""Seconds an address may be valid at most; no store signs for longer than a week."""
 
 _TEMPORARY: Final = ".tmp"
 _LOCKS: Final = ".locks"
@@ -57,6 +60,20 @@ class BlobInfo:
     modified: datetime
 
 
+Method = Literal["GET", "PUT"]
+"""What a signed address may allow: to read an object, or to write it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignedAddress:
+    """An address that allows one thing with one object, for a while, to whoever holds it."""
+
+    method: Method
+    url: str = field(repr=False)
+    headers: Mapping[str, str]
+    """To be sent along, or the store refuses."""
+
+
 def check_key(key: str) -> None:
     """Refuse, with `StoreError`, a key that some kind of store could not hold or would bend."""
     if reason := _fault(key):
@@ -75,6 +92,12 @@ def check_range(key: str, start: int, length: int) -> None:
     """Refuse a range that counts backwards."""
     if start < 0 or length < 0:
         raise StoreError(f"blob {key!r} has no range {start} + {length}")
+
+
+def check_lifetime(key: str, seconds: int) -> None:
+    """Refuse to sign an address that would be valid for no time, or for longer than a week."""
+    if not 0 < seconds <= LONGEST_SIGNED:
+        raise StoreError(f"no address of {key!r} can be valid for {seconds} seconds")
 
 
 class FolderBlobs:
@@ -167,6 +190,12 @@ class FolderBlobs:
                     self._seams.durable("blob.delete", key)
                     os.unlink(name, dir_fd=at)
                     os.fsync(at)
+
+    def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:  # noqa: ARG002 — of other stores
+        """None: a folder has no addresses that others could reach."""
+        check_key(key)
+        check_lifetime(key, seconds)
+        return None
 
     def _find(self, key: str) -> os.stat_result | None:
         with suppress(*_NOT_THERE), self._folder(key) as (at, name):

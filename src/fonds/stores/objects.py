@@ -7,10 +7,12 @@ import mmap
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from obstore import sign
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
@@ -27,7 +29,17 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.seams import Seams, spend
-from fonds.stores.folder import PIECE, BlobInfo, Data, check_key, check_range, open_source
+from fonds.stores.folder import (
+    PIECE,
+    BlobInfo,
+    Data,
+    Method,
+    SignedAddress,
+    check_key,
+    check_lifetime,
+    check_range,
+    open_source,
+)
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
@@ -131,6 +143,23 @@ class ObjectBlobs:
                 self._store.delete(key)
         except BlobMissingError:
             return
+
+    def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
+        """An address of the store that allows exactly this; None for objects in memory."""
+        check_key(key)
+        check_lifetime(key, seconds)
+        if isinstance(self._store, MemoryStore):
+            return None
+        with self._explained("sign an address of", key):
+            url = sign(self._store, method, key, timedelta(seconds=seconds))
+        headers: dict[str, str] = {}
+        if isinstance(self._store, AzureStore):
+            # obstore signs the encoded path and Azure checks the decoded one: an address of such
+            # a key would be refused.
+            if "%" in urlsplit(url).path:
+                return None
+            headers = {"x-ms-blob-type": "BlockBlob"} if method == "PUT" else {}
+        return SignedAddress(method=method, url=url, headers=headers)
 
     def _condition(self, key: str, etag: str) -> PutMode:
         if not isinstance(self._store, GCSStore):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -120,11 +120,12 @@ def _insert(
     ]
     rows = [row for _, row in numbered]
     insert_many(connection, document_chunk_buffer, rows)
-    fulltext.add(connection, [_entry(row["id"], title, row) for title, row in numbered])
+    fulltext.add(connection, [index_entry(row["id"], title, row) for title, row in numbered])
     return rows
 
 
-def _entry(number: int, title: str, row: dict[str, Any]) -> IndexEntry:
+def index_entry(number: int, title: str, row: Mapping[str, Any]) -> IndexEntry:
+    """The words of a row of the chunk buffer, whose document has a title."""
     headings = headings_of(title, row["meta"]["locator"])
     return IndexEntry(row=number, title=title, headings=headings, text=as_seen(row["text"]))
 
@@ -182,4 +183,4 @@ def _move(connection: Connection, fulltext: FullText, moved: Sequence[dict[str, 
         [{"row": row["row"], "new_meta": row["meta"]} for row in moved],
     )
     fulltext.remove(connection, [row["row"] for row in moved])
-    fulltext.add(connection, [_entry(row["row"], row["title"], row) for row in moved])
+    fulltext.add(connection, [index_entry(row["row"], row["title"], row) for row in moved])

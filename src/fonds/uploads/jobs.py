@@ -9,10 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final, Self
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, and_, case, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    insert,
+    null,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from fonds.errors import FondsError, LeaseLostError
@@ -60,6 +75,8 @@ class Job:
     last_error: Mapping[str, Any] | None
     lease_owner: str | None
     """Who may write; None: whoever finds it where it stands."""
+    arrived_at: datetime | None
+    """None: the file has not come, or was not what was announced."""
     first_embedded_at: datetime | None
     created_at: datetime
     updated_at: datetime
@@ -82,6 +99,9 @@ class JobEvent:
     at: datetime
     by: str
     why: str
+
+
+_KNOWN: Final = frozenset(field.name for field in fields(Job))
 
 
 # Reading ----------------------------------------------------------------------------------
@@ -116,8 +136,13 @@ def page_of_jobs(
     before: tuple[datetime, UUID] | None = None,
     limit: int = 50,
 ) -> list[Job]:
-    """Jobs, the newest first; `before` is when the last one seen was made, and its id."""
-    query = select(upload_jobs).order_by(_job.created_at.desc(), _job.job_id.desc()).limit(limit)
+    """Jobs without their maps, the newest first.
+
+    `before` is when the last one seen was made, and its id.
+    """
+    columns: list[Any] = [column for column in _job if column.name != "parsed_map"]
+    query: Select[Any] = select(*columns, null().label("parsed_map"))
+    query = query.order_by(_job.created_at.desc(), _job.job_id.desc()).limit(limit)
     if user_id is not None:
         query = query.where(_job.user_id == user_id)
     if wanted := [status.value for status in statuses]:
@@ -140,13 +165,20 @@ def events_of(connection: Connection, job_id: UUID, *, after: int = 0) -> list[J
 # Claiming ---------------------------------------------------------------------------------
 
 
+def can_be_claimed(now: datetime) -> ColumnElement[bool]:
+    """Whether a job is due, and nobody works on it."""
+    return and_(
+        _job.status.in_([status.value for status in WORKED_ON]),
+        or_(_job.next_attempt_at.is_(None), _job.next_attempt_at <= now),
+        or_(_job.lease_until.is_(None), _job.lease_until < now),
+    )
+
+
 def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Job | None:
     """Take the oldest job that is due and that nobody works on."""
-    due = or_(_job.next_attempt_at.is_(None), _job.next_attempt_at <= now)
-    free = or_(_job.lease_until.is_(None), _job.lease_until < now)
     oldest: Select[Any] = (
         select(_job.job_id)
-        .where(_job.status.in_([status.value for status in WORKED_ON]), due, free)
+        .where(can_be_claimed(now))
         .order_by(_job.created_at)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -280,14 +312,25 @@ def fail(
 
 
 def _write(connection: Connection, job: Job, values: Mapping[str, Any]) -> Job:
-    same = and_(_job.job_id == job.job_id, _job.status == job.status.value)
+    given = {f"new_{name}": value for name, value in values.items()}
+    given |= {"of": job.job_id, "at_status": job.status.value}
     if job.lease_owner is not None:
-        same &= _job.lease_owner == job.lease_owner
-    written = update(upload_jobs).where(same).values(values).returning(upload_jobs)
-    row = connection.execute(written).one_or_none()
-    if row is None:
+        given["holder"] = job.lease_owner
+    statement = _update(frozenset(values), is_held=job.lease_owner is not None)
+    if connection.execute(statement, given).rowcount != 1:
         raise LeaseLostError(f"job {job.job_id} has moved on; nothing was written")
-    return Job.from_row(row)
+    known = {name: value for name, value in values.items() if name in _KNOWN}
+    return replace(job, **{**known, "status": Status(values.get("status", job.status))})
+
+
+@cache
+def _update(columns: frozenset[str], *, is_held: bool) -> Update:
+    # Building the statement takes longer than the database takes to do it.
+    same = and_(_job.job_id == bindparam("of"), _job.status == bindparam("at_status"))
+    if is_held:
+        same &= _job.lease_owner == bindparam("holder")
+    values = {name: bindparam(f"new_{name}", type_=_job[name].type) for name in sorted(columns)}
+    return update(upload_jobs).where(same).values(values)
 
 
 def _note(

@@ -14,9 +14,10 @@ from tests import servers
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import DATA
 from fonds.demo.upstream import DemoUpstream
-from fonds.library import open_library
+from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest
 from fonds.stores.tables import documents
+from fonds.uploads.users import create_token
 
 LONG: Final = "fr:2026-00101"
 OWNED: Final = "fr:2026-00103"
@@ -48,6 +49,24 @@ def small_library() -> Path:
     return home
 
 
+def token() -> str:
+    """A token of a user who has uploaded nothing."""
+    return small_library().with_name("token").read_text("utf-8")
+
+
+def _let_in(library: Library) -> None:
+    with library.database.write() as connection:
+        _, secret = create_token(
+            connection,
+            user="maria",
+            label="tests",
+            scope="user",
+            now=library.seams.clock.now(),
+            chance=library.seams.chance,
+        )
+    library.settings.home.with_name("token").write_text(secret, "utf-8")
+
+
 def fill(home: Path) -> None:
     """Two days of the register, statements of policy, and a title in two editions."""
     older = home.with_name("usc53.xml")
@@ -64,6 +83,7 @@ def fill(home: Path) -> None:
         asyncio.run(library.ingest("sap", RunRequest(mode="manual")))
         asyncio.run(library.ingest_code("usc", CodeRequest()))
         asyncio.run(library.ingest_code("usc", CodeRequest(version="119-4", given=str(older))))
+        _let_in(library)
         table = documents.c
         with library.database.write() as connection:
             owned = update(documents).where(table.id == OWNED).values(owner=UUID(int=7))

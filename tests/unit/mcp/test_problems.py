@@ -194,7 +194,7 @@ def test_message_is_bounded() -> None:
 def test_what_nobody_foresaw_is_logged_and_not_told(
     library: Library, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explode(_name: str) -> None:
+    def explode(_name: str, **_given: Any) -> None:
         raise ZeroDivisionError("in the engine room")
 
     monkeypatch.setattr(library, "document", explode)

@@ -216,7 +216,6 @@ def _create_upload_jobs() -> None:
         sa.Column(
             "parsed_by", sa.Text(), nullable=True, comment="name@version of what made the Markdown."
         ),
-        sa.Column("parsed_map", Json, nullable=True, comment="As documents.body_map will have it."),
         sa.Column("chunks_version", sa.Text(), nullable=False, comment="chunker@semver"),
         sa.Column("embed_model", sa.Text(), nullable=True),
         sa.Column("embed_version", sa.Text(), nullable=True),
@@ -242,12 +241,19 @@ def _create_upload_jobs() -> None:
             comment="Who made the last move: the event says so.",
         ),
         sa.Column("moved_why", sa.Text(), nullable=False),
+        sa.Column(
+            "arrived_at",
+            Timestamp(),
+            nullable=True,
+            comment="When the file was there, as it was announced.",
+        ),
         sa.Column("parsed_at", Timestamp(), nullable=True),
         sa.Column("chunked_at", Timestamp(), nullable=True),
         sa.Column("first_embedded_at", Timestamp(), nullable=True),
         sa.Column("completed_at", Timestamp(), nullable=True),
         sa.Column("created_at", Timestamp(), nullable=False),
         sa.Column("updated_at", Timestamp(), nullable=False),
+        sa.Column("parsed_map", Json, nullable=True, comment="As documents.body_map will have it."),
         sa.CheckConstraint(
             "status IN ('uploaded', 'parse_queued', 'parsed', 'parse_validated', 'chunking', 'chunks_stored', 'embedding_queued', 'embedding_in_progress', 'embeddings_stored', 'complete', 'failed_parse', 'failed_chunking', 'failed_embedding')",
             name=op.f("ck_upload_jobs_status"),

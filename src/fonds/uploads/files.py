@@ -1,0 +1,256 @@
+"""Which files are taken in: by their names, by what is said of them, and by what they are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from fonds.errors import MalformedError, UploadRefusedError
+from fonds.model import BodyFormat
+from fonds.normalize.docx.archive import OLD_OFFICE, Archive
+from fonds.normalize.encodings import decode
+
+LONGEST_NAME: Final = 255
+"""Characters of a file's name."""
+LOOKED_AT: Final = 65_536
+"""Bytes at the beginning of a file that tell what it is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Format:
+    """A format of files that are taken in."""
+
+    called: str
+    """Its name in a sentence."""
+    extension: str
+    """The end of its key in the store, without a dot."""
+    endings: tuple[str, ...]
+    """How names of such files end, in lower case."""
+    normalizer: str
+    body_format: BodyFormat
+    """As documents record it."""
+    media_type: str
+
+
+FORMATS: Final = {
+    "pdf": Format(
+        called="a PDF",
+        extension="pdf",
+        endings=(".pdf",),
+        normalizer="pdf_v1",
+        body_format="pdf",
+        media_type="application/pdf",
+    ),
+    "docx": Format(
+        called="a Word file",
+        extension="docx",
+        endings=(".docx",),
+        normalizer="docx_v1",
+        body_format="xml",
+        media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
+    "html": Format(
+        called="an HTML page",
+        extension="html",
+        endings=(".html", ".htm"),
+        normalizer="html_v1",
+        body_format="html",
+        media_type="text/html",
+    ),
+    "markdown": Format(
+        called="Markdown",
+        extension="md",
+        endings=(".md", ".markdown"),
+        normalizer="markdown_v1",
+        body_format="text",
+        media_type="text/markdown",
+    ),
+    "text": Format(
+        called="plain text",
+        extension="txt",
+        endings=(".txt",),
+        normalizer="text_v1",
+        body_format="text",
+        media_type="text/plain",
+    ),
+}
+"""By name; the order is that of the message that lists them."""
+
+# By first bytes: what a refusal calls a file.
+_MAGIC: Final = (
+    (b"%PDF-", "pdf"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (OLD_OFFICE, "old-office"),
+    (b"\x89PNG", "image"),
+    (b"\xff\xd8\xff", "image"),
+    (b"GIF8", "image"),
+    (b"II*\0", "image"),
+    (b"MM\0*", "image"),
+    (b"{\\rtf", "rtf"),
+    (b"\x1f\x8b", "packed"),
+    (b"7z\xbc\xaf", "packed"),
+    (b"Rar!", "packed"),
+    (b"\x7fELF", "program"),
+    (b"MZ\x90\0", "program"),
+)
+_CALLED: Final = {
+    "zip": "a ZIP archive that is no Word file",
+    "old-office": "an old Office file (.doc), or one locked with a password: "
+    "save it as .docx without one",
+    "image": "a picture",
+    "rtf": "an RTF file: save it as .docx",
+    "packed": "a packed archive",
+    "program": "a program",
+    "binary": "neither text nor any known format",
+    **{name: one.called for name, one in FORMATS.items()},
+}
+_BEFORE: Final = b"\xef\xbb\xbf \t\r\n\f\v"
+_PAGE: Final = re.compile(
+    rb"(?:<\?xml[^>]{0,200}>\s*|<!--(?:(?!-->).){0,4000}-->\s*)*<(?:!doctype\s+html|html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG: Final = re.compile(rb"<[A-Za-z!/]")
+# Some programs write a line or two of their own in front of a PDF.
+_LATE_PDF: Final = re.compile(rb"[\r\n]%PDF-\d")
+_PDF_WITHIN: Final = 1024
+_SAMPLE: Final = 4096
+_FEW: Final = 2
+_USUAL_CONTROLS: Final = frozenset("\t\n\r\v\f\x1a\x1b\x85")
+_ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})
+_INVISIBLE: Final = _ODD | {"Cf", "Zl", "Zp"}
+_HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
+_ENDING: Final = re.compile(r"\.[^.\s]{1,16}$")
+
+
+def clean_name(name: str) -> str:
+    """A file's name that is safe to show: no folders, no control signs, not too long."""
+    last = re.split(r"[/\\]", name)[-1]
+    # Signs that turn the direction of writing can make an ending look like another.
+    seen = "".join(one if unicodedata.category(one) not in _INVISIBLE else " " for one in last)
+    shown = " ".join(unicodedata.normalize("NFC", seen).split())
+    if not shown.strip(". "):
+        raise UploadRefusedError("the file has no name; give it one", kind="bad-name")
+    if len(shown) <= LONGEST_NAME:
+        return shown
+    ending = found[0] if (found := _ENDING.search(shown)) else ""
+    return shown[: LONGEST_NAME - len(ending)] + ending
+
+
+def claimed_format(name: str) -> str:
+    """The format that a file's name claims, as a key of `FORMATS`."""
+    lower = name.strip().lower()
+    for key, one in FORMATS.items():
+        if lower.endswith(one.endings):
+            return key
+    accepted = ", ".join(ending for one in FORMATS.values() for ending in one.endings)
+    raise UploadRefusedError(
+        f"files of this kind are not taken in; names may end in {accepted}", kind="type-unknown"
+    )
+
+
+def check_claim(size: int, sha256: str, *, limit: int) -> None:
+    """Refuse a file by what is said of it, before a byte of it is sent; the limit is in bytes."""
+    if size <= 0:
+        raise UploadRefusedError("the file is empty", kind="empty")
+    if size > limit:
+        raise UploadRefusedError(
+            f"the file is too large: {size} bytes, {limit} are allowed", kind="too-large"
+        )
+    if _HASH.fullmatch(sha256) is None:
+        raise UploadRefusedError("sha256 must be 64 hexadecimal digits", kind="bad-hash")
+
+
+def normalizer_of(format_name: str) -> str:
+    """The name of the normalizer that reads files of a format."""
+    return FORMATS[format_name].normalizer
+
+
+def extension_of(format_name: str) -> str:
+    """The end of the key that a file of a format is stored under, without a dot."""
+    return FORMATS[format_name].extension
+
+
+def raw_format_of(format_name: str) -> BodyFormat:
+    """The format of its raw bytes that a document records."""
+    return FORMATS[format_name].body_format
+
+
+def sniff_format(head: bytes, file: BinaryIO | None = None) -> str:
+    """What a file is by its first bytes: a key of `FORMATS`, or the name of what is refused.
+
+    Markdown is `text`. Whether an archive is a Word file only the whole `file` tells; without it,
+    or if it is broken, the answer is `zip`.
+    """
+    start = head.lstrip(_BEFORE)
+    found = next((name for magic, name in _MAGIC if start.startswith(magic)), None)
+    if found == "zip":
+        return "docx" if file is not None and _is_word(file) else "zip"
+    if found is not None:
+        return found
+    if _PAGE.match(_in_utf8(start)):
+        return "html"
+    if _LATE_PDF.search(head, 0, _PDF_WITHIN):
+        return "pdf"
+    return "text" if _is_text(head) else "binary"
+
+
+def check_content(path: Path, claimed: str) -> None:
+    """Refuse a file that is not what its name claims, or that must not be unpacked."""
+    with path.open("rb") as file:
+        head = file.read(LOOKED_AT)
+        if not head:
+            raise UploadRefusedError("the file is empty", kind="empty")
+        if claimed == "docx":
+            _refuse_bomb(head, file)
+        found = sniff_format(head, file)
+    if found != claimed and not _passes(head, found, claimed):
+        raise UploadRefusedError(
+            f"the name claims {_CALLED[claimed]}, but the file is {_CALLED[found]}",
+            kind="type-mismatch",
+        )
+
+
+def _passes(head: bytes, found: str, claimed: str) -> bool:
+    if found != "text":
+        return False
+    # A page may be only a part of one, without the head that would tell.
+    return claimed in {"text", "markdown"} or (claimed == "html" and bool(_TAG.search(head)))
+
+
+def _refuse_bomb(head: bytes, file: BinaryIO) -> None:
+    if not head.startswith(b"PK"):
+        return
+    try:
+        why = Archive(file).bomb
+    except MalformedError as error:
+        raise UploadRefusedError(str(error), kind="type-mismatch") from None
+    if why:
+        raise UploadRefusedError(f"the Word file may not be unpacked: {why}", kind="archive-bomb")
+
+
+def _is_word(file: BinaryIO) -> bool:
+    try:
+        return Archive(file).is_word
+    except MalformedError:
+        return False
+
+
+def _in_utf8(start: bytes) -> bytes:
+    """The same text in UTF-8 if it is in UTF-16, where a tag looks like none."""
+    return decode(start[:_SAMPLE]).text.encode() if b"\0" in start[:_SAMPLE] else start
+
+
+def _is_text(head: bytes) -> bool:
+    decoded = decode(head[:_SAMPLE])
+    # NULs are removed later, and counted; in a wide encoding they are halves of letters.
+    wide = decoded.encoding.startswith(("utf-16", "utf-32"))
+    nuls = 0 if wide else head[:_SAMPLE].count(0)
+    odd = sum(
+        one == "\ufffd" or (one not in _USUAL_CONTROLS and unicodedata.category(one) in _ODD)
+        for one in decoded.text
+    )
+    return odd <= max(_FEW, len(decoded.text) // 20) and nuls <= len(decoded.text) // 3

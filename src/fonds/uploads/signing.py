@@ -1,0 +1,129 @@
+"""Addresses of our own that allow one thing for a while, for stores that give out none."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import os
+import secrets
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from fonds.errors import SettingsError, UsageError
+from fonds.settings import Settings
+from fonds.stores.blobs import Method
+
+KEY_FILE: Final = "server.key"
+KEY_BYTES: Final = 32
+SHORTEST_SECRET: Final = 16
+"""Bytes of a secret that somebody sets; fewer can be guessed."""
+
+# Part of what is signed, so that no signature made for another purpose, or by another scheme,
+# with the same secret is ever good for an address.
+_SCHEME: Final = "fonds:address:1"
+
+
+class AddressRefusedError(UsageError):
+    """An address that we did not sign, or whose time is over; `kind` is for programs."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """`bad-signature` or `expired`."""
+
+
+class Signer:
+    """Signs addresses with a secret, and tells its own signatures from others."""
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) < SHORTEST_SECRET:
+            raise SettingsError(
+                f"FONDS_SERVER_SECRET is too short to sign with: give {SHORTEST_SECRET} bytes "
+                "or more, or leave it empty to have one made"
+            )
+        self._secret = secret
+
+    def sign(self, method: Method, key: str, expires: int, *, filename: str | None = None) -> str:
+        """The query of an address that allows this until a moment, in seconds since 1970."""
+        pairs: dict[str, str | int] = {"expires": expires}
+        if filename is not None:
+            pairs["filename"] = filename
+        pairs["signature"] = self._signature(method, key, expires, filename)
+        return urlencode(pairs)
+
+    def check(
+        self,
+        method: Method,
+        key: str,
+        expires: int,
+        signature: str,
+        now: datetime,
+        *,
+        filename: str | None = None,
+    ) -> None:
+        """Let pass what `sign` allowed and is not over yet; AddressRefusedError for the rest."""
+        expected = self._signature(method, key, expires, filename)
+        given = signature.encode("utf-8", "backslashreplace")
+        if not hmac.compare_digest(expected.encode(), given):
+            raise AddressRefusedError(
+                "this address was not signed by this server; ask for another one",
+                kind="bad-signature",
+            )
+        if now.timestamp() >= expires:
+            raise AddressRefusedError(
+                "the time of this address is over; ask for another one", kind="expired"
+            )
+
+    def _signature(self, method: Method, key: str, expires: int, filename: str | None) -> str:
+        # As JSON no field can run over into the next, and an absent name is not an empty one.
+        content = json.dumps([_SCHEME, method, key, expires, filename]).encode()
+        digest = hmac.digest(self._secret, content, "sha256")
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def server_secret(settings: Settings) -> bytes:
+    """The secret that was set, or one that is made once and kept in the home folder."""
+    if settings.server_secret:
+        return settings.server_secret.encode()
+    path = settings.home / KEY_FILE
+    try:
+        if not path.exists():
+            _make_once(path)
+        secret = path.read_bytes()
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be kept ({error.strerror}): set FONDS_SERVER_SECRET instead"
+        ) from error
+    if len(secret) != KEY_BYTES:
+        raise SettingsError(f"{path} is damaged: remove it, and another one is made")
+    return secret
+
+
+def _make_once(path: Path) -> None:
+    """A name appears only with the whole key behind it; of two who make one, the first wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    making = path.with_name(f".{KEY_FILE}.{uuid4().hex}")
+    handle = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            path.hardlink_to(making)
+        _sync_folder(path.parent)
+    finally:
+        making.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

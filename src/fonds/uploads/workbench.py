@@ -1,0 +1,69 @@
+"""What those hold who work on uploads: stores, chunker, parser, and the model for vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from fonds.embed.calls import Calls
+from fonds.runs.shelf import Shelf
+from fonds.settings import Settings
+from fonds.stores.vectors import Generation
+from fonds.uploads.llamaparse import LlamaParse
+
+if TYPE_CHECKING:
+    from fonds.engine.base import Engine
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Model:
+    """The model whose vectors are searched, ready to be asked."""
+
+    generation: Generation
+    calls: Calls
+
+
+@dataclass(kw_only=True)
+class Workbench:
+    """Shared by all threads of a worker; the model is opened by the first who needs it."""
+
+    shelf: Shelf
+    settings: Settings
+    engine: Engine
+    """Where files are read that may end the process they are read in."""
+    stop: Event = field(default_factory=Event)
+    """Set it to end all work soon."""
+    run_id: UUID = field(init=False)
+    """By which the costs of this worker are told from others'."""
+    _model: Model | None = field(default=None, init=False)
+    _llamaparse: LlamaParse | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.run_id = UUID(int=self.shelf.seams.chance.getrandbits(128), version=4)
+
+    @property
+    def llamaparse(self) -> LlamaParse:
+        """The parser outside; it wants a key."""
+        with self._lock:
+            self._llamaparse = self._llamaparse or LlamaParse(self.settings, self.shelf.seams)
+            return self._llamaparse
+
+    def model(self) -> Model:
+        """The model of the generation that is searched now."""
+        from fonds.embed.current import (  # noqa: PLC0415 — models take long to import
+            embedder_of,
+            ensure_current,
+        )
+
+        database, seams = self.shelf.database, self.shelf.seams
+        with self._lock:
+            generation = ensure_current(database, seams, self.settings)
+            if self._model is None or self._model.generation != generation:
+                embedder = embedder_of(generation, self.settings)
+                restraint = Calls.restraint_of(embedder, seams, self.settings)
+                calls = Calls(embedder, seams, self.settings, stop=self.stop, restraint=restraint)
+                self._model = Model(generation=generation, calls=calls)
+            return self._model

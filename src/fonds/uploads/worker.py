@@ -1,0 +1,192 @@
+"""The worker: takes any job forward from wherever it stands, until it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from threading import Event, Lock, Thread
+from typing import Final
+from uuid import UUID, uuid4
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from fonds.errors import (
+    FondsError,
+    ItemFailedError,
+    LeaseLostError,
+    RetryableEmbedError,
+    RetryableParserError,
+    StoreError,
+    WorkerDiedError,
+)
+from fonds.uploads.intake import expire_uploads
+from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
+from fonds.uploads.stages import STEPS
+from fonds.uploads.states import ENDED
+from fonds.uploads.workbench import Workbench
+
+LEASE: Final = timedelta(seconds=30)
+POLL: Final = 0.5
+"""Seconds between looks for a job while there is none."""
+TAKEOVERS: Final = 10
+"""A job that outlives so many workers at one stage is what they die of."""
+HOUSEKEEPING: Final = timedelta(minutes=1)
+
+RETRYABLE: Final = (RetryableEmbedError, RetryableParserError, StoreError, WorkerDiedError)
+
+_log: Final = structlog.get_logger(__name__)
+
+
+class BaseWorker:
+    """Claims jobs by lease and works on some of them at once, each in a thread.
+
+    All it knows stands in the database: kill it at any moment, and another goes on from the last
+    thing it stored.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        *,
+        concurrency: int = 1,
+        lease: timedelta = LEASE,
+        poll: float = POLL,
+    ) -> None:
+        self._bench = bench
+        self._concurrency = concurrency
+        self._lease = lease
+        self._poll = poll
+        self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+        self._held: set[UUID] = set()
+        self._lock = Lock()
+
+    @property
+    def stop(self) -> Event:
+        """Set it to have the stages under way finished, and then nothing more."""
+        return self._bench.stop
+
+    def run(self) -> None:
+        """Work until told to stop."""
+        self._work(lambda: self.stop.wait(self._poll))
+
+    def drain(self) -> None:
+        """Work until there is nothing that could be worked on now."""
+        self._work(lambda: True)
+
+    def _work(self, rest: Callable[[], bool]) -> None:
+        with self._heartbeat(), ThreadPoolExecutor(self._concurrency, "fonds-worker") as pool:
+            ends = [pool.submit(self._loop, rest) for _ in range(self._concurrency)]
+        for end in ends:
+            end.result()
+
+    def _loop(self, rest: Callable[[], bool]) -> None:
+        while not self.stop.is_set():
+            try:
+                is_busy = self.work_once()
+            except SQLAlchemyError as error:
+                # The database is away. Leases run out meanwhile, and are taken up again.
+                _log.warning("database_unavailable", error=type(error).__name__)
+                self.stop.wait(max(self._poll, 1.0))
+                continue
+            if not is_busy and rest():
+                return
+
+    def work_once(self) -> bool:
+        """Take one job as far as it goes; False if there was none."""
+        clock, database = self._bench.shelf.seams.clock, self._bench.shelf.database
+        with database.write() as connection:
+            job = claim(connection, self._owner, clock.now(), self._lease)
+        if job is None:
+            return False
+        with self._holding(job.job_id):
+            self._carry(job)
+        return True
+
+    def _carry(self, job: Job) -> None:
+        """Step by step, until the job has ended, waits for somebody, or another has taken it."""
+        if job.takeovers > TAKEOVERS:
+            died = f"{job.takeovers} workers ended while they had this job"
+            self._settle(job, ItemFailedError(died))
+            return
+        try:
+            while job.lease_owner is not None and job.status not in ENDED:
+                if self.stop.is_set():
+                    self._give_back(job)
+                    return
+                job = STEPS[job.status](self._bench, job)
+        except LeaseLostError:
+            _log.info("lease_lost", job=str(job.job_id))
+        except SQLAlchemyError:
+            raise
+        except FondsError as error:
+            self._settle(job, error)
+        except Exception as error:  # noqa: BLE001 — a job that breaks our code must end too
+            _log.exception("step_broke", job=str(job.job_id))
+            self._settle(job, ItemFailedError(f"{type(error).__name__} in {job.status}"))
+
+    def _settle(self, job: Job, error: FondsError) -> None:
+        """Try again later, or fail; what the step stored before it broke off stays."""
+        now = self._bench.shelf.seams.clock.now()
+        with self._bench.shelf.database.write() as connection:
+            held = job_of(connection, job.document_id)
+            if held is None or held.lease_owner != self._owner:
+                return
+            if isinstance(error, RETRYABLE):
+                if self.stop.is_set():
+                    release(connection, held)
+                else:
+                    retry_later(connection, held, error, now)
+            else:
+                fail(connection, held, error, now)
+        _log.warning("step_failed", job=str(job.job_id), error=type(error).__name__)
+
+    def _give_back(self, job: Job) -> None:
+        with self._bench.shelf.database.write() as connection:
+            release(connection, job)
+
+    @contextmanager
+    def _holding(self, job_id: UUID) -> Iterator[None]:
+        with self._lock:
+            self._held.add(job_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.discard(job_id)
+
+    @contextmanager
+    def _heartbeat(self) -> Iterator[None]:
+        done = Event()
+        beating = Thread(target=self._beat, args=(done,), name="fonds-heartbeat", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            done.set()
+            beating.join()
+
+    def _beat(self, done: Event) -> None:
+        """Keep the leases; now and then look after what no job does."""
+        kept_house: datetime | None = None
+        while True:
+            now = self._bench.shelf.seams.clock.now()
+            try:
+                self._renew(now)
+                if kept_house is None or abs(now - kept_house) >= HOUSEKEEPING:
+                    expire_uploads(self._bench.shelf)
+                    kept_house = now
+            except SQLAlchemyError as error:
+                _log.warning("database_unavailable", error=type(error).__name__)
+            if done.wait(self._lease.total_seconds() / 3):
+                return
+
+    def _renew(self, now: datetime) -> None:
+        with self._lock:
+            held = list(self._held)
+        if held:
+            with self._bench.shelf.database.write() as connection:
+                renew(connection, self._owner, held, now, self._lease)

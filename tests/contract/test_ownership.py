@@ -1,0 +1,604 @@
+"""Nobody sees what another has uploaded, whichever way they ask; everybody sees their own.
+
+Each face of the library is asked about everything under all the names an upload has. A command, a
+tool or a method that is in none of the lists below fails the first tests: decide what it may show,
+and add a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+import structlog
+import typer.main
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from sqlalchemy import insert, select
+from tests import servers
+from tests.holding import hold
+
+from fonds import ids
+from fonds.cli.main import app, main
+from fonds.cli.output import plain
+from fonds.errors import FondsError
+from fonds.library import Library, open_library
+from fonds.mcp.server import make_server
+from fonds.stores.tables import document_chunk_buffer, ingestion_embedding_queue
+from fonds.uploads.users import create_token, list_tokens, revoke_token
+
+FONDS: Final = str(Path(sys.executable).parent / "fonds")
+PATIENCE: Final = 60.0
+PUBLIC: Final = "note:1"
+WORDS: Final = "water in the cellar"
+NEAR: Final = "water in the attic and the garden"
+NAME: Final = "@name@"
+"""Stands for whatever is asked about."""
+
+# Every path is one line -------------------------------------------------------------------
+
+Method = Callable[[Library, str, UUID | None], Any]
+
+METHODS: Final[Mapping[str, Sequence[Method]]] = {
+    "search": [
+        lambda library, name, owner: library.search(name, owner=owner, limit=50),
+        lambda library, name, owner: library.search(name, owner=owner, mode="lexical"),
+        lambda library, name, owner: library.search(name, owner=owner, mode="semantic"),
+        lambda library, name, owner: library.search(name, owner=owner, sources=["uploads"]),
+        lambda library, name, owner: library.search(f'"cellar" {name}', owner=owner, offset=1),
+    ],
+    "search below": [
+        lambda library, name, owner: library.search(WORDS, owner=owner, under=name),
+        lambda library, name, owner: library.search(WORDS, owner=owner, edition=name),
+        lambda library, name, owner: library.search(WORDS, owner=owner, kinds=[name]),
+        lambda library, name, owner: library.search(WORDS, owner=owner, organizations=[name]),
+    ],
+    "document": [lambda library, name, owner: library.document(name, owner=owner)],
+    "raw": [lambda library, name, owner: library.raw(library.document(name, owner=owner))],
+    "resolve": [
+        lambda library, name, owner: library.resolve(name, owner=owner),
+        lambda library, name, owner: library.resolve(name, owner=owner, as_of="2026-06-30"),
+    ],
+    "check_quote": [
+        lambda library, name, owner: library.check_quote(name, WORDS, owner=owner),
+        lambda library, name, owner: library.check_quote(name, NEAR, owner=owner),
+    ],
+    "verify": [lambda library, name, owner: library.verify(name, owner=owner)],
+    "sample": [lambda library, _name, _owner: library.sample("uploads", 50)],
+}
+METHODS_THAT_SHOW_NOTHING: Final = {
+    "close",
+    "embed",
+    "extract_citations",
+    "ingest",
+    "ingest_all",
+    "ingest_code",
+    "normalize_queued",
+    "renormalize",
+    "run",
+    "shelf",
+    "workbench",
+    "workplace",
+}
+
+COMMANDS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "search": [(NAME, "--json"), (NAME, "--source", "uploads")],
+    "show": [(NAME,), (NAME, "--raw")],
+    "cite": [(NAME, "--format", "csl-json")],
+    "cites": [(NAME, "--json")],
+    "cited-by": [(NAME, "--json")],
+    "resolve": [(NAME, "--json")],
+    "check-quote": [("--cite", NAME, WORDS), ("--cite", NAME, NEAR)],
+    "verify": [(NAME,)],
+}
+COMMANDS_FOR_NOBODY_IN_PARTICULAR: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "citations": [()],
+    "code list": [("--json",)],
+    "doctor": [()],
+    "embed": [()],
+    "embed-status": [(), ("--json",)],
+    "errors": [("federal_register",)],
+    "init": [()],
+    "logs": [("--source", "federal_register")],
+    "plan embed": [()],
+    "renormalize": [()],
+    "schedule": [()],
+    "sources": [()],
+    "status": [(), ("--source", "federal_register", "--json")],
+    "token list": [(), ("--json",)],
+}
+COMMANDS_THAT_SHOW_NOTHING: Final = {
+    "audit": "counts what publishers list",
+    "backfill": "counts",
+    "bootstrap": "counts",
+    "chunk": "a file on the user's own machine",
+    "code diff": "sections of codes, which nobody uploads",
+    "code ingest": "counts",
+    "code plan": "counts",
+    "code tree": "headings of codes, which nobody uploads",
+    "db upgrade": "a version",
+    "demo": "the bundled upstream",
+    "dismiss": "a count",
+    "embed forget": "counts",
+    "embed migrate": "questions made of public documents",
+    "embed rollback": "counts",
+    "mcp": "what its tools show",
+    "jobs": "what the HTTP API answers to a token",
+    "jobs retry": "what the HTTP API answers to a token",
+    "normalize": "a file on the user's own machine, or counts",
+    "parse": "a file on the user's own machine",
+    "run": "counts",
+    "scheduler": "counts",
+    "serve": "what the HTTP API answers",
+    "token create": "a token",
+    "token revoke": "a token's id",
+    "upload": "what the HTTP API answers to a token",
+    "worker": "counts",
+}
+
+TOOLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
+    "search": [
+        {"query": NAME, "limit": 50},
+        {"query": NAME, "mode": "semantic"},
+        {"query": NAME, "sources": ["uploads"], "mode": "lexical"},
+    ],
+    "search below": [{"query": WORDS, "under": NAME}, {"query": WORDS, "kinds": [NAME]}],
+    "get_document": [{"document": NAME}],
+    "get_passage": [{"passage": NAME, "around": 5}, {"passage": f"{NAME}#0"}],
+    "browse_code": [{"path": NAME}, {}],
+    "resolve_citation": [{"citation": NAME}],
+    "check_quote": [{"cite": NAME, "text": WORDS}, {"cite": NAME, "text": NEAR}],
+    "list_sources": [{}],
+}
+SHOWING_NO_WORD_OF_A_DOCUMENT: Final = {"sample", "browse_code", "list_sources", "cites"}
+"""Not even to its owner: ids, headings of codes, counts, and names of what is cited."""
+
+
+# Who asks, and what there is --------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """Something a user has uploaded, with a word for each place that could give it away."""
+
+    word: str
+    owner: UUID
+
+    @property
+    def uid(self) -> UUID:
+        return ids.upload_uid(self.owner, ids.text_sha256(self.text))
+
+    @property
+    def id(self) -> str:
+        return ids.upload_id(self.uid)
+
+    @property
+    def title(self) -> str:
+        return f"{self.word}title.pdf"
+
+    @property
+    def citation(self) -> str:
+        return f"{self.word}cite.pdf (uploaded 2026)."
+
+    @property
+    def text(self) -> str:
+        return (
+            f"# Policy\n\nThere was {WORDS}, and {self.word}body was the cause of it.\n\n"
+            f"See 91 FR 1201 about {self.word}body, and 90 FR 55."
+        )
+
+    @property
+    def names(self) -> list[str]:
+        words = [f"{self.word}body", f"{self.word}body {WORDS}", f"title:{self.word}title water"]
+        return [self.id, f"{self.id}#0", str(self.uid), self.citation, self.title, *words]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Viewer:
+    """Somebody who asks; nobody in particular has no name."""
+
+    name: str | None
+    owner: UUID | None
+    token: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """A library with one public document and an upload of each of two users."""
+
+    library: Library
+    uploads: Mapping[str, Upload]
+    """By their owners' names."""
+    passages: Mapping[str, str]
+    """The UUID of each one's first passage."""
+    viewers: Mapping[str, Viewer]
+
+    @property
+    def names(self) -> list[str]:
+        """All that can be asked for."""
+        shared = [PUBLIC, f"{PUBLIC}#0", "Form 7", "91 FR 1201", "90 FR 55", "90 FR 56"]
+        asked = [WORDS, "source:uploads water", "kind:upload water", "org:Upload water"]
+        owned = [name for upload in self.uploads.values() for name in upload.names]
+        return [*shared, *asked, *owned, *self.passages.values()]
+
+    def few_names(self, viewer: Viewer) -> list[str]:
+        """Those by which most could come to light."""
+        owned = [upload.id for upload in self.uploads.values()]
+        foreign = [uuid for name, uuid in self.passages.items() if name != viewer.name]
+        return [PUBLIC, *owned, foreign[-1], "Form 7", WORDS]
+
+    def foreign_marks(self, viewer: Viewer, typed: str) -> list[str]:
+        """What must not be shown; what somebody has typed, they know."""
+        others = [name for name in self.uploads if name != viewer.name]
+        marks = [mark for name in others for mark in self._marks(name)]
+        return [mark for mark in marks if mark not in typed]
+
+    def _marks(self, name: str) -> list[str]:
+        upload = self.uploads[name]
+        words = [f"{upload.word}{place}" for place in ("title", "body", "cite")]
+        return [*words, str(upload.uid), self.passages[name]]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    home: Path = tmp_path_factory.mktemp("library")
+    with ExitStack() as stack:
+        given: dict[str, Any] = {"embedder": "hashing"}
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres_url")
+            given["database"] = stack.enter_context(servers.postgres_database(server))
+        library = stack.enter_context(open_library(home, **given))
+        yield filled(library)
+
+
+def filled(library: Library) -> World:
+    viewers = {
+        "anna": let_in(library, "anna"),
+        "bert": let_in(library, "bert"),
+        "nobody": Viewer(name=None, owner=None, token=None),
+    }
+    words = {"anna": "alder", "bert": "birch"}
+    uploads = {
+        name: Upload(word=word, owner=viewers[name].owner or pytest.fail("no user"))
+        for name, word in words.items()
+    }
+    text = f"# Notice\n\nHow to report {WORDS}.\n\nThis supersedes 90 FR 55."
+    hold(library, PUBLIC, text, aliases=("91 FR 1201", "Form 7"), title="About water")
+    for upload in uploads.values():
+        hold(
+            library,
+            upload.id,
+            upload.text,
+            owner=upload.owner,
+            source="uploads",
+            kind="upload",
+            title=upload.title,
+            source_org="Upload",
+            source_url=f"/api/documents/{upload.id}/raw",
+            citation_string=upload.citation,
+            aliases=("Form 7", "90 FR 55"),
+        )
+    library.extract_citations()
+    library.embed()
+    for upload in uploads.values():
+        fail_to_embed(library, upload)
+    passages = {name: first_passage(library, upload.uid) for name, upload in uploads.items()}
+    return World(library=library, uploads=uploads, passages=passages, viewers=viewers)
+
+
+def let_in(library: Library, name: str) -> Viewer:
+    with library.database.write() as connection:
+        token, secret = create_token(
+            connection,
+            user=name,
+            label="",
+            scope="user",
+            now=library.seams.clock.now(),
+            chance=library.seams.chance,
+        )
+    return Viewer(name=name, owner=token.user_id, token=secret)
+
+
+def fail_to_embed(library: Library, upload: Upload) -> None:
+    """As an endpoint does that repeats what it refuses."""
+    row = {
+        "table_name": "documents",
+        "record_id": upload.id,
+        "input_sha": "0" * 64,
+        "enqueued_at": library.seams.clock.now(),
+        "attempts": 5,
+        "last_error": f"the endpoint refused: {upload.text}",
+    }
+    with library.database.write() as connection:
+        connection.execute(insert(ingestion_embedding_queue), [row])
+
+
+def first_passage(library: Library, uid: UUID) -> str:
+    chunk = document_chunk_buffer.c
+    query = select(chunk.chunk_id).where(chunk.document_id == uid, chunk.chunk_ord == 0)
+    with library.database.read() as connection:
+        return str(connection.scalars(query).one())
+
+
+# Faces ------------------------------------------------------------------------------------
+
+Shown = tuple[str, str, str]
+"""What was asked about, by which path, and everything that came back."""
+Ask = Callable[[Viewer, Sequence[str]], Iterator[Shown]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Face:
+    """One way to ask, with what is worth asking there; the slower it is, the less."""
+
+    ask: Ask
+    names: Callable[[Viewer], Sequence[str]]
+
+
+def library_face(world: World) -> Ask:
+    def ask(viewer: Viewer, names: Sequence[str]) -> Iterator[Shown]:
+        for name in names:
+            for path, methods in METHODS.items():
+                for method in methods:
+                    yield name, path, said(partial(method, world.library, name, viewer.owner))
+
+    return ask
+
+
+def said(ask: Callable[[], Any]) -> str:
+    try:
+        return str(plain(ask()))
+    except FondsError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def command_face(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Ask:
+    monkeypatch.setenv("FONDS_HOME", str(world.library.settings.home))
+    monkeypatch.setenv("FONDS_DATABASE", world.library.settings.database_url)
+    monkeypatch.setenv("FONDS_EMBEDDER", "hashing")
+
+    def typed(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["fonds", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        structlog.reset_defaults()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return f"{ended.value.code}\n{printed.out}\n{printed.err}"
+
+    def ask(viewer: Viewer, names: Sequence[str]) -> Iterator[Shown]:
+        whose = ["--as", viewer.name] if viewer.name else []
+        for command, lines in COMMANDS.items():
+            for line in lines:
+                for name in names:
+                    words = [word.replace(NAME, name) for word in line]
+                    yield name, command, typed(*command.split(), *whose, *words)
+        for command, lines in COMMANDS_FOR_NOBODY_IN_PARTICULAR.items():
+            for line in lines if viewer.name is None else ():
+                yield "", command, typed(*command.split(), *line)
+
+    return ask
+
+
+def tool_face(connect: Callable[[Viewer], Any]) -> Ask:
+    async def exchange(viewer: Viewer, names: Sequence[str]) -> list[Shown]:
+        shown = []
+        async with connect(viewer) as client:
+            for name in names:
+                for path, questions in TOOLS.items():
+                    for question in questions:
+                        tool = path.partition(" ")[0]
+                        result = await client.call_tool(tool, asked_about(question, name))
+                        shown.append((name, path, result.model_dump_json()))
+        return shown
+
+    return lambda viewer, names: iter(asyncio.run(exchange(viewer, names)))
+
+
+def asked_about(question: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def put(value: Any) -> Any:
+        if isinstance(value, list):
+            return [put(each) for each in value]
+        return value.replace(NAME, name) if isinstance(value, str) else value
+
+    return {key: put(value) for key, value in question.items()}
+
+
+@pytest.fixture(scope="module")
+def served(world: World) -> Iterator[str]:
+    """Where the library is served to agents."""
+    settings = world.library.settings
+    command = [FONDS, "--home", str(settings.home), "mcp", "--http", "--port", "0"]
+    variables = {name: value for name, value in os.environ.items() if name[:6] != "FONDS_"}
+    variables["FONDS_DATABASE"] = settings.database_url
+    with serving(command, variables) as address:
+        yield address
+
+
+@contextmanager
+def serving(command: Sequence[str], variables: Mapping[str, str]) -> Iterator[str]:
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        address = re.search(r"serving (http://\S+);", line)
+        assert address is not None, line + process.stderr.read()
+        try:
+            yield address[1]
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@asynccontextmanager
+async def with_token(address: str, token: str | None) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=["library", "commands", "tools", "tools over http"])
+def face(
+    request: pytest.FixtureRequest,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Face:
+    if request.param == "library":
+        return Face(ask=library_face(world), names=lambda _viewer: world.names)
+    if request.param == "commands":
+        return Face(ask=command_face(world, monkeypatch, capsys), names=world.few_names)
+    if request.param == "tools":
+        ask = tool_face(lambda viewer: Client(make_server(world.library, owner=viewer.owner)))
+        return Face(ask=ask, names=world.few_names)
+    address = request.getfixturevalue("served")
+    return Face(
+        ask=tool_face(lambda viewer: with_token(address, viewer.token)), names=world.few_names
+    )
+
+
+@pytest.fixture(params=["nobody", "anna"])
+def viewer(request: pytest.FixtureRequest, world: World) -> Viewer:
+    return world.viewers[request.param]
+
+
+# The walk ---------------------------------------------------------------------------------
+
+
+def test_every_command_is_decided_upon() -> None:
+    decided = [*COMMANDS, *COMMANDS_FOR_NOBODY_IN_PARTICULAR, *COMMANDS_THAT_SHOW_NOTHING]
+    assert sorted(decided) == sorted(commands())
+
+
+def test_every_command_that_shows_documents_can_be_given_a_user() -> None:
+    for name in (*COMMANDS, "mcp"):
+        assert "--as" in {option for each in commands()[name].params for option in each.opts}
+
+
+def test_every_tool_is_decided_upon(world: World) -> None:
+    async def tools() -> list[str]:
+        async with Client(make_server(world.library)) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert {path.partition(" ")[0] for path in TOOLS} == set(asyncio.run(tools()))
+
+
+def test_every_method_is_decided_upon() -> None:
+    methods = {name for name, value in vars(Library).items() if callable(value)}
+    public = {name for name in methods if not name.startswith("_")}
+    assert {path.partition(" ")[0] for path in METHODS} | METHODS_THAT_SHOW_NOTHING == public
+
+
+def test_everybody_sees_their_own_and_nobody_what_another_has_uploaded(
+    world: World, face: Face, viewer: Viewer
+) -> None:
+    shown = list(face.ask(viewer, face.names(viewer)))
+    for typed, path, answer in shown:
+        leaked = [mark for mark in world.foreign_marks(viewer, typed) if mark in answer]
+        assert leaked == [], f"{path} {typed!r}: {answer}"
+    asked = {path for _, path, _ in shown}
+    assert any("About water" in answer for _, _, answer in shown)
+    if viewer.name is not None:
+        word = world.uploads[viewer.name].word
+        showing = {path for _, path, answer in shown if re.search(f"{word}(body|cite)", answer)}
+        assert showing == asked - SHOWING_NO_WORD_OF_A_DOCUMENT
+
+
+@pytest.mark.parametrize("spelled", ["upload:{}", "upload:{}#0"])
+def test_upload_of_another_is_as_one_that_does_not_exist(
+    world: World, face: Face, spelled: str
+) -> None:
+    anna, theirs, missing = world.viewers["anna"], str(world.uploads["bert"].uid), str(uuid4())
+    answers = [
+        [
+            (path, answer.replace(uid, ""))
+            for _, path, answer in face.ask(anna, [spelled.format(uid)])
+            # Words of a query are looked for, whatever they are; and coverage tells the time.
+            if path not in {"search", "list_sources"}
+        ]
+        for uid in (theirs, missing)
+    ]
+    assert len(answers[0]) > 5
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(("name", "uploads"), [("nobody", None), ("anna", 1), ("bert", 1)])
+def test_uploads_of_others_are_not_counted(world: World, name: str, uploads: int | None) -> None:
+    async def held() -> dict[str, int]:
+        async with Client(make_server(world.library, owner=world.viewers[name].owner)) as client:
+            answer = (await client.call_tool("list_sources", {})).structured_content
+            assert isinstance(answer, dict)
+            return {source["source"]: source["documents"] for source in answer["sources"]}
+
+    counted = asyncio.run(held())
+    assert counted["held"] == 1
+    assert counted.get("uploads") == uploads
+
+
+def test_token_of_each_user_shows_the_uploads_of_that_user(world: World, served: str) -> None:
+    """One server, asked by all in turn."""
+    ask = tool_face(lambda viewer: with_token(served, viewer.token))
+    found = {
+        name: "".join(answer for _, _, answer in ask(viewer, ["source:uploads water"]))
+        for name, viewer in world.viewers.items()
+    }
+    words = ("alderbody", "birchbody")
+    assert [word in found["anna"] for word in words] == [True, False]
+    assert [word in found["bert"] for word in words] == [False, True]
+    assert [word in found["nobody"] for word in words] == [False, False]
+
+
+def test_own_upload_is_among_those_that_cite_a_document(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = command_face(world, monkeypatch, capsys)
+    shown = {path: answer for _, path, answer in ask(world.viewers["anna"], [PUBLIC])}
+    assert "aldertitle" in shown["cited-by"]
+    assert '"target": "90 FR 55"' in shown["cites"]
+    assert "upload:" not in shown["cites"]
+
+
+def test_revoked_token_ends_at_once(world: World, served: str) -> None:
+    viewer = let_in(world.library, "carla")
+
+    def status() -> int:
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        headers = {"Authorization": f"Bearer {viewer.token}", "Accept": "application/json"}
+        return httpx2.post(served, json=hello, headers=headers).status_code
+
+    assert status() != 401
+    with world.library.database.write() as connection:
+        (token,) = (each for each in list_tokens(connection) if each.user_name == "carla")
+        revoke_token(connection, str(token.id), world.library.seams.clock.now())
+    assert status() == 401
+
+
+def commands() -> dict[str, Any]:
+    """Every command by its name, those of groups included."""
+    found: dict[str, Any] = {}
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    while waiting:
+        name, command = waiting.pop()
+        below = getattr(command, "commands", {})
+        waiting += [(f"{name} {part}".strip(), each) for part, each in below.items()]
+        is_one = not below or getattr(command, "invoke_without_command", False)
+        found |= {name: command} if name and is_one else {}
+    return found

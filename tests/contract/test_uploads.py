@@ -1,0 +1,471 @@
+"""An upload from its announcement to its passages, on every kind of store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from tests.uploading import (
+    TEXT,
+    announce,
+    make_user,
+    now_of,
+    send,
+    stored,
+    upload_library,
+    work,
+)
+
+from fonds import ids
+from fonds.embed.generations import ensure_generation, switch
+from fonds.embed.registry import open_embedder
+from fonds.errors import UnknownDocumentError, UploadRefusedError, UsageError
+from fonds.library import Library
+from fonds.seams import Seams
+from fonds.stores.tables import (
+    document_chunk_buffer,
+    document_vector_buffer,
+    documents,
+    embedding_batches,
+    ingestion_embedding_queue,
+    upload_errors,
+    upload_jobs,
+)
+from fonds.testing import ManualClock
+from fonds.uploads.intake import (
+    Claim,
+    begin_upload,
+    complete_upload,
+    expire_uploads,
+    retry_upload,
+    staging_key,
+)
+from fonds.uploads.jobs import Job, claim, events_of, release
+from fonds.uploads.states import Status
+from fonds.uploads.worker import TAKEOVERS, BaseWorker
+
+_vector = document_vector_buffer.c
+
+
+@pytest.fixture(params=["sqlite-folder", "sqlite-s3", "postgres-folder", "postgres-s3"])
+def stores(request: pytest.FixtureRequest) -> dict[str, str]:
+    database, blobs = request.param.split("-")
+    on: dict[str, str] = {}
+    if database == "postgres":
+        on["database"] = request.getfixturevalue("postgres_database")
+    if blobs == "s3":
+        on["blobs"] = request.getfixturevalue("s3_address")
+    return on
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def library(stores: dict[str, str], tmp_path: Path, clock: ManualClock) -> Iterator[Library]:
+    with upload_library(tmp_path, seams=Seams(clock=clock), **stores) as library:
+        yield library
+
+
+def _count(library: Library, table: Any) -> int:
+    with library.database.read() as connection:
+        return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _statuses(library: Library, job: Job) -> list[str]:
+    with library.database.read() as connection:
+        return [event.to_status for event in events_of(connection, job.job_id)]
+
+
+def test_upload_becomes_searchable_through_all_states(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode())
+    assert library.search("water damage", owner=user) == []
+    work(library)
+    assert _statuses(library, job) == [
+        "uploaded",
+        "parse_queued",
+        "parsed",
+        "parse_validated",
+        "chunking",
+        "chunks_stored",
+        "embedding_queued",
+        "embedding_in_progress",
+        "embeddings_stored",
+        "complete",
+    ]
+    (hit,) = library.search("water damage", owner=user, limit=1)
+    assert hit.id == ids.upload_id(job.document_id)
+    assert hit.citation.locator is not None
+    assert hit.citation.locator.heading_path == ["Flood policy", "Cover"]
+    assert hit.citation.citation_string.startswith("policy.md (uploaded Mar. 10, 2026; SHA-256 ")
+
+
+def test_file_and_text_stand_under_the_keys_of_the_specification(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode())
+    work(library)
+    assert library.blobs.get(f"raw/{user}/{job.document_id}.md") == TEXT.encode()
+    assert library.blobs.get(f"parsed/{user}/{job.document_id}.md").decode() == TEXT
+    assert [info.key for info in library.blobs.list("incoming/")] == []
+
+
+def test_document_can_be_verified_from_its_archived_bytes(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode())
+    work(library)
+    assert library.verify(ids.upload_id(job.document_id), owner=user).verdict == "match"
+
+
+def test_same_bytes_of_the_same_user_are_one_document(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode())
+    work(library)
+    before = stored(library)
+    again = send(library, user, TEXT.encode(), name="copy.md")
+    work(library)
+    assert again.job_id == job.job_id
+    assert now_of(library, job).status is Status.COMPLETE
+    assert stored(library) == before
+
+
+def test_same_bytes_of_another_user_are_another_document_and_cost_nothing(
+    library: Library,
+) -> None:
+    one, two = make_user(library), make_user(library)
+    first = send(library, one, TEXT.encode())
+    work(library)
+    asked = _count(library, embedding_batches)
+    second = send(library, two, TEXT.encode())
+    work(library)
+    assert first.document_id != second.document_id
+    assert now_of(library, second).status is Status.COMPLETE
+    assert _count(library, embedding_batches) == asked
+    with pytest.raises(UnknownDocumentError):
+        library.document(ids.upload_id(first.document_id), owner=two)
+
+
+def test_two_files_with_one_text_share_its_path(library: Library) -> None:
+    user = make_user(library)
+    first = send(library, user, TEXT.encode())
+    second = send(library, user, TEXT.replace("\n", "\r\n").encode())
+    work(library)
+    one, two = now_of(library, first), now_of(library, second)
+    assert one.document_id != two.document_id
+    assert one.parsed_sha256 == two.parsed_sha256
+    assert one.parsed_path == two.parsed_path
+    assert {one.status, two.status} == {Status.COMPLETE}
+    assert [info.key for info in library.blobs.list("parsed/")] == [one.parsed_path]
+
+
+def test_nothing_is_published_before_the_counts_are_right(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, Status.EMBEDDINGS_STORED)
+    with library.database.write() as connection:
+        some = select(document_vector_buffer.c.chunk_id).limit(1).scalar_subquery()
+        connection.execute(
+            document_vector_buffer.delete().where(document_vector_buffer.c.chunk_id == some)
+        )
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_EMBEDDING
+    assert failed.last_error is not None
+    assert "passages have a vector" in failed.last_error["message"]
+    assert _count(library, documents) == 0
+    retry_upload(library.shelf(), failed, by="tester")
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+
+
+def _carry_to(library: Library, job: Job, status: Status) -> None:
+    """Work step by step until the job stands there, and no further."""
+    from fonds.uploads.stages import STEPS  # noqa: PLC0415 — only here
+
+    with library.workbench() as bench:
+        with library.database.write() as connection:
+            held = claim(connection, "tester", library.seams.clock.now(), timedelta(minutes=1))
+        assert held is not None
+        while held.status is not status:
+            held = STEPS[held.status](bench, held)
+        with library.database.write() as connection:
+            release(connection, held)
+    assert now_of(library, job).status is status
+
+
+def test_text_that_was_changed_behind_our_back_fails_with_its_reason(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, Status.PARSED)
+    path = now_of(library, job).parsed_path
+    assert path is not None
+    library.blobs.put(path, b"# Another text\n")
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_PARSE
+    assert failed.last_error is not None
+    assert "hash differs" in failed.last_error["message"]
+    assert _count(library, document_chunk_buffer) == 0
+
+
+def test_retry_of_a_failed_parse_reads_the_file_again(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, Status.PARSED)
+    path = now_of(library, job).parsed_path
+    assert path is not None
+    library.blobs.put(path, b"# Another text\n")
+    work(library)
+    retried = retry_upload(library.shelf(), now_of(library, job), by="tester")
+    assert retried.status is Status.PARSE_QUEUED
+    work(library)
+    done = now_of(library, job)
+    assert (done.status, done.reprocessed) == (Status.COMPLETE, 1)
+
+
+def test_file_without_a_word_fails_for_good(library: Library) -> None:
+    job = send(library, make_user(library), b"\n \n***\n")
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_PARSE
+    assert failed.retry_count == 0
+    assert _count(library, upload_errors) == 1
+
+
+def test_only_a_failed_job_can_be_retried(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    with pytest.raises(UsageError, match="only a job that failed"):
+        retry_upload(library.shelf(), job, by="tester")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"other bytes of the same len", "hash-mismatch"),
+        (b"short", "size-mismatch"),
+        (b"far more than was announced, by a good deal", "size-mismatch"),
+    ],
+)
+def test_other_bytes_than_announced_end_the_job(library: Library, data: bytes, kind: str) -> None:
+    user = make_user(library)
+    promised = b"what was announced to come."
+    assert len(promised) == 27
+    job = announce(library, user, promised, "a.txt")
+    library.blobs.put(staging_key(job), data)
+    with pytest.raises(UploadRefusedError) as refused:
+        complete_upload(library.shelf(), library.settings, job)
+    assert refused.value.kind == kind
+    assert now_of(library, job).status is Status.FAILED_PARSE
+    assert [info.key for info in library.blobs.list("")] == []
+    assert send(library, user, promised, "a.txt").status is Status.PARSE_QUEUED
+
+
+def test_pdf_that_is_a_web_page_is_refused_and_welcome_under_its_name(library: Library) -> None:
+    user = make_user(library)
+    page = b"<!doctype html><html><body><h1>Policy</h1><p>Water is covered.</p></body></html>"
+    with pytest.raises(UploadRefusedError) as refused:
+        send(library, user, page, "policy.pdf")
+    assert refused.value.kind == "type-mismatch"
+    job = send(library, user, page, "policy.html")
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "kind"),
+    [
+        ("a.pdf", 0, "empty"),
+        ("a.pdf", 2 << 30, "too-large"),
+        ("a.exe", 10, "type-unknown"),
+        ("..", 10, "bad-name"),
+    ],
+)
+def test_claims_that_cannot_be_met_make_no_job(
+    library: Library, name: str, size: int, kind: str
+) -> None:
+    with pytest.raises(UploadRefusedError) as refused:
+        begin_upload(
+            library.shelf(),
+            library.settings,
+            make_user(library),
+            Claim(name=name, size=size, sha256="0" * 64),
+        )
+    assert refused.value.kind == kind
+    assert _count(library, upload_jobs) == 0
+
+
+def test_name_with_path_tricks_stays_a_name(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode(), "../../etc/..\\passwd\x00.md")
+    assert job.name == "passwd .md"
+    assert job.raw_path == f"raw/{user}/{job.document_id}.md"
+
+
+def test_file_that_never_comes_ends_the_job_after_an_hour(
+    library: Library, clock: ManualClock
+) -> None:
+    user = make_user(library)
+    job = announce(library, user, TEXT.encode())
+    clock.move(minutes=59)
+    assert expire_uploads(library.shelf()) == 0
+    clock.move(minutes=2)
+    assert expire_uploads(library.shelf()) == 1
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_PARSE
+    assert failed.last_error is not None
+    assert failed.last_error["message"] == "the file never came"
+    assert send(library, user, TEXT.encode()).status is Status.PARSE_QUEUED
+
+
+def test_completing_before_the_file_came_changes_nothing(library: Library) -> None:
+    job = announce(library, make_user(library), TEXT.encode())
+    with pytest.raises(UploadRefusedError) as refused:
+        complete_upload(library.shelf(), library.settings, job)
+    assert refused.value.kind == "not-there"
+    assert now_of(library, job).status is Status.UPLOADED
+
+
+def test_completing_twice_is_completing_once(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    assert complete_upload(library.shelf(), library.settings, job).status is Status.PARSE_QUEUED
+    assert _statuses(library, job) == ["uploaded", "parse_queued"]
+
+
+def test_bytes_put_after_completion_change_nothing(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode())
+    library.blobs.put(staging_key(job), b"# Forged\n")
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+    document = library.document(ids.upload_id(job.document_id), owner=user)
+    assert hashlib.sha256(library.raw(document)).hexdigest() == job.raw_sha256
+
+
+# Leases -----------------------------------------------------------------------------------
+
+
+def test_job_whose_worker_vanished_is_taken_over(library: Library, clock: ManualClock) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    with library.database.write() as connection:
+        assert claim(connection, "vanished", clock.now(), timedelta(seconds=30))
+    work(library)
+    assert now_of(library, job).status is Status.PARSE_QUEUED
+    clock.move(seconds=31)
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+
+
+def test_job_that_every_worker_dies_of_ends(library: Library, clock: ManualClock) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    for _ in range(TAKEOVERS + 1):
+        with library.database.write() as connection:
+            assert claim(connection, "dies", clock.now(), timedelta(seconds=30))
+        clock.move(seconds=31)
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_PARSE
+    assert failed.last_error is not None
+    assert "workers ended while they had this job" in failed.last_error["message"]
+
+
+def test_worker_that_lost_its_lease_writes_nothing(library: Library, clock: ManualClock) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    with library.database.write() as connection:
+        slow = claim(connection, "slow", clock.now(), timedelta(seconds=30))
+    assert slow is not None
+    clock.move(seconds=31)
+    work(library)
+    before = stored(library)
+    with library.workbench() as bench:
+        BaseWorker(bench)._carry(slow)
+    assert stored(library) == before
+    assert now_of(library, job).status is Status.COMPLETE
+
+
+def test_jobs_are_taken_in_the_order_they_came_and_each_by_one(
+    library: Library, clock: ManualClock
+) -> None:
+    user = make_user(library)
+    sent = []
+    for number in range(3):
+        sent.append(send(library, user, f"{TEXT}{number}".encode()).job_id)
+        clock.move(seconds=1)
+    taken = []
+    for owner in ("one", "two", "three", "four"):
+        with library.database.write() as connection:
+            job = claim(connection, owner, clock.now(), timedelta(seconds=30))
+        taken.append(job and job.job_id)
+    assert taken == [*sent, None]
+
+
+# Retries ----------------------------------------------------------------------------------
+
+
+def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(
+    library: Library, clock: ManualClock
+) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    raw = library.blobs.get(job.raw_path)
+    library.blobs.delete(job.raw_path)
+    for wait in (3, 6, 12):
+        work(library)
+        waiting = now_of(library, job)
+        assert waiting.status is Status.PARSE_QUEUED
+        assert waiting.next_attempt_at == clock.now() + timedelta(seconds=wait)
+        work(library)
+        assert now_of(library, job).retry_count == waiting.retry_count
+        clock.move(seconds=wait)
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is Status.FAILED_PARSE
+    assert failed.last_error is not None
+    assert failed.last_error["type"] == "BlobMissingError"
+    library.blobs.put(job.raw_path, raw)
+    retry_upload(library.shelf(), failed, by="tester")
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+
+
+def test_progress_makes_a_job_young_again(library: Library, clock: ManualClock) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    raw = library.blobs.get(job.raw_path)
+    library.blobs.delete(job.raw_path)
+    work(library)
+    library.blobs.put(job.raw_path, raw)
+    clock.move(seconds=3)
+    work(library)
+    done = now_of(library, job)
+    assert (done.status, done.retry_count, done.next_attempt_at) == (Status.COMPLETE, 0, None)
+
+
+def test_model_chosen_just_before_the_end_is_waited_for_afterwards(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, Status.EMBEDDINGS_STORED)
+    _choose(library, "hashing:16")
+    work(library)
+    assert now_of(library, job).status is Status.COMPLETE
+    assert _count(library, ingestion_embedding_queue) == 1
+    assert library.embed().done == 1
+
+
+def test_model_chosen_in_the_middle_makes_all_vectors(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, Status.EMBEDDING_QUEUED)
+    _choose(library, "hashing:16")
+    work(library)
+    done = now_of(library, job)
+    assert done.status is Status.COMPLETE
+    with library.database.read() as connection:
+        made_by = set(connection.execute(select(_vector.embed_model, _vector.embed_version)))
+    assert made_by == {(done.embed_model, done.embed_version)}
+    assert _count(library, ingestion_embedding_queue) == 0
+
+
+def _choose(library: Library, spec: str) -> None:
+    embedder = open_embedder(spec, library.settings)
+    generation = ensure_generation(library.database, library.seams, embedder, spec)
+    switch(library.database, library.seams, generation)

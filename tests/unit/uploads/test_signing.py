@@ -1,0 +1,190 @@
+"""Addresses of our own: what is signed is allowed, for a while, and nothing else."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.errors import SettingsError
+from fonds.settings import Settings
+from fonds.stores.blobs import Method
+from fonds.uploads.signing import KEY_BYTES, AddressRefusedError, Signer, server_secret
+
+SECRET = b"a secret of this test, long enough"
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+EXPIRES = int(NOW.timestamp()) + 300
+KEY = "incoming/user/job"
+
+
+def signature_of(query: str) -> str:
+    return parse_qs(query)["signature"][0]
+
+
+def refusal(
+    *,
+    signature: str,
+    method: Method = "PUT",
+    key: str = KEY,
+    expires: int = EXPIRES,
+    now: datetime = NOW,
+    filename: str | None = None,
+    secret: bytes = SECRET,
+) -> str | None:
+    try:
+        Signer(secret).check(method, key, expires, signature, now, filename=filename)
+    except AddressRefusedError as error:
+        return error.kind
+    return None
+
+
+SIGNATURE = signature_of(Signer(SECRET).sign("PUT", KEY, EXPIRES))
+
+
+def test_what_was_signed_is_allowed_until_its_time_is_over() -> None:
+    assert refusal(signature=SIGNATURE) is None
+    assert refusal(signature=SIGNATURE, now=NOW + timedelta(seconds=299.999)) is None
+    assert refusal(signature=SIGNATURE, now=NOW + timedelta(seconds=300)) == "expired"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": "GET"},
+        {"key": "incoming/user/other"},
+        {"key": "incoming/user/job/x"},
+        {"expires": EXPIRES + 1},
+        {"filename": "policy.pdf"},
+        {"filename": ""},
+        {"secret": b"another secret, which is as long"},
+        {"signature": ""},
+        {"signature": "é"},
+        {"signature": "\ud800"},
+        {"signature": SIGNATURE + "="},
+        {"signature": SIGNATURE.lower()},
+    ],
+)
+def test_nothing_else_is_allowed_by_it(change: dict[str, Any]) -> None:
+    assert refusal(**{"signature": SIGNATURE, **change}) == "bad-signature"
+
+
+def test_expiry_that_was_moved_is_a_forgery_and_not_merely_late() -> None:
+    late = NOW + timedelta(hours=1)
+    assert refusal(signature=SIGNATURE, expires=EXPIRES + 9999, now=late) == "bad-signature"
+
+
+def test_name_of_the_file_is_signed_and_travels_along() -> None:
+    query = Signer(SECRET).sign("GET", KEY, EXPIRES, filename="Police & Bedingungen é.pdf")
+    fields = parse_qs(query)
+    assert fields["expires"] == [str(EXPIRES)]
+    assert fields["filename"] == ["Police & Bedingungen é.pdf"]
+    told = refusal(method="GET", signature=fields["signature"][0], filename=fields["filename"][0])
+    assert told is None
+    assert refusal(method="GET", signature=fields["signature"][0]) == "bad-signature"
+
+
+fields_ = st.tuples(
+    st.sampled_from(["GET", "PUT"]),
+    st.text(max_size=12),
+    st.integers(0, 2**40),
+    st.none() | st.text(max_size=12),
+)
+
+
+@given(one=fields_, other=fields_)
+def test_two_different_permissions_never_share_a_signature(one: Any, other: Any) -> None:
+    signer = Signer(SECRET)
+    first = signature_of(signer.sign(*one[:3], filename=one[3]))
+    second = signature_of(signer.sign(*other[:3], filename=other[3]))
+    assert (first == second) == (one == other)
+
+
+@given(place=st.integers(0, len(SIGNATURE) - 1), bit=st.integers(0, 6))
+def test_signature_with_one_changed_bit_is_refused(place: int, bit: int) -> None:
+    changed = bytearray(SIGNATURE.encode())
+    changed[place] ^= 1 << bit
+    assert refusal(signature=changed.decode()) == "bad-signature"
+
+
+def test_refusal_shows_neither_secret_nor_signature() -> None:
+    with pytest.raises(AddressRefusedError) as refused:
+        Signer(SECRET).check("PUT", KEY, EXPIRES, "x", NOW)
+    assert SIGNATURE not in str(refused.value)
+    assert SECRET.decode() not in str(refused.value)
+
+
+# The secret ---------------------------------------------------------------------------------
+
+
+def test_secret_that_is_set_is_taken(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, server_secret="sixteen bytes or more")
+    assert server_secret(settings) == b"sixteen bytes or more"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_secret_that_is_easily_guessed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="FONDS_SERVER_SECRET") as refused:
+        Signer(server_secret(Settings(home=tmp_path, server_secret="hush")))
+    assert "hush" not in str(refused.value)
+
+
+def test_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "new" / "home")
+    first = server_secret(settings)
+    assert len(first) == KEY_BYTES
+    assert server_secret(settings) == first
+    (path,) = settings.home.iterdir()
+    assert path.name == "server.key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert server_secret(replace(settings, home=tmp_path / "other")) != first
+
+
+def test_racing_processes_end_up_with_one_secret(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from fonds.settings import Settings;"
+        "from fonds.uploads.signing import server_secret;"
+        "print('ready', flush=True); sys.stdin.read(1);"
+        "print(server_secret(Settings(home=Path(sys.argv[1]))).hex())"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "home")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    # They say when they have loaded all they need, and then start together.
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"x")
+        process.stdin.flush()
+    told = [process.communicate()[0] for process in processes]
+    assert len(set(told)) == 1
+    assert len(told[0].strip()) == 2 * KEY_BYTES
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["server.key"]
+
+
+@pytest.mark.parametrize("content", [b"", b"half", b"x" * 33])
+def test_damaged_key_is_reported_and_not_used(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "server.key").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"server\.key is damaged"):
+        server_secret(Settings(home=tmp_path))
+
+
+def test_home_that_cannot_hold_a_key_names_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(SettingsError, match="FONDS_SERVER_SECRET"):
+        server_secret(Settings(home=tmp_path / "home"))

@@ -1,0 +1,92 @@
+"""Uploads as tests make them: a library on any store, a user, a file put where it belongs."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import insert, select
+
+from fonds.library import Library, open_library
+from fonds.seams import Seams
+from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, users
+from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
+from fonds.uploads.jobs import Job, job_of
+from fonds.uploads.worker import BaseWorker
+from tests import servers
+
+TEXT = """# Flood policy
+
+## Cover
+
+The insurer pays for damage by water up to the sum insured.
+
+## Excess
+
+The first 500 dollars of each claim are paid by the insured.
+"""
+
+
+@contextmanager
+def upload_library(
+    home: Path, *, seams: Seams | None = None, **overrides: Any
+) -> Iterator[Library]:
+    """A library whose vectors cost nothing."""
+    if "database" not in overrides and not (home / "fonds.db").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(servers.sqlite_template(), home / "fonds.db")
+    with open_library(home, seams=seams, **{"embedder": "hashing:32", **overrides}) as library:
+        yield library
+
+
+def make_user(library: Library, name: str = "") -> UUID:
+    """Somebody who may upload."""
+    user_id = uuid4()
+    row = {"id": user_id, "name": name or str(user_id), "created_at": library.seams.clock.now()}
+    with library.database.write() as connection:
+        connection.execute(insert(users).values(row))
+    return user_id
+
+
+def announce(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> Job:
+    """The first half of an upload."""
+    claim = Claim(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    return begin_upload(library.shelf(), library.settings, user, claim)
+
+
+def send(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> Job:
+    """All of it: announced, put, completed."""
+    job = announce(library, user, data, name)
+    library.blobs.put(staging_key(job), data)
+    return complete_upload(library.shelf(), library.settings, job)
+
+
+def work(library: Library, **options: Any) -> None:
+    """A worker, until nothing is left to do."""
+    with library.workbench() as bench:
+        BaseWorker(bench, poll=0.01, **options).drain()
+
+
+def now_of(library: Library, job: Job) -> Job:
+    """The job as it stands."""
+    with library.database.read() as connection:
+        found = job_of(connection, job.document_id)
+    assert found is not None
+    return found
+
+
+def stored(library: Library) -> dict[str, list[Any]]:
+    """All passages and vectors, comparable between libraries."""
+    chunk, vector = document_chunk_buffer.c, document_vector_buffer.c
+    passages = select(chunk.document_id, chunk.chunk_ord, chunk.chunk_sha, chunk.text, chunk.meta)
+    vectors = select(vector.chunk_id, vector.embed_model, vector.embed_version, vector.vector_sha)
+    with library.database.read() as connection:
+        return {
+            "passages": sorted(map(repr, connection.execute(passages))),
+            "vectors": sorted(map(repr, connection.execute(vectors))),
+        }
