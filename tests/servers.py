@@ -238,6 +238,12 @@ def sqlite_template() -> Path:
     return file
 
 
+def sqlite_database(file: Path) -> str:
+    """The address of a new file with all tables and no row."""
+    shutil.copyfile(sqlite_template(), file)
+    return f"sqlite:///{file}"
+
+
 def _create_tables(address: str) -> None:
     database = open_database(address, seams=Seams())
     upgrade(database)
@@ -266,6 +272,21 @@ def _start_postgres(home: Path) -> str:
     assert pid is not None
     _record("postgres", pid, signal.SIGQUIT)
     return server.get_uri(driver="psycopg")
+
+
+# The command ------------------------------------------------------------------------------
+
+
+def fonds_command() -> Path:
+    """A program `fonds` that does what the real one does, without importing it each time."""
+    return Path(_shared("fonds", _start_zygote))
+
+
+def _start_zygote(home: Path) -> str:
+    program = home / "fonds"
+    command = [sys.executable, "-P", str(ROOT / "tests" / "zygote.py"), str(home)]
+    process = _launch("zygote", command)
+    return _wait_for("zygote", process, lambda: str(program) if program.exists() else None)
 
 
 # S3 ---------------------------------------------------------------------------------------

@@ -147,12 +147,14 @@ def kill_once_and_finish(
     assert_made_whole(home, known)
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize(
+    ("name", "seed"), [("dc", 1), ("usc", 10), ("usc apart", 7), ("dc apart", 16)]
+)
 def test_killed_at_a_random_moment_the_code_ends_the_same(
-    empty: Path, tmp_path: Path, codes: dict[str, Ingested], seed: int
+    empty: Path, tmp_path: Path, codes: dict[str, Ingested], name: str, seed: int
 ) -> None:
-    name, how = ["usc", "dc"][seed % 2], IN_PROCESS if seed < 5 else APART
-    kill_once_and_finish(empty, tmp_path, codes[name], how, seed)
+    name, _, apart = name.partition(" ")
+    kill_once_and_finish(empty, tmp_path, codes[name], APART if apart else IN_PROCESS, seed)
 
 
 @pytest.mark.long

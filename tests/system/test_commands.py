@@ -7,26 +7,25 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import servers
+from tests.demo_library import FONDS, copy_demo_library, demo
 from tests.misbehaving import MisbehavingServer, Request, Response
 from tests.notes import redirect_to
 
 from fonds.demo import serving
-from fonds.demo.bundle import DATA, FIRST_DAY, LAST_DAY, BundledRegister
+from fonds.demo.bundle import DATA, BundledRegister
 from fonds.demo.register import RegisterApi
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import open_library
 
-FONDS = Path(sys.executable).parent / "fonds"
 REGISTER = "www.federalregister.gov"
 TEXT = "/documents/full_text/xml/2026/01/13/2026-00122.xml"
-BUNDLED_DAYS = ["--since", FIRST_DAY.isoformat(), "--until", LAST_DAY.isoformat()]
 TWO_DAYS = ["federal_register", "--since", "2026-01-12", "--until", "2026-01-13"]
 
 
@@ -41,22 +40,26 @@ def start(variables: dict[str, str], *arguments: str, **options: Any) -> subproc
     return subprocess.Popen([FONDS, *arguments], env=variables, text=True, **streams)
 
 
-def run(variables: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    with start(variables, *arguments) as process:
-        out, err = process.communicate(timeout=60)
-    assert "Traceback" not in err
-    return process.returncode, out, err
+def run(variables: dict[str, str], *arguments: str, command: Path = FONDS) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [command, *arguments],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a library that was filled by a process."""
+    folder = tmp_path_factory.mktemp("filled")
+    home = copy_demo_library(folder)
     with DemoUpstream() as upstream:
-        variables = environment(tmp_path_factory.mktemp("filled"), upstream.hosts_variable)
-        code, out, err = run(variables, "bootstrap", *BUNDLED_DAYS, "--json")
-        assert (code, err) == (0, "")
-        assert {report["status"] for report in json.loads(out)} == {"success"}
-        yield variables
+        yield environment(home, upstream.hosts_variable)
 
 
 def test_processes_end_with_the_code_that_is_documented(filled: dict[str, str]) -> None:
@@ -103,11 +106,10 @@ def test_narrow_terminal_gets_a_list_instead_of_a_broken_table(filled: dict[str,
     assert all(len(line) <= 60 for line in shown.decode().splitlines())
 
 
-def test_demo_needs_no_setting(tmp_path: Path) -> None:
-    inherited = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
-    code, out, err = run(inherited, "demo", "--home", str(tmp_path / "demo"))
-    assert (code, err) == (0, "")
-    assert out.endswith(f'{FONDS} --home {tmp_path}/demo search "wildfire smoke"\n')
+def test_demo_needs_no_setting() -> None:
+    done = demo()
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith(f'{FONDS} --home {done.home} search "wildfire smoke"\n')
 
 
 # Stopping ---------------------------------------------------------------------------------
@@ -141,9 +143,10 @@ def test_stopped_run_is_cancelled_and_the_next_one_completes_it(
     slow: MisbehavingServer, tmp_path: Path, number: signal.Signals
 ) -> None:
     variables = environment(tmp_path, f"{REGISTER}={slow.address}")
+    others = servers.fonds_command()
     with start(variables, "backfill", *TWO_DAYS) as process:
         wait_until(lambda: slow.seen("/hangs"))
-        code, _, err = run(variables, "run", "federal_register")
+        code, _, err = run(variables, "run", "federal_register", command=others)
         assert (code, err) == (1, "error: federal_register is being run by another process\n")
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
@@ -151,7 +154,7 @@ def test_stopped_run_is_cancelled_and_the_next_one_completes_it(
     assert err == "stopped; the next run continues from here\n"
     assert _runs(tmp_path) == ["cancelled"]
     slow.remove(TEXT)
-    code, out, _ = run(variables, "backfill", *TWO_DAYS, "--json")
+    code, out, _ = run(variables, "backfill", *TWO_DAYS, "--json", command=others)
     assert (code, json.loads(out)["status"]) == (0, "success")
     assert _runs(tmp_path) == ["cancelled", "success"]
     with open_library(tmp_path) as library:

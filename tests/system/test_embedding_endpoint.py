@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import text
+from tests import servers
 from tests.embedding_endpoint import (
     FINE,
     HANG,
@@ -36,7 +37,6 @@ from fonds.embed.worker import EmbeddingReport, drain
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import upgrade
 from fonds.stores.vectors import Generation, current_generation
 
 BATCH = 32
@@ -52,8 +52,7 @@ def endpoint() -> Iterator[EmbeddingEndpoint]:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(f"sqlite:///{tmp_path / 'fonds.db'}", seams=Seams())
-    upgrade(database)
+    database = open_database(servers.sqlite_database(tmp_path / "fonds.db"), seams=Seams())
     yield database
     database.close()
 
@@ -250,12 +249,11 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         url: str = request.getfixturevalue("postgres_database")
         return url
-    return f"sqlite:///{tmp_path / 'killed.db'}"
+    return servers.sqlite_database(tmp_path / "killed.db")
 
 
 def _filled(address: str) -> Database:
     database = open_database(address, seams=Seams())
-    upgrade(database)
     shelf = notes(300)
     for number in range(0, 300, 3):
         shelf[f"note:{number}"][1] = f"Shared by some, {number % 5}."
@@ -276,7 +274,7 @@ def _assert_nothing_was_lost_or_doubled(
     assert times.total() - len(times) <= kills * WORKERS * BATCH
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_at_commits_every_passage_has_one_vector(
     address: str, endpoint: EmbeddingEndpoint, seed: int
 ) -> None:

@@ -107,7 +107,7 @@ def test_status_tells_checked_changed_and_failed_apart(library: Library) -> None
     assert all(row.last_change_at for row in rows if row.source != "taxonomy")
 
 
-@pytest.mark.parametrize("year", [2027, 2035])
+@pytest.mark.parametrize("year", [pytest.param(2027, marks=pytest.mark.long), 2035])
 def test_the_bundled_upstream_can_be_loaded_in_any_year(
     year: int, upstream: DemoUpstream, tmp_path: Path
 ) -> None:

@@ -1,7 +1,9 @@
 """The pages tell the truth: what they say is typed is typed, and prints what they show.
 
-`docs/index.md` states the convention. The publishers are stood in for by the bundled upstream, and
-each page begins in an empty folder.
+`docs/index.md` states the convention. The publishers are stood in for by the bundled upstream. A
+page begins in an empty folder, or with what `make demo` leaves behind if it speaks of that. The
+commands of `README.md` are processes of their own; those of the other pages begin after their
+imports.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests import servers
+from tests.demo_library import FONDS, copy_demo_library
 
 from fonds.demo.bundle import StaticFiles, bundled_sites
 from fonds.demo.serving import Handler
 from fonds.demo.upstream import DemoUpstream
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-COMMANDS: Final = Path(sys.executable).parent
 
 _BLOCK: Final = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"export (\w+)=(\S+)")
@@ -55,11 +58,12 @@ def _tested_pages() -> list[str]:
 class Reader:
     """Somebody who follows a page to the letter."""
 
-    def __init__(self, folder: Path, upstream: DemoUpstream) -> None:
+    def __init__(self, folder: Path, upstream: DemoUpstream, fonds: Path) -> None:
         self.folder = folder
+        commands = [str(fonds.parent), str(FONDS.parent), os.environ["PATH"]]
         self.variables = {
             **{name: value for name, value in os.environ.items() if not _is_ours(name)},
-            "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(commands),
             "PYTHONPATH": str(folder),
             "COLUMNS": "160",
             "FONDS_HOSTS": upstream.hosts_variable,
@@ -156,19 +160,20 @@ def assert_shown(shown: str, printed: str) -> None:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
+def reader(page: str, tmp_path: Path) -> Iterator[Reader]:
     (tmp_path / "src").symlink_to(ROOT / "src")
     # The source that a page builds is served the files which that page shows.
     sites: dict[str, Handler] = {"harbour.example": StaticFiles(tmp_path)}
     with DemoUpstream(bundled_sites() | sites) as upstream:
-        yield Reader(tmp_path, upstream)
+        fonds = FONDS if page == "README.md" else servers.fonds_command()
+        yield Reader(tmp_path, upstream, fonds)
 
 
 @pytest.mark.parametrize("page", _tested_pages())
 def test_page_can_be_followed_to_the_letter(page: str, reader: Reader) -> None:
     blocks = blocks_of(ROOT / page)
     if page != "docs/tutorial.md" and any("demo-library" in block.text for block in blocks):
-        reader.type("$ make demo\n")
+        copy_demo_library(reader.folder)
     reader.follow(blocks)
 
 

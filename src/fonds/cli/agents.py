@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fonds.cli.output import err
-from fonds.cli.session import set_up_logging
+from fonds.cli.session import owner_named, set_up_logging
+from fonds.errors import UsageError
 from fonds.mcp.exposure import require_safe
+from fonds.uploads.users import has_valid_token
 
 if TYPE_CHECKING:
+    from fonds.library import Library
     from fonds.mcp.server import LibraryServer
     from fonds.settings import Settings
 
@@ -41,29 +44,46 @@ def mcp(
         list[str] | None,
         typer.Option(metavar="NAME", help="A name it is reached by from outside; repeatable."),
     ] = None,
+    as_user: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="USER", help="Show this user's uploads, too; not with --http."
+        ),
+    ] = None,
 ) -> None:
     """Serve the library to agents over the Model Context Protocol; nothing is written.
 
     Without --http the protocol is spoken on stdin and stdout, as clients expect that start it
-    themselves. Other machines are served only if the setting mcp_token is set.
+    themselves. Over HTTP a client that sends a token of `fonds token create` sees the uploads of
+    its user, too. Other machines are served only with one.
 
     \b
     Examples: fonds mcp
+              fonds mcp --as maria
               fonds mcp --http --port 8765
     """
-    settings = context.obj.settings()
-    if http:
-        require_safe(host, token=settings.mcp_token, names=allow_host or [])
+    settings, names = context.obj.settings(), allow_host or []
+    if http and as_user is not None:
+        raise UsageError("over HTTP the token of a client says who it is: leave --as away")
     from fonds.mcp.opening import open_for_reading  # noqa: PLC0415 — no other command needs it
     from fonds.mcp.server import make_server  # noqa: PLC0415 — likewise
 
     _set_up_logging(settings)
     with open_for_reading(settings) as library:
-        server = make_server(library, log_level=_LEVELS.get(settings.log_level, "WARNING"))
         if http:
-            _serve_http(server, settings, host, port, allow_host or [])
+            require_safe(host, names=names, has_token=_has_token(library))
+        owner = owner_named(library, as_user)
+        level = _LEVELS.get(settings.log_level, "WARNING")
+        server = make_server(library, owner=owner, log_level=level)
+        if http:
+            _serve_http(server, library, host, port, names)
         else:
             _serve_stdio(server)
+
+
+def _has_token(library: Library) -> bool:
+    with library.database.read() as connection:
+        return has_valid_token(connection, library.seams.clock.now())
 
 
 def _serve_stdio(server: LibraryServer) -> None:
@@ -73,11 +93,11 @@ def _serve_stdio(server: LibraryServer) -> None:
 
 
 def _serve_http(
-    server: LibraryServer, settings: Settings, host: str, port: int, names: list[str]
+    server: LibraryServer, library: Library, host: str, port: int, names: list[str]
 ) -> None:
     from fonds.mcp import http  # noqa: PLC0415 — only needed for HTTP
 
-    app = http.make_app(server, host=host, token=settings.mcp_token, names=names)
+    app = http.make_app(server, http.by_token(library), host=host, names=names)
     with http.listen(host, port) as listening:
         err.print(f"serving {http.address_of(listening, host)}; stop it with Ctrl-C", markup=False)
         asyncio.run(http.serve(app, listening))

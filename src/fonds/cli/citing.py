@@ -14,8 +14,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from fonds.citations.export import bibtex, csl_json
-from fonds.cli.options import EXIT_INCOMPLETE, AsJson
+from fonds.cli.options import EXIT_INCOMPLETE, AsJson, AsUser
 from fonds.cli.output import err, harmless, out, print_json, print_table, safe
+from fonds.cli.session import owner_named
 from fonds.library import Library
 from fonds.runs.citing import Extracted, Watch
 from fonds.stores import queues
@@ -68,7 +69,9 @@ def citations(
     raise typer.Exit(EXIT_INCOMPLETE if unfinished else 0)
 
 
-def cites(context: typer.Context, name: DocumentName, *, as_json: AsJson = False) -> None:
+def cites(
+    context: typer.Context, name: DocumentName, *, as_user: AsUser = None, as_json: AsJson = False
+) -> None:
     """Show what a document cites, and which of that is held.
 
     \b
@@ -76,9 +79,10 @@ def cites(context: typer.Context, name: DocumentName, *, as_json: AsJson = False
               fonds cites "91 FR 1201" --json
     """
     with context.obj.library() as library:
-        document = library.document(name)
+        owner = owner_named(library, as_user)
+        document = library.document(name, owner=owner)
         with library.database.read() as connection:
-            found = _by_target(edges_from(connection, document["id"]))
+            found = _by_target(edges_from(connection, document["id"], owner=owner))
         if not found:
             err.print(_why_nothing(library, document, "cites nothing that was recognised"))
     if as_json:
@@ -97,6 +101,7 @@ def cited_by(
     name: DocumentName,
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many citations.")] = 100,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which documents cite a document, and where.
@@ -106,9 +111,10 @@ def cited_by(
               fonds cited-by "Executive Order 14192" --json
     """
     with context.obj.library() as library:
-        document = library.document(name)
+        owner = owner_named(library, as_user)
+        document = library.document(name, owner=owner)
         with library.database.read() as connection:
-            found = _by_document(edges_to(connection, document["id"], limit))
+            found = _by_document(edges_to(connection, document["id"], limit, owner=owner))
         if not found:
             err.print(_why_nothing(library, document, "is cited by no document that is held"))
     if as_json:
@@ -129,6 +135,7 @@ def cite(
     format_: Annotated[
         Format, typer.Option("--format", help="Text to paste, or data for other programs.")
     ] = Format.BLUEBOOK,
+    as_user: AsUser = None,
 ) -> None:
     """Print how a document is cited.
 
@@ -137,7 +144,7 @@ def cite(
               fonds cite fr:2026-00101 --format bibtex >> paper.bib
     """
     with context.obj.library() as library:
-        document = library.document(name)
+        document = library.document(name, owner=owner_named(library, as_user))
     if format_ is Format.CSL_JSON:
         print_json([csl_json(document)])
         return

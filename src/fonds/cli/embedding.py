@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -22,6 +21,7 @@ from fonds.cli.embedding_output import (
 )
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson
 from fonds.cli.output import err, out, print_json, safe
+from fonds.cli.stopping import stoppable
 from fonds.errors import EmbedError, UsageError
 from fonds.library import Library
 from fonds.stores import queues
@@ -71,7 +71,7 @@ def embed(
 
     with (
         context.obj.library() as library,
-        _stoppable() as stop,
+        stoppable() as stop,
         _progress(_waiting(library), quiet=as_json) as watch,
     ):
         result = embed_waiting(
@@ -124,7 +124,7 @@ def migrate_(
     asked = None if queries is None else _questions(queries)
     with (
         context.obj.library() as library,
-        _stoppable() as stop,
+        stoppable() as stop,
         _progress(None, quiet=as_json) as watch,
     ):
         result = migrate(
@@ -253,23 +253,6 @@ async def embed_until_stopped(library: Library) -> None:
             err.print(f"vectors wait: {result.ended}", markup=False)
     finally:
         stop.set()
-
-
-@contextmanager
-def _stoppable() -> Iterator[Event]:
-    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C does not wait for batches in flight."""
-    stop = Event()
-
-    def ask(number: int, _frame: Any) -> None:
-        stop.set()
-        signal.signal(number, signal.default_int_handler)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

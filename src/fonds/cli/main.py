@@ -21,8 +21,12 @@ from fonds.cli import (
     oversight,
     proof,
     read,
+    serving,
     system,
     texts,
+    tokens,
+    uploading,
+    working,
 )
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
 from fonds.cli.output import err, out
@@ -60,7 +64,22 @@ def _options(
     context.obj = Session(home)
 
 
-for module in (ingest, codes, oversight, read, citing, proof, embedding, agents, system, texts):
+for module in (
+    ingest,
+    codes,
+    oversight,
+    read,
+    citing,
+    proof,
+    embedding,
+    agents,
+    tokens,
+    serving,
+    uploading,
+    working,
+    system,
+    texts,
+):
     module.register(app)
 
 

@@ -15,6 +15,10 @@ EXIT_INCOMPLETE: Final = 3
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="See `fonds sources`.")]
+AsUser = Annotated[
+    str | None,
+    typer.Option("--as", metavar="USER", help="See what this user has uploaded, too."),
+]
 Since = Annotated[str | None, typer.Option(metavar="DATE", help="First day, YYYY-MM-DD.")]
 Until = Annotated[str | None, typer.Option(metavar="DATE", help="Last day, YYYY-MM-DD.")]
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.markup import escape
 
-from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, day
+from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, AsUser, day
 from fonds.cli.output import err, harmless, out, print_json, print_table, safe
+from fonds.cli.session import owner_named
 from fonds.errors import UsageError
 from fonds.sources.registry import get_source
 
@@ -63,6 +64,7 @@ def resolve(
     ],
     *,
     as_of: AsOf = None,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the document, edition and passage that a citation leads to.
@@ -75,7 +77,8 @@ def resolve(
               fonds resolve "H.R. 1234" --json
     """
     with context.obj.library() as library:
-        answer = library.resolve(citation, as_of=day(as_of))
+        owner = owner_named(library, as_user)
+        answer = library.resolve(citation, as_of=day(as_of), owner=owner)
     if as_json:
         print_json(answer)
     else:
@@ -94,6 +97,7 @@ def check_quote(
         str, typer.Option(metavar="CITATION", help="What they are quoted from.", show_default=False)
     ],
     as_of: AsOf = None,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Check whether words stand in what is cited: EXACT, CHANGED or NOT FOUND.
@@ -108,7 +112,8 @@ def check_quote(
     """
     text = sys.stdin.read(LONGEST_QUOTE) if quote == "-" else quote
     with context.obj.library() as library:
-        check = library.check_quote(cite, text, as_of=day(as_of))
+        owner = owner_named(library, as_user)
+        check = library.check_quote(cite, text, as_of=day(as_of), owner=owner)
     if as_json:
         print_json(check)
     else:
@@ -124,6 +129,7 @@ def verify(
     *,
     source: Annotated[str | None, typer.Option(help="Some documents of this source.")] = None,
     sample: Annotated[int, typer.Option(min=1, help="How many, by chance.")] = 20,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a text or passage again from the archived bytes: MATCH, DIFFERS or UNPROVEN.
@@ -140,8 +146,9 @@ def verify(
         raise UsageError("name a document or a passage, or a --source")
     known = get_source(source).info.name if source is not None else None
     with context.obj.library() as library:
+        owner = owner_named(library, as_user)
         names = [name] if known is None else library.sample(known, sample)
-        checked = [library.verify(each) for each in names]
+        checked = [library.verify(each, owner=owner) for each in names]
     if as_json:
         print_json(checked if name is None else checked[0])
     elif name is None:

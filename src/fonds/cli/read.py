@@ -16,16 +16,19 @@ import typer
 from rich.text import Text
 from sqlalchemy import select
 
-from fonds.cli.options import EXIT_FAILED, AsJson, Since, SourceName, Until, day
+from fonds.cli.options import EXIT_FAILED, AsJson, AsUser, Since, SourceName, Until, day
 from fonds.cli.output import err, harmless, out, plain, print_json, safe
+from fonds.cli.session import owner_named
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
+from fonds.search.filters import source_named
 from fonds.search.query import read_query
 from fonds.search.snippet import highlights
 from fonds.sources.base import Source
-from fonds.sources.registry import get_feed, get_source
+from fonds.sources.registry import get_feed
 from fonds.stores.tables import documents
+from fonds.stores.visibility import visible_to
 
 if TYPE_CHECKING:
     from fonds.results import RetrievalResult
@@ -74,6 +77,7 @@ def show(
     raw: Annotated[
         bool, typer.Option("--raw", help="Only the bytes that the publisher served.")
     ] = False,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one document.
@@ -84,7 +88,7 @@ def show(
               fonds show "42 USC 1396a" --raw
     """
     with context.obj.library() as library:
-        document = library.document(name)
+        document = library.document(name, owner=owner_named(library, as_user))
         if raw:
             sys.stdout.buffer.write(library.raw(document))
             return
@@ -131,6 +135,7 @@ def search(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many documents.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the best.")] = 0,
+    as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Find passages, each with its citation.
@@ -144,8 +149,9 @@ def search(
               fonds search "lead in drinking water" --source federal_register --since 2026-01-01
               fonds search '"salary threshold" -teachers kind:rule'
               fonds search "42 USC 1396a"
+              fonds search "flood damage" --as maria --source uploads
     """
-    names = [get_source(name).info.name for name in source or []]
+    names = [source_named(name) for name in source or []]
     with context.obj.library() as library:
         found = library.search(
             query,
@@ -159,6 +165,7 @@ def search(
             mode=mode and mode.value,
             limit=limit,
             offset=offset,
+            owner=owner_named(library, as_user),
         )
         if not found:
             err.print(f"nothing found{_why_nothing(library)}", markup=False)
@@ -194,7 +201,8 @@ def _marked(snippet: str, terms: Sequence[str]) -> Text:
 
 def _why_nothing(library: Library) -> str:
     with library.database.read() as connection:
-        is_filled = connection.scalar(select(documents.c.id).limit(1)) is not None
+        public = select(documents.c.id).where(visible_to(None))
+        is_filled = connection.scalar(public.limit(1)) is not None
     home = library.settings.home
     return "" if is_filled else f": the library in {home} is empty; `fonds bootstrap` fills it"
 

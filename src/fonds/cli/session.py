@@ -9,11 +9,14 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import structlog
 
+from fonds.errors import UsageError
 from fonds.library import Library, open_library
 from fonds.settings import Settings, read_settings
+from fonds.uploads.users import user_named
 
 T = TypeVar("T")
 
@@ -36,6 +39,17 @@ class Session:
         with open_library(self.home, **overrides) as library:
             set_up_logging(library.settings)
             yield library
+
+
+def owner_named(library: Library, user: str | None) -> UUID | None:
+    """The user whose uploads a command may show; nobody's, if none is named."""
+    if user is None:
+        return None
+    with library.database.read() as connection:
+        owner = user_named(connection, user)
+    if owner is None:
+        raise UsageError(f"there is no user {user!r}; `fonds token list` names those there are")
+    return owner
 
 
 def set_up_logging(settings: Settings) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
-from tests.sources.statutes import sections, unit_roots, walk_unit
+from tests.sources.statutes import sections, unit_roots
 
-from fonds.codes.walk import Walked
+from fonds import ids
+from fonds.codes.origin import LocalOrigin
+from fonds.codes.walk import Walked, walk
 from fonds.sources.dc import source
 
 VERSION = "2016"
@@ -22,11 +26,17 @@ IN_WORDS = {"cite", "Cite", "code-cite", "em", "strong", "span"}
 """What may stand in the middle of a word: `16-1805<cite>a</cite>`."""
 
 
-def units(folder: Path) -> Iterator[tuple[Walked, Path]]:
+@cache
+def units(folder: Path) -> list[tuple[Walked, Path]]:
     """The titles whose index is there; the list names others, too."""
-    for root in unit_roots(source, folder, VERSION):
-        if (folder / root.pages[0]).exists():
-            yield walk_unit(source, root, folder, VERSION), folder / root.pages[0]
+    # One origin for all of them: each lists thousands of files.
+    origin = LocalOrigin(folder, base=source.info.base, version=VERSION)
+    above = ids.tree_root(source.info.name, VERSION)
+    return [
+        (asyncio.run(walk(source, above, root, origin)), folder / root.pages[0])
+        for root in unit_roots(source, folder, VERSION)
+        if (folder / root.pages[0]).exists()
+    ]
 
 
 def expected(index: Path) -> Iterator[tuple[str, str]]:
@@ -48,9 +58,8 @@ def expected(index: Path) -> Iterator[tuple[str, str]]:
 def test_every_index_gives_what_it_lists_in_its_order(corpus: Callable[[str], Path]) -> None:
     folder = corpus("codes/dc")
     indexes = sorted(folder.glob("us/dc/council/code/titles/*/index.xml"))
-    walked = list(units(folder))
-    assert sorted(index for _, index in walked) == indexes
-    for unit, index in walked:
+    assert sorted(index for _, index in units(folder)) == indexes
+    for unit, index in units(folder):
         tree = unit.tree
         found = [(tree.kind(node), tree.number(node)) for node in tree.in_reading_order()]
         assert found == list(expected(index)), index

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 import typer.main
+from tests.demo_library import demo
 from tests.unit.cli.conftest import Fonds
 
 from fonds.cli.main import app
@@ -137,14 +137,12 @@ def test_database_is_upgraded_from_nothing_and_from_the_current_version(
         assert outcome.out.startswith("the database is at version ")
 
 
-def test_demo_ingests_searches_and_says_how_to_go_on(fonds: Fonds, tmp_path: Path) -> None:
-    home = tmp_path / "demo"
-    outcome = fonds("demo", "--home", str(home))
+def test_demo_ingests_searches_and_says_how_to_go_on() -> None:
+    outcome = demo()
     assert outcome.code == 0
     assert outcome.out.count(": success in ") == len(all_feeds()) + 1
     assert "\nusc: success in " in outcome.out
     assert "53 U.S.C. § 103 (2026).  usc/119-36/root/title-53/" in outcome.out
     assert "PDFs: 6 read\ncitations: " in outcome.out
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
-    assert outcome.out.endswith(f'fonds --home {home} search "wildfire smoke"\n')
-    shutil.rmtree(home)
+    assert outcome.out.endswith(f'fonds --home {outcome.home} search "wildfire smoke"\n')

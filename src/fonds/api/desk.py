@@ -1,0 +1,127 @@
+"""What all handlers hold: the library, who is calling, and addresses that allow one thing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi import Request
+from sqlalchemy import Connection
+
+from fonds.api.problems import ProblemError
+from fonds.library import Library
+from fonds.runs.shelf import Shelf
+from fonds.stores.blobs import Method
+from fonds.stores.columns import format_timestamp
+from fonds.uploads.signing import Signer
+from fonds.uploads.users import Caller, Scope, authenticate
+
+VALID_FOR: Final = timedelta(minutes=5)
+"""How long a signed address may be used."""
+
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
+
+
+@dataclass(kw_only=True, slots=True)
+class Figures:
+    """The figures as they were counted last."""
+
+    text: str | None = None
+    at: float = 0.0
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Desk:
+    """One for an application; shared by all its threads."""
+
+    library: Library
+    shelf: Shelf
+    signer: Signer
+    is_exposed: bool
+    """Whether others than this machine reach the server."""
+    figures: Figures = field(default_factory=Figures)
+
+    def now(self) -> datetime:
+        """The moment of a request."""
+        return self.library.seams.clock.now()
+
+    def caller(self, request: Request) -> Caller:
+        """Who calls, looked up in a transaction of its own."""
+        with self.library.database.read() as connection:
+            return self.known_caller(request, connection)
+
+    def known_caller(self, request: Request, connection: Connection) -> Caller:
+        """Who calls; 401 for whoever does not say so."""
+        caller = self.any_caller(request, connection)
+        if caller is None:
+            raise _unauthorized("send a token, as Authorization: Bearer fonds_…", "")
+        return caller
+
+    def any_caller(self, request: Request, connection: Connection) -> Caller | None:
+        """Who calls, or None without a token; 401 for one that is good for nothing."""
+        given = request.headers.getlist("authorization")
+        if not given:
+            return None
+        scheme, _, secret = given[0].partition(" ")
+        if len(given) == 1 and scheme.lower() == "bearer":
+            caller = authenticate(connection, secret.strip(), self.now())
+            if caller is not None:
+                return caller
+        raise _unauthorized(
+            "the token is wrong, revoked or out of date; `fonds token create` makes another",
+            ', error="invalid_token"',
+        )
+
+    def address(self, request: Request, path: str) -> str:
+        """A path of ours as the client reaches it."""
+        if public := self.library.settings.public_url:
+            return public + path
+        host = request.headers.get("host", "")
+        return f"{request.scope['scheme']}://{host}{path}" if _HOST.fullmatch(host) else path
+
+    def signed(
+        self, request: Request, method: Method, key: str, *, filename: str | None = None
+    ) -> dict[str, Any]:
+        """An address that allows this for five minutes: the store's own, or else one of ours."""
+        until = self.now() + VALID_FOR
+        seconds = int(VALID_FOR.total_seconds())
+        theirs = self.library.blobs.sign(method, key, seconds) if "#" not in key else None
+        if theirs is not None:
+            url, headers = theirs.url, dict(theirs.headers)
+        else:
+            query = self.signer.sign(method, key, int(until.timestamp()), filename=filename)
+            url, headers = self.address(request, f"/files/{quote(key)}?{query}"), {}
+        return {
+            "url": url,
+            "method": method,
+            "headers": headers,
+            "expires_at": format_timestamp(until),
+        }
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the application that was asked."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def require_scope(caller: Caller, *scopes: Scope) -> None:
+    """Refuse a token that is not good for this."""
+    if caller.scope not in scopes:
+        needed = " or ".join(scopes)
+        raise ProblemError(403, "scope", f"this needs a token of the scope {needed}")
+
+
+def unknown_job() -> ProblemError:
+    """The same answer for a job that is another's and for one that nobody has."""
+    return ProblemError(404, "unknown-job", "you have no upload with this id")
+
+
+def _unauthorized(detail: str, reason: str) -> ProblemError:
+    challenge = {"WWW-Authenticate": f'Bearer realm="fonds"{reason}'}
+    return ProblemError(401, "unauthorized", detail, headers=challenge)

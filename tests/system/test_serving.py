@@ -1,0 +1,174 @@
+"""`fonds serve`, `fonds worker`, `fonds upload` and `fonds jobs` as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from tests.uploading import TEXT, upload_library
+
+FONDS: Final = str(Path(sys.executable).parent / "fonds")
+PATIENCE: Final = 120.0
+
+
+def _environment(home: Path, **more: str) -> dict[str, str]:
+    inherited = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
+    return {**inherited, "FONDS_HOME": str(home), "FONDS_EMBEDDER": "hashing:32", **more}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with upload_library(tmp_path / "library"):
+        return tmp_path / "library"
+
+
+def run(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [FONDS, *arguments],
+        env=_environment(home, **variables),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def token_of(home: Path, user: str, *options: str) -> str:
+    made = run(home, "token", "create", user, *options)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+@contextmanager
+def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [FONDS, *arguments], env=_environment(home), stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@contextmanager
+def server(home: Path) -> Iterator[str]:
+    with started(home, "serve", "--port", "0") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        address = re.search(r"serving (http://\S+);", said)
+        assert address is not None, said + process.stderr.read()
+        yield address[1]
+    assert process.returncode == 0
+
+
+def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path) -> None:
+    maria = token_of(home, "maria")
+    good, bad = tmp_path / "policy.md", tmp_path / "letter.pdf"
+    good.write_text(TEXT)
+    bad.write_text("<!doctype html><html><p>Sorry.</p></html>")
+    with server(home) as address, started(home, "worker"):
+        at = {"FONDS_TOKEN": maria}
+        to = ("--server", address)
+        sent = run(home, "upload", str(good), str(bad), *to, **at)
+        assert sent.returncode == 1
+        assert "policy.md: complete" in sent.stderr
+        assert "letter.pdf: the name claims a PDF, but the file is an HTML page" in sent.stderr
+        again = run(home, "upload", str(good), *to, "--json", **at)
+        assert again.returncode == 0, again.stderr
+        (outcome,) = json.loads(again.stdout)
+        assert outcome["error"] is None
+        assert outcome["job"]["status"] == "complete"
+
+        listed = run(home, "jobs", *to, "--failed", "--json", **at)
+        (failed,) = json.loads(listed.stdout)
+        assert failed["status"] == "failed_parse"
+        assert "letter.pdf" in run(home, "jobs", *to, **at).stdout
+        retried = run(home, "jobs", "retry", failed["document_id"], *to, **at)
+        assert retried.stdout == "letter.pdf: uploaded\n"
+        refused = run(home, "jobs", "retry", outcome["job"]["document_id"], *to, **at)
+        assert refused.returncode == 1
+        assert "only a job that failed can be retried" in refused.stderr
+        everybody = run(home, "jobs", "--all", *to, **at)
+        assert "this needs a token of the scope admin" in everybody.stderr
+    found = run(home, "search", "water damage", "--as", "maria", "--json")
+    assert [hit["id"] for hit in json.loads(found.stdout)] == [
+        f"upload:{outcome['job']['document_id']}"
+    ]
+    assert json.loads(run(home, "search", "water damage", "--json").stdout) == []
+
+
+def test_events_come_while_the_job_is_worked_on(home: Path, tmp_path: Path) -> None:
+    maria = token_of(home, "maria")
+    file = tmp_path / "policy.md"
+    file.write_text(TEXT)
+    with server(home) as address:
+        sent = run(
+            home, "upload", str(file), "--no-wait", "--json", "--server", address, FONDS_TOKEN=maria
+        )
+        (outcome,) = json.loads(sent.stdout)
+        assert outcome["job"]["status"] == "parse_queued"
+        url = f"{address}/jobs/{outcome['job']['document_id']}/events"
+        bearer = {"Authorization": f"Bearer {maria}"}
+        with httpx.stream("GET", url, headers=bearer, timeout=PATIENCE, trust_env=False) as stream:
+            lines = stream.iter_lines()
+            assert next(line for line in lines if '"to":"parse_queued"' in line)
+            worker = threading.Thread(target=run, args=(home, "worker", "--drain"))
+            worker.start()
+            rest = list(lines)
+            worker.join()
+    assert any('"to":"complete"' in line for line in rest)
+    assert "event: end" in rest
+
+
+def test_server_ends_well_while_somebody_watches(home: Path, tmp_path: Path) -> None:
+    maria = token_of(home, "maria")
+    file = tmp_path / "policy.md"
+    file.write_text(TEXT)
+    with server(home) as address:
+        sent = run(
+            home, "upload", str(file), "--no-wait", "--json", "--server", address, FONDS_TOKEN=maria
+        )
+        document_id = json.loads(sent.stdout)[0]["job"]["document_id"]
+        url = f"{address}/jobs/{document_id}/events"
+        bearer = {"Authorization": f"Bearer {maria}"}
+        for _ in range(2):
+            with httpx.stream("GET", url, headers=bearer, timeout=PATIENCE, trust_env=False) as one:
+                next(one.iter_lines())
+        watching = httpx.Client(timeout=PATIENCE, trust_env=False)
+        stream = watching.send(watching.build_request("GET", url, headers=bearer), stream=True)
+        assert httpx.get(f"{address}/health", trust_env=False).json()["status"] == "ok"
+    stream.close()
+    watching.close()
+
+
+def test_nobody_answers_is_told_with_what_to_start(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.md"
+    file.write_text(TEXT)
+    away = ("--server", "http://127.0.0.1:9")
+    sent = run(home, "upload", str(file), *away, FONDS_TOKEN="fonds_x")
+    assert sent.returncode == 1
+    assert "`fonds serve`" in sent.stderr
+    assert "`fonds worker`" in sent.stderr
+    assert run(home, "jobs", *away, FONDS_TOKEN="fonds_x").returncode == 1
+    assert run(home, "upload", str(file)).returncode == 2
+
+
+@pytest.mark.parametrize("options", [{"FONDS_PUBLIC_URL": "https://library.example"}, {}])
+def test_other_machines_are_served_only_if_somebody_has_a_token(
+    home: Path, options: dict[str, Any]
+) -> None:
+    host = () if options else ("--host", "0.0.0.0")
+    refused = run(home, "serve", "--port", "0", *host, **options)
+    assert refused.returncode == 2
+    assert "fonds token create" in refused.stderr
