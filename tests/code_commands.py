@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fonds.library import Library, open_library
+from tests import servers
 from tests.dump import logical_dump
 
 FONDS: Final = Path(sys.executable).parent / "fonds"
@@ -39,10 +40,16 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def run(home: Path, *arguments: str) -> tuple[int, str, str]:
     """Exit code, output and complaints of a process that ends by itself."""
-    with start(home, *arguments) as process:
-        out, err = process.communicate(timeout=120)
-    assert "Traceback" not in err
-    return process.returncode, out, err
+    done = subprocess.run(
+        [servers.fonds_command(), *arguments],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 def ask(home: Path, *arguments: str, code: int = 0) -> Any:

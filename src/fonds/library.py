@@ -21,12 +21,13 @@ from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.network import NetworkTransport
+from fonds.normalize.work import READERS
 from fonds.pipeline import run_source
 from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.normalization import Drained, Renormalized, drain, renormalize
 from fonds.runs.order import in_order
-from fonds.runs.shelf import READERS, Shelf
+from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings

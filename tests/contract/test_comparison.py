@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, insert, update
+from tests import servers
 
 from fonds import ids
 from fonds.codes.diff import comparison
@@ -18,7 +19,6 @@ from fonds.codes.diff.comparison import Section, UnitComparison, compare_edition
 from fonds.errors import UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import upgrade
 from fonds.stores.tables import code_units, documents, nodes
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -26,11 +26,11 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    address = f"sqlite:///{tmp_path / 'fonds.db'}"
     if request.param == "postgres":
         address = request.getfixturevalue("postgres_database")
+    else:
+        address = servers.sqlite_database(tmp_path / "fonds.db")
     database = open_database(address, seams=Seams())
-    upgrade(database)
     yield database
     database.close()
 

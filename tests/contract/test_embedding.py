@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import text
+from tests import servers
 from tests.shelf import problems, put
 
 from fonds.embed import workshop
@@ -24,7 +25,6 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import queues
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import upgrade
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vectors import Generation
 from fonds.testing import ManualClock
@@ -82,11 +82,11 @@ def seams(clock: ManualClock) -> Seams:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    address = f"sqlite:///{tmp_path / 'fonds.db'}"
     if request.param == "postgres":
         address = request.getfixturevalue("postgres_database")
+    else:
+        address = servers.sqlite_database(tmp_path / "fonds.db")
     database = open_database(address, seams=Seams())
-    upgrade(database)
     yield database
     database.close()
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from tests import servers
 
 from fonds.seams import Seams
 from fonds.stores import queues
 from fonds.stores.database import Database, open_database
 from fonds.stores.documents import enqueue
-from fonds.stores.schema import upgrade
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.testing import ManualClock
 
@@ -25,11 +25,11 @@ def clock() -> ManualClock:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    address = f"sqlite:///{tmp_path / 'fonds.db'}"
     if request.param == "postgres":
         address = request.getfixturevalue("postgres_database")
+    else:
+        address = servers.sqlite_database(tmp_path / "fonds.db")
     database = open_database(address, seams=Seams())
-    upgrade(database)
     yield database
     database.close()
 

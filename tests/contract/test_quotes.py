@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from tests import servers
 from tests.holding import hold, hold_edition, labelled
 
 from fonds.errors import UnknownDocumentError, UsageError
@@ -33,6 +34,8 @@ def library(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
 ) -> Iterator[Library]:
     address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+    if not address:
+        servers.sqlite_database(tmp_path / "fonds.db")
     with open_library(tmp_path, seams=Seams(clock=clock), database=address) as library:
         yield library
 

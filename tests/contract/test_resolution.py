@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import update
+from tests import servers
 from tests.holding import hold, hold_edition, labelled
 
 from fonds import ids
@@ -35,6 +36,8 @@ NOTICE = "The first page.\n\nThe second page.\n\nThe third page.\n"
 @pytest.fixture(params=["sqlite", "postgres"])
 def library(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Library]:
     address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+    if not address:
+        servers.sqlite_database(tmp_path / "fonds.db")
     seams = Seams(clock=ManualClock())
     with open_library(tmp_path, seams=seams, database=address) as library:
         yield library

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
+from tests import servers
 
 from fonds.demo.serving import Handler
 from fonds.demo.upstream import DemoUpstream
@@ -155,5 +156,8 @@ def library_of(home: Path, source: Source, sites: Mapping[str, Handler]) -> Iter
     builtin_sources()  # their tables, which refer to each other
     with DemoUpstream(sites) as upstream:
         settings: dict[str, Any] = {"hosts": upstream.hosts, "allow_private": True, "retries": 0}
+        if not (home / "fonds.db").exists():
+            home.mkdir(parents=True, exist_ok=True)
+            servers.sqlite_database(home / "fonds.db")
         with open_library(home, **settings) as library:
             yield Run(library, source)

@@ -14,7 +14,8 @@ from fonds.cli.output import err, out, print_json, safe
 from fonds.errors import UsageError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer, sniff
-from fonds.runs.shelf import Work, make_text_apart
+from fonds.normalize.work import Work
+from fonds.runs.shelf import make_text_apart
 from fonds.stores.passages import chunk_meta
 
 

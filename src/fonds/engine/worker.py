@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import resource
@@ -27,6 +28,7 @@ def work(channel: Connection, memory_mib: int, seconds: float, modules: Sequence
     """Answer items until the channel closes; with modules, each in a copy that has them loaded."""
     for module in modules:
         import_module(module)
+    gc.freeze()  # what all copies share is not looked through, and so not copied, in each
     _limit_memory(memory_mib)
     take = _in_a_copy if modules else _take
     with contextlib.suppress(EOFError, OSError):

@@ -15,9 +15,10 @@ from fonds.engine.base import Engine
 from fonds.errors import BlobMissingError, FondsError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer, normalizer_names
+from fonds.normalize.work import Work, make_text
 from fonds.runs.derive import passages_of_text, recipe_of
 from fonds.runs.inputs import address_of
-from fonds.runs.shelf import BY_FORMAT, Shelf, Work, make_text, text_again
+from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
 from fonds.stores import queues
 from fonds.stores.body_refs import read_body
 from fonds.stores.documents import update_text

@@ -11,19 +11,12 @@ from fonds.chunk.splitter import Chunker
 from fonds.engine.local import LocalEngine
 from fonds.errors import StoreError
 from fonds.model import NormalizedBody, PageMark
-from fonds.normalize.registry import get_normalizer
+from fonds.normalize.work import APART, Work, make_text
 from fonds.runs.inputs import address_of
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs
 from fonds.stores.body_refs import read_body
 from fonds.stores.database import Database
-
-# pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
-READERS: Final = ("fonds.runs.shelf", "fonds.normalize.pdf", "fonds.normalize.docx.normalizer")
-"""What those load who read bodies one after the other, each in a copy."""
-
-APART: Final = frozenset({"pdf_v1", "docx_v1"})
-"""What is never read in a process that is still needed."""
 
 BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
 
@@ -38,27 +31,8 @@ class Shelf:
     chunker: Chunker
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
-    """One body to be normalized, as a worker process gets it."""
-
-    normalizer: str
-    data: bytes
-    address: str | None
-    """Where the bytes came from, which completes the links of a page."""
-
-
-def make_text(work: Work) -> NormalizedBody:
-    """Normalize one body; runs in a worker process."""
-    return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
-
-
 def make_text_apart(work: Work) -> NormalizedBody:
-    """Normalize one body, a PDF or a Word file in a process of its own.
-
-    Native code reads PDFs, and a hostile one may end the process it is read in; a small Word file
-    may unpack to more than there is memory for.
-    """
+    """Normalize one body, in a process of its own where that is wiser."""
     if work.normalizer not in APART:
         return make_text(work)
     with LocalEngine(workers=1) as engine:

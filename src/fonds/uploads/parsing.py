@@ -14,7 +14,7 @@ from fonds import ids
 from fonds.errors import BlobExistsError, GateError, ParserError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer
-from fonds.runs.shelf import Work, make_text
+from fonds.normalize.work import Work, make_text
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
