@@ -64,7 +64,8 @@ def embed_batch(bench: Workbench, job: Job) -> Job:
         keep_vectors(connection, generation, made, now)
         if spending is not None:
             record_spending(connection, generation, spending, now)
-        job = _advanced(connection, job, generation, now, is_whole=cause is None) if made else job
+        if made or cause is None:  # nothing was lacking: another worker lost its lease too late
+            job = _advanced(connection, job, generation, now, is_whole=cause is None)
     if cause is not None:
         raise cause
     return job

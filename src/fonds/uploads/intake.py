@@ -117,7 +117,7 @@ def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
     with shelf.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
         assert held is not None
-        if held.status is Status.UPLOADED:
+        if held.status is Status.UPLOADED and held.raw_path == job.raw_path:
             why = f"{job.bytes} bytes came, as announced"
             by = f"user:{job.user_id}"
             held = move(

@@ -146,7 +146,7 @@ def read_parsed(blobs: Blobs, job: Job) -> NormalizedBody:
 
 
 def take_parsed(
-    connection: Connection, job: Job, stored: ParsedFile, *, by: str, now: datetime
+    connection: Connection, job: Job, stored: ParsedFile, *, by: str, now: datetime, **columns: Any
 ) -> Job:
     """Move a job to `parsed`, with what its text is and where."""
     return move(
@@ -162,4 +162,5 @@ def take_parsed(
         parsed_by=stored.by,
         parsed_map=dict(stored.map),
         parsed_at=now,
+        **columns,
     )

@@ -29,15 +29,8 @@ def finalize(bench: Workbench, job: Job) -> Job:
     shelf, now = bench.shelf, bench.shelf.seams.clock.now()
     writing = _writing(bench, job, read_parsed(shelf.blobs, job))
     with shelf.database.write() as connection:
-        _check_counts(connection, job)
-        publish_document(connection, writing, now)
-        publish_passages(
-            connection, shelf.database.fulltext, shelf.database.vectors, job.document_id, job.name
-        )
-        searched = current_generation(connection)
-        if searched and (searched.name, searched.version) != (job.embed_model, job.embed_version):
-            ask_for_vectors(connection, writing, now)  # another model was chosen meanwhile
-        return move(
+        # First the move: of two who believe to have the job, the second waits for it and loses.
+        moved = move(
             connection,
             job,
             Status.COMPLETE,
@@ -48,6 +41,15 @@ def finalize(bench: Workbench, job: Job) -> Job:
             lease_owner=None,
             lease_until=None,
         )
+        _check_counts(connection, job)
+        publish_document(connection, writing, now)
+        publish_passages(
+            connection, shelf.database.fulltext, shelf.database.vectors, job.document_id, job.name
+        )
+        searched = current_generation(connection)
+        if searched and (searched.name, searched.version) != (job.embed_model, job.embed_version):
+            ask_for_vectors(connection, writing, now)  # another model was chosen meanwhile
+        return moved
 
 
 def _check_counts(connection: Connection, job: Job) -> None:

@@ -72,5 +72,5 @@ def _take(
     elif stored is None:
         return "ignored"  # it was sent back this very moment; the parser will be asked again
     else:
-        take_parsed(connection, job, stored, by=_BY, now=now)
+        take_parsed(connection, job, stored, by=_BY, now=now, lease_owner=None, lease_until=None)
     return "taken"

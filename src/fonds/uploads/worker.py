@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 from typing import Final
@@ -131,7 +131,7 @@ class BaseWorker:
     def _settle(self, job: Job, error: FondsError) -> None:
         """Try again later, or fail; what the step stored before it broke off stays."""
         now = self._bench.shelf.seams.clock.now()
-        with self._bench.shelf.database.write() as connection:
+        with suppress(LeaseLostError), self._bench.shelf.database.write() as connection:
             held = job_of(connection, job.document_id)
             if held is None or held.lease_owner != self._owner:
                 return
