@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, unquote
 from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 import structlog
 import typer.main
+from fastapi.testclient import TestClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from sqlalchemy import insert, select
@@ -31,6 +33,7 @@ from tests import servers
 from tests.holding import hold
 
 from fonds import ids
+from fonds.api.app import make_app
 from fonds.cli.main import app, main
 from fonds.cli.output import plain
 from fonds.errors import FondsError
@@ -162,8 +165,37 @@ TOOLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "check_quote": [{"cite": NAME, "text": WORDS}, {"cite": NAME, "text": NEAR}],
     "list_sources": [{}],
 }
-SHOWING_NO_WORD_OF_A_DOCUMENT: Final = {"sample", "browse_code", "list_sources", "cites"}
-"""Not even to its owner: ids, headings of codes, counts, and names of what is cited."""
+JOBS: Final = [
+    ("GET", "/jobs"),
+    ("GET", "/jobs/{document_id}"),
+    ("GET", "/jobs/{document_id}/events"),
+    ("POST", "/jobs/{document_id}/retry"),
+    ("POST", "/uploads/{document_id}/complete"),
+]
+ROUTES: Final[Mapping[str, Sequence[str]]] = {
+    "GET /api/search": ["/api/search?q=@name@", "/api/search?q=@name@&sources=uploads"],
+    "GET /api/documents/{document_id}": ["/api/documents/@name@?text=true"],
+    "GET /api/documents/{document_id}/raw": ["/api/documents/@name@/raw"],
+    **{f"{method} {path}": [path.replace("{document_id}", "@uid@")] for method, path in JOBS},
+}
+ROUTES_THAT_SHOW_NOTHING: Final = {
+    "GET /health",  # whether the stores answer
+    "GET /metrics",  # numbers
+    "GET /files/{key}",  # what a signed address allows, to whoever was given it
+    "PUT /files/{key}",  # likewise
+    "POST /jobs/{document_id}/advance",  # for services, which see every job and no document
+    "POST /uploads",  # what was announced, to whoever announced it
+    "POST /webhooks/llamaparse",  # whether it was believed
+}
+SHOWING_NO_WORD_OF_A_DOCUMENT: Final = {
+    "sample",
+    "browse_code",
+    "list_sources",
+    "cites",
+    *(f"{method} {path}" for method, path in JOBS),
+}
+"""Not even to its owner: ids, headings of codes, counts, names of what is cited, and
+jobs, of which these uploads have none."""
 
 
 # Who asks, and what there is --------------------------------------------------------------
@@ -420,6 +452,27 @@ def asked_about(question: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: put(value) for key, value in question.items()}
 
 
+def route_face(world: World) -> Ask:
+    def ask(viewer: Viewer, names: Sequence[str]) -> Iterator[Shown]:
+        headers = {"Authorization": f"Bearer {viewer.token}"} if viewer.token else {}
+        with TestClient(make_app(world.library), headers=headers) as client:
+            for name in names:
+                for route, addresses in ROUTES.items():
+                    for address in addresses:
+                        yield name, route, _asked(client, route, address, name)
+
+    return ask
+
+
+def _asked(client: TestClient, route: str, address: str, name: str) -> str:
+    uid = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", name)
+    address = address.replace("@name@", quote(name, safe=":"))
+    address = address.replace("@uid@", uid[0] if uid else str(UUID(int=7)))
+    answer = client.request(route.partition(" ")[0], address, follow_redirects=False)
+    assert answer.status_code < 500
+    return f"{answer.status_code} {answer.headers.get('location')} {unquote(answer.text)}"
+
+
 @pytest.fixture(scope="module")
 def served(world: World) -> Iterator[str]:
     """Where the library is served to agents."""
@@ -455,7 +508,7 @@ async def with_token(address: str, token: str | None) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.fixture(params=["library", "commands", "tools", "tools over http"])
+@pytest.fixture(params=["library", "commands", "routes", "tools", "tools over http"])
 def face(
     request: pytest.FixtureRequest,
     world: World,
@@ -466,6 +519,8 @@ def face(
         return Face(ask=library_face(world), names=lambda _viewer: world.names)
     if request.param == "commands":
         return Face(ask=command_face(world, monkeypatch, capsys), names=world.few_names)
+    if request.param == "routes":
+        return Face(ask=route_face(world), names=lambda _viewer: world.names)
     if request.param == "tools":
         ask = tool_face(lambda viewer: Client(make_server(world.library, owner=viewer.owner)))
         return Face(ask=ask, names=world.few_names)
@@ -499,6 +554,12 @@ def test_every_tool_is_decided_upon(world: World) -> None:
             return [tool.name for tool in (await client.list_tools()).tools]
 
     assert {path.partition(" ")[0] for path in TOOLS} == set(asyncio.run(tools()))
+
+
+def test_every_route_is_decided_upon(world: World) -> None:
+    paths = make_app(world.library).openapi()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert {*ROUTES} | ROUTES_THAT_SHOW_NOTHING == routes
 
 
 def test_every_method_is_decided_upon() -> None:
