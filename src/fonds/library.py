@@ -21,7 +21,7 @@ from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.network import NetworkTransport
-from fonds.normalize.work import READERS
+from fonds.normalize.work import READERS, WORN
 from fonds.pipeline import run_source
 from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
@@ -271,7 +271,7 @@ class Library:
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
-        with LocalEngine(workers=workers, fresh=READERS) as engine:
+        with LocalEngine(workers=workers, fresh=READERS, worn=WORN) as engine:
             return drain(self.shelf(), engine)
 
     def renormalize(
@@ -312,7 +312,7 @@ class Library:
         """What a worker on uploads works with; `stop` ends it soon."""
         from fonds.uploads.workbench import Workbench  # noqa: PLC0415 — few commands need it
 
-        with LocalEngine(fresh=READERS) as engine:
+        with LocalEngine(fresh=READERS, worn=WORN) as engine:
             bench = Workbench(shelf=self.shelf(), settings=self.settings, engine=engine)
             bench.stop = stop or bench.stop
             yield bench

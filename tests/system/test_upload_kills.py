@@ -122,13 +122,17 @@ def _state(library: Library) -> dict[str, Any]:
     dump = logical_dump(library)
     job, event = upload_jobs.c, upload_events.c
     with library.database.read() as connection:
-        ends = connection.execute(select(job.document_id, job.status, job.progress)).all()
+        columns = (job.document_id, job.status, job.progress, job.last_error)
+        ends = connection.execute(select(*columns)).all()
         moves = connection.execute(select(event.job_id, event.to_status)).all()
         errors = connection.scalar(select(func.count()).select_from(upload_errors))
     hits = library.search("policy covers water", owner=USER, limit=500)
     return {
         **{table: dump[table] for table in TABLES},
-        "jobs": sorted((str(uid), status, sorted(told.items())) for uid, status, told in ends),
+        "jobs": sorted(
+            (str(uid), status, last_error, sorted((progress or {}).items()))
+            for uid, status, progress, last_error in ends
+        ),
         "moves": Counter(Counter(row.to_status for row in moves).values()),
         "errors": errors,
         "found": sorted(hit.id for hit in hits),

@@ -49,8 +49,10 @@ class LocalEngine:
     seconds: float = 120.0
     """For each item."""
     fresh: Sequence[str] = ()
-    """Modules that a worker loads; each item then gets a copy of it that ends with the item, for
-    libraries that remember what they should forget."""
+    """Modules that a worker loads; items are then given to copies of it, for libraries that
+    remember what they should forget."""
+    worn: str = ""
+    """`module:function` that says whether a copy is to be replaced; empty: by every item."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -110,7 +112,7 @@ class LocalEngine:
             worker = self._idle.pop()
             if worker.send(packed):
                 return worker
-        worker = _Worker(self.memory_mib, self.seconds, self.fresh)
+        worker = _Worker(self.memory_mib, self.seconds, self.worn, self.fresh)
         if not worker.send(packed):
             raise WorkerDiedError("a worker ended before it took its first item")
         return worker
@@ -134,14 +136,16 @@ def _finished(busy: dict[Connection, _Worker]) -> list[_Worker]:
 class _Worker:
     """A process with its channel, and the lifeline whose closing ends it."""
 
-    def __init__(self, memory_mib: int, seconds: float, modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self, memory_mib: int, seconds: float, worn: str = "", modules: Sequence[str] = ()
+    ) -> None:
         self.channel, theirs = Pipe()
         watched, self._lifeline = Pipe(duplex=False)
         self._memory_mib, self._seconds = memory_mib, seconds
         self.index, self.item, self.deadline = 0, None, 0.0
         self._resting = self._resident = 0
         self._trouble: EngineError | None = None
-        self._process = _started(theirs, watched, memory_mib, seconds, modules)
+        self._process = _started(theirs, watched, [str(memory_mib), str(seconds), worn, *modules])
         theirs.close()
         watched.close()
         self._await_ready()
@@ -208,16 +212,11 @@ class _Worker:
 
 
 def _started(
-    channel: Connection,
-    lifeline: Connection,
-    memory_mib: int,
-    seconds: float,
-    modules: Sequence[str],
+    channel: Connection, lifeline: Connection, arguments: Sequence[str]
 ) -> subprocess.Popen[bytes]:
     descriptors = (channel.fileno(), lifeline.fileno())
-    limits = (str(memory_mib), str(seconds))
     return subprocess.Popen(  # noqa: S603 — this interpreter, our own module
-        [sys.executable, "-m", "fonds.engine.worker", *map(str, descriptors), *limits, *modules],
+        [sys.executable, "-m", "fonds.engine.worker", *map(str, descriptors), *arguments],
         pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

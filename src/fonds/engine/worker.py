@@ -10,7 +10,7 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,41 +20,70 @@ from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
 
 _MIB: Final = 1 << 20
 _STATM: Final = Path("/proc/self/statm")
+MOST_ITEMS: Final = 500
+"""After so many a process is replaced: native code is never quite tidy."""
+_CLOSED: Final = 77
+"""How a copy ends when nobody sends anything any more."""
 READY: Final = b"ready"
 """The first word of a worker: from here on the time of items counts."""
 
 
-def work(channel: Connection, memory_mib: int, seconds: float, modules: Sequence[str]) -> None:
-    """Answer items until the channel closes; with modules, each in a copy that has them loaded."""
+def work(
+    channel: Connection, memory_mib: int, seconds: float, worn: str, modules: Sequence[str]
+) -> None:
+    """Answer items until the channel closes; with modules, in copies that have them loaded."""
     for module in modules:
         import_module(module)
     gc.freeze()  # what all copies share is not looked through, and so not copied, in each
     _limit_memory(memory_mib)
-    take = _in_a_copy if modules else _take
     with contextlib.suppress(EOFError, OSError):
         channel.send_bytes(READY)
         _silence()
         while True:
-            take(channel, channel.recv_bytes(), memory_mib, seconds)
+            if modules:
+                _serve_by_a_copy(channel, memory_mib, seconds, _found(worn))
+            else:
+                _serve(channel, memory_mib, seconds, lambda: False)
 
 
-def _take(channel: Connection, task: bytes, memory_mib: int, seconds: float) -> None:
-    _limit_processor(seconds)
-    channel.send_bytes(_answer(task, memory_mib))
+def _found(worn: str) -> Callable[[], bool]:
+    """The function of that name; without one, every copy is worn by its first item."""
+    module, _, name = worn.partition(":")
+    found: Callable[[], bool] = getattr(import_module(module), name) if worn else lambda: True
+    return found
 
 
-def _in_a_copy(channel: Connection, task: bytes, memory_mib: int, seconds: float) -> None:
-    """Let a copy answer that ends with its item; if it dies of it, die like it."""
+def _serve(
+    channel: Connection, memory_mib: int, seconds: float, is_worn: Callable[[], bool]
+) -> None:
+    """Answer items until one has left something behind."""
+    for _ in range(MOST_ITEMS):
+        task = channel.recv_bytes()
+        _limit_processor(seconds)
+        channel.send_bytes(_answer(task, memory_mib))
+        if is_worn():
+            return
+
+
+def _serve_by_a_copy(
+    channel: Connection, memory_mib: int, seconds: float, is_worn: Callable[[], bool]
+) -> None:
+    """Let a copy answer until it is worn; if it dies of an item, die like it."""
     copy = os.fork()
     if copy == 0:
+        code = 1
         try:
-            _take(channel, task, memory_mib, seconds)
-            os._exit(0)
+            _serve(channel, memory_mib, seconds, is_worn)
+            code = 0
+        except (EOFError, OSError):
+            code = _CLOSED
         finally:
-            os._exit(1)
+            os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
     if code < 0:
         os.kill(os.getpid(), -code)
+    if code == _CLOSED:
+        raise EOFError
     if code:
         os._exit(code)
 
@@ -117,10 +146,10 @@ def _packed(error: Any) -> bytes:
 
 def main() -> None:
     """Take over the descriptors the parent hands down, and work."""
-    channel, lifeline, memory_mib, seconds, *modules = sys.argv[1:]
+    channel, lifeline, memory_mib, seconds, worn, *modules = sys.argv[1:]
     watcher = threading.Thread(target=_watch, args=(Connection(int(lifeline)),), daemon=True)
     watcher.start()
-    work(Connection(int(channel)), int(memory_mib), float(seconds), modules)
+    work(Connection(int(channel)), int(memory_mib), float(seconds), worn, modules)
 
 
 if __name__ == "__main__":

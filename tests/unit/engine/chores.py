@@ -79,6 +79,11 @@ def count_calls(item: object) -> int:
     return len(_calls)
 
 
+def has_two_calls() -> bool:
+    """Whether this process has served two items."""
+    return len(_calls) >= 2
+
+
 def threads_allowed(_: object) -> str | None:
     """What the worker tells native libraries about threads."""
     return os.environ.get("OMP_THREAD_LIMIT")

@@ -205,6 +205,12 @@ def test_a_copy_has_forgotten_what_the_item_before_it_left() -> None:
     assert len(pids) == 3
 
 
+def test_a_copy_serves_until_it_says_that_it_is_worn() -> None:
+    worn = "tests.unit.engine.chores:has_two_calls"
+    with LocalEngine(workers=1, fresh=FRESH, worn=worn) as engine:
+        assert [o.unwrap() for o in engine.run(chores.count_calls, range(5))] == [1, 2, 1, 2, 1]
+
+
 def test_a_worker_remembers_without_copies() -> None:
     with LocalEngine(workers=1) as engine:
         assert [o.unwrap() for o in engine.run(chores.count_calls, range(3))] == [1, 2, 3]

@@ -66,6 +66,9 @@ class _Said:
 class Pdf:
     """An opened file; every failure of either reader is an answer or a `ParseError`."""
 
+    has_asked_the_other_reader = False
+    """Whether any file of this process was given to it."""
+
     def __init__(self, data: bytes) -> None:
         _refuse(data)
         self._data = data
@@ -130,7 +133,7 @@ class Pdf:
     def _oxide(self) -> Any:
         """The other reader, opened when first asked: most files need it for nothing."""
         if not self._asked:
-            self._asked = True
+            self._asked = Pdf.has_asked_the_other_reader = True
             self._second = guarded(lambda: pdf_oxide.PdfDocument.from_bytes(self._data))
         return self._second
 
