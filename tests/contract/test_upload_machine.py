@@ -802,7 +802,7 @@ def _run(opener: Opener, calm: Calm, **how: Any) -> None:
 
 
 def test_no_job_gets_stuck_or_lies_whatever_happens(opener: Opener, calm: Calm) -> None:
-    _run(opener, calm, max_examples=20, stateful_step_count=30, derandomize=True)
+    _run(opener, calm, max_examples=12, stateful_step_count=25, derandomize=True)
 
 
 def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) -> None:
@@ -874,4 +874,4 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
 
 @pytest.mark.long
 def test_no_job_gets_stuck_or_lies_whatever_happens_for_long(opener: Opener, calm: Calm) -> None:
-    _run(opener, calm, max_examples=150, stateful_step_count=60, print_blob=True)
+    _run(opener, calm, max_examples=60, stateful_step_count=60, print_blob=True)

@@ -108,10 +108,11 @@ class LocalEngine:
 
     def _sent(self, packed: bytes) -> _Worker:
         """A worker that has taken the task; an idle one may have been killed meanwhile."""
-        while self._idle:
+        with contextlib.suppress(IndexError):  # none is idle, or another thread was quicker
             worker = self._idle.pop()
-            if worker.send(packed):
-                return worker
+            while not worker.send(packed):
+                worker = self._idle.pop()
+            return worker
         worker = _Worker(self.memory_mib, self.seconds, self.worn, self.fresh)
         if not worker.send(packed):
             raise WorkerDiedError("a worker ended before it took its first item")

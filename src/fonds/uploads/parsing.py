@@ -96,7 +96,7 @@ def _wait_on(bench: Workbench, job: Job) -> Job:
     if now - datetime.fromisoformat(job.submission["at"]) > GIVE_UP:
         raise ParserError("the parser did not finish within an hour")
     with bench.shelf.database.write() as connection:
-        return postpone(connection, job, now + ASK_AGAIN, now)
+        return postpone(connection, job, now + ASK_AGAIN, now, retry_count=0, takeovers=0)
 
 
 def _submit(bench: Workbench, job: Job) -> Job:
