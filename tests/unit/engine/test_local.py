@@ -135,9 +135,10 @@ def test_workers_allow_native_libraries_one_thread(engine: LocalEngine) -> None:
 
 def test_an_idle_worker_killed_from_outside_is_replaced(engine: LocalEngine) -> None:
     assert [o.result for o in engine.run(chores.double, [1])] == [2]
-    worker = engine._idle[0]._process
-    os.kill(worker.pid, signal.SIGKILL)
-    worker.wait()
+    (worker,) = engine._idle
+    os.killpg(worker._process.pid, signal.SIGKILL)
+    worker._process.wait()
+    assert worker.channel.poll(60)  # its copies are gone too: nobody holds the other end
     assert [o.unwrap() for o in engine.run(chores.double, [2, 3])] in ([4, 6], [6, 4])
 
 
