@@ -297,8 +297,6 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
-_OPEN_JOB: Final = "status <> 'complete' AND status NOT LIKE 'failed%'"
-
 upload_jobs: Final = Table(
     "upload_jobs",
     metadata,
@@ -342,12 +340,6 @@ upload_jobs: Final = Table(
     CheckConstraint("bytes >= 0 AND retry_count >= 0", name="counts"),
     Index("idx_upload_jobs_status", "status", "created_at"),
     Index("idx_upload_jobs_document", "document_id", unique=True),
-    Index(
-        "ix_upload_jobs_open",
-        "created_at",
-        sqlite_where=text(_OPEN_JOB),
-        postgresql_where=text(_OPEN_JOB),
-    ),
     Index("ix_upload_jobs_user_id", "user_id", "created_at", "job_id"),
     Index("ix_upload_jobs_parsed_sha256", "user_id", "parsed_sha256"),
 )

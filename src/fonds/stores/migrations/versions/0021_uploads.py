@@ -262,16 +262,12 @@ def _create_upload_jobs() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_upload_jobs_user_id")),
         sa.PrimaryKeyConstraint("job_id", name=op.f("pk_upload_jobs")),
     )
+    _create_indexes_of_upload_jobs()
+
+
+def _create_indexes_of_upload_jobs() -> None:
     op.create_index("idx_upload_jobs_document", "upload_jobs", ["document_id"], unique=True)
     op.create_index("idx_upload_jobs_status", "upload_jobs", ["status", "created_at"], unique=False)
-    op.create_index(
-        "ix_upload_jobs_open",
-        "upload_jobs",
-        ["created_at"],
-        unique=False,
-        sqlite_where=sa.text("status <> 'complete' AND status NOT LIKE 'failed%'"),
-        postgresql_where=sa.text("status <> 'complete' AND status NOT LIKE 'failed%'"),
-    )
     op.create_index(
         "ix_upload_jobs_parsed_sha256", "upload_jobs", ["user_id", "parsed_sha256"], unique=False
     )
