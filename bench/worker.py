@@ -3,7 +3,7 @@
 A worker claims each upload, reads its file from the store and checks its hash, makes the text (of
 a PDF in a copy of a process), stores it, checks it, cuts it, checks the passages, embeds them in
 micro-batches with costs and progress, and publishes the document with its full-text and vector
-entries; eleven moves with their events, each in the transaction of its writes. The limit is the
+entries; eight moves with their events, each in the transaction of its writes. The limit is the
 same normalizer, chunker and model called in one process on the same bytes, and `executemany` of
 passages and vectors into plain tables without any key or index, one transaction a document, as
 durable as ours. Both in turn, some documents at a time, each with a model of its own.

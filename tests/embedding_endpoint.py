@@ -17,11 +17,10 @@ import random
 import socket
 import struct
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fonds.chunk.tokens import count
+from tests.loopback import LoopbackServer
 
 MOST_TEXTS: Final = 2048
 MOST_TOKENS: Final = 8191
@@ -224,16 +224,12 @@ class EmbeddingEndpoint:
             raise AssertionError("the endpoint crashed:\n" + "\n".join(self._server.crashes))
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-    request_queue_size = 256
-
+class _Server(LoopbackServer):
     def __init__(self, endpoint: EmbeddingEndpoint) -> None:
         self.endpoint = endpoint
-        self.crashes: list[str] = []
         self._connections: set[socket.socket] = set()
         self._arrivals = iter(range(1 << 62))
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
 
     def numbers(self) -> int:
         return next(self._arrivals)
@@ -251,12 +247,6 @@ class _Server(ThreadingHTTPServer):
         for connection in list(self._connections):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 — the library's names
-        text = traceback.format_exc()
-        # Clients that gave up waiting are part of the game.
-        if "ConnectionResetError" not in text and "BrokenPipeError" not in text:
-            self.crashes.append(text)
 
 
 class _Handler(BaseHTTPRequestHandler):

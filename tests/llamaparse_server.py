@@ -17,14 +17,13 @@ import json
 import socket
 import struct
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
@@ -32,6 +31,7 @@ from uuid import uuid4
 import httpx
 
 from fonds.uploads.webhook import sign
+from tests.loopback import LoopbackServer
 
 PATH: Final = "/api/v1/parsing"
 _BLOCK: Final = b" " * (1 << 16)
@@ -267,20 +267,10 @@ def _read_form(content_type: str, body: bytes) -> Upload:
     return Upload(id=str(uuid4()), fields=fields, **file)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-    request_queue_size = 256
-
+class _Server(LoopbackServer):
     def __init__(self, service: LlamaParseServer) -> None:
         self.service = service
-        self.crashes: list[str] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 — the library's names
-        text = traceback.format_exc()
-        # Clients that gave up waiting are part of the game.
-        if "ConnectionResetError" not in text and "BrokenPipeError" not in text:
-            self.crashes.append(text)
+        super().__init__(_Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -6,7 +6,8 @@ FondsError
 │   │   └── MissingKeyError   an upstream wants a key that is not set
 │   ├── UnknownSourceError    no source of that name is registered
 │   ├── UnknownDocumentError  no document has that id or alias
-│   └── UploadRefusedError    a file, or a claim about one, that is not taken in
+│   ├── UploadRefusedError    a file, or a claim about one, that is not taken in
+│   └── AddressRefusedError   a signed address that is not ours, or whose time is over
 ├── FetchError                asking an upstream
 │   ├── RetryableFetchError   worth another try, now or in the next run
 │   │   ├── RateLimitedError      429, or 503 with Retry-After
@@ -36,6 +37,7 @@ FondsError
 │   └── RetryableParserError  worth another try: 429, 5xx, no answer in time
 ├── GateError                 what a stage of an upload left behind is not plausible
 ├── WebhookError              a webhook that is not believed
+├── ServerError               a `fonds serve` that does not answer, or refuses
 ├── StoreError                database and blobs
 │   ├── BlobMissingError      no object under that key
 │   ├── BlobExistsError       create-only write found an object
@@ -87,6 +89,15 @@ class UploadRefusedError(UsageError):
         self.kind = kind
         """`too-large`, `empty`, `type-unknown`, `type-mismatch`, `bad-hash`, `hash-mismatch`,
         `size-mismatch`, `not-there`, `bad-name`, `archive-bomb`."""
+
+
+class AddressRefusedError(UsageError):
+    """An address that we did not sign, or whose time is over; `kind` is for programs."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """`bad-signature` or `expired`."""
 
 
 class FetchError(FondsError):
@@ -218,6 +229,10 @@ class WebhookError(FondsError):
         self.kind = kind
         """`unsigned`, `bad-signature`, `stale`, `replayed`, `malformed`, `hash-mismatch`,
         `unknown-job`."""
+
+
+class ServerError(FondsError):
+    """A `fonds serve` does not answer, or refuses; the text is its own."""
 
 
 class StoreError(FondsError):

@@ -8,7 +8,8 @@
 all of them. Each stage leaves something durable behind, so that each can be repeated from the
 one before it: raw bytes in the archive, records in the database, passages beside them.
 
-A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`).
+A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`). An
+upload comes from its user, and a worker takes it through the same stages as a job (`uploads/`).
 """
 
 from __future__ import annotations

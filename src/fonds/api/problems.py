@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from fonds.errors import (
+    AddressRefusedError,
     BlobMissingError,
     EmbedError,
     FondsError,
@@ -28,7 +29,6 @@ from fonds.errors import (
     UsageError,
     WebhookError,
 )
-from fonds.uploads.signing import AddressRefusedError
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = {"Retry-After": "5"}

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import httpx
 
-from fonds.errors import FondsError, UsageError
+from fonds.errors import ServerError, UsageError
 
 TRIES: Final = 4
 PATIENCE: Final = httpx.Timeout(60.0, connect=10.0)
@@ -19,10 +19,6 @@ _PAGE: Final = 200
 _WORTH_REPEATING: Final = frozenset({429, 500, 502, 503, 504})
 _FAILED: Final = ("failed_parse", "failed_chunking", "failed_embedding")
 _GOOD: Final = 300
-
-
-class ApiError(FondsError):
-    """The server does not answer, or refuses; the text is its own."""
 
 
 class ApiClient:
@@ -60,9 +56,9 @@ class ApiClient:
                 address["method"], url, content=pieces, headers=headers, timeout=PATIENCE
             )
         except httpx.TransportError as error:
-            raise ApiError(f"the file could not be sent: {_words(error)}") from error
+            raise ServerError(f"the file could not be sent: {_words(error)}") from error
         if answer.status_code >= _GOOD:
-            raise ApiError(f"the file was not taken: {_told(answer)}")
+            raise ServerError(f"the file was not taken: {_told(answer)}")
 
     def complete(self, document_id: str) -> dict[str, Any]:
         """Say that the file is there."""
@@ -101,7 +97,7 @@ class ApiClient:
             except httpx.TransportError:
                 failures += 1
                 time.sleep(2**failures / 4)
-        raise ApiError(
+        raise ServerError(
             f"the server no longer answers; `fonds jobs` says what became of {document_id}"
         )
 
@@ -114,7 +110,7 @@ class ApiClient:
                 return
             if answer.status_code >= _GOOD:
                 answer.read()
-                raise ApiError(_told(answer))
+                raise ServerError(_told(answer))
             yield from _read_events(answer.iter_lines())
 
     def _ask(
@@ -133,7 +129,7 @@ class ApiClient:
                 )
             except httpx.TransportError as error:
                 if isinstance(error, httpx.ConnectError) or tried == TRIES:
-                    raise ApiError(self._absent(error)) from error
+                    raise ServerError(self._absent(error)) from error
             else:
                 if answer.status_code not in _WORTH_REPEATING or tried == TRIES:
                     return _content(answer)
@@ -149,11 +145,11 @@ class ApiClient:
 
 def _content(answer: httpx.Response) -> dict[str, Any]:
     if answer.status_code >= _GOOD:
-        raise ApiError(_told(answer))
+        raise ServerError(_told(answer))
     try:
         content: dict[str, Any] = answer.json()
     except ValueError:
-        raise ApiError("what answers there is no fonds server") from None
+        raise ServerError("what answers there is no fonds server") from None
     return content
 
 

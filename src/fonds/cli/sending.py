@@ -11,24 +11,15 @@ from typing import Any, BinaryIO, Final
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fonds.cli.api_client import ApiClient, ApiError
+from fonds.cli.api_client import ApiClient
 from fonds.cli.output import err, harmless, safe
+from fonds.errors import ServerError
+from fonds.uploads.states import FAILURES, Status
 
 AT_ONCE: Final = 4
 """Files under way at the same time."""
 _PIECE: Final = 1 << 20
-_STAGES: Final = (
-    "uploaded",
-    "parse_queued",
-    "parsed",
-    "parse_validated",
-    "chunking",
-    "chunks_stored",
-    "embedding_queued",
-    "embedding_in_progress",
-    "embeddings_stored",
-    "complete",
-)
+_STAGES: Final = [status.value for status in Status if status not in FAILURES]
 _WHOLE: Final = len(_STAGES) + 1
 """A bar has a part for the sending, and one for each stage."""
 
@@ -86,7 +77,7 @@ def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> Outcome:
             job = client.complete(job["document_id"])
         if wait and not job["ended"]:
             job = _watched(client, job, show)
-    except ApiError as error:
+    except ServerError as error:
         return Outcome(file=file, job=job, reason=str(error))
     except OSError as error:
         return Outcome(file=file, job=job, reason=error.strerror or type(error).__name__)

@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlencode
 from uuid import uuid4
 
-from fonds.errors import SettingsError, UsageError
+from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
 
@@ -26,15 +26,6 @@ SHORTEST_SECRET: Final = 16
 # Part of what is signed, so that no signature made for another purpose, or by another scheme,
 # with the same secret is ever good for an address.
 _SCHEME: Final = "fonds:address:1"
-
-
-class AddressRefusedError(UsageError):
-    """An address that we did not sign, or whose time is over; `kind` is for programs."""
-
-    def __init__(self, message: str, *, kind: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        """`bad-signature` or `expired`."""
 
 
 class Signer:

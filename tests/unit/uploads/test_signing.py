@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.errors import SettingsError
+from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
-from fonds.uploads.signing import KEY_BYTES, AddressRefusedError, Signer, server_secret
+from fonds.uploads.signing import KEY_BYTES, Signer, server_secret
 
 SECRET = b"a secret of this test, long enough"
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
