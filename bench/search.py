@@ -349,7 +349,10 @@ def bare_postgres(asking: Asking) -> Iterator[dict[str, Way]]:
             connection.execute(text(query), {"terms": terms, "count": DEEP}).all()
 
     def hnsw(number: int) -> list[int]:
-        query = f"SELECT id FROM {name} ORDER BY embedding <#> CAST(:v AS vector) LIMIT 10"
+        query = (
+            f"SELECT id FROM {name} JOIN {name}_points USING (sha)"
+            " ORDER BY embedding <#> CAST(:v AS vector) LIMIT 10"
+        )
         asked = str(asking.asks[number].tolist())
         with asking.library.database.read() as connection:
             return list(connection.scalars(text(query), {"v": asked}))

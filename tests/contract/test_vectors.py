@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from fonds.seams import Seams
 from fonds.stores import sqlite_vectors
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.passages import Passages, add_passages, replace_passages
-from fonds.stores.schema import upgrade
+from fonds.stores.schema import upgrade, upgrade_within
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import (
     document_chunk_buffer,
@@ -257,6 +258,18 @@ def test_many_equal_vectors_are_all_found(shelf: Shelf) -> None:
     assert set(equal) <= set(placed[:400])
 
 
+def test_thousands_of_equal_vectors_hide_no_other(shelf: Shelf) -> None:
+    same, others = some(1, 1), some(2, 60)
+    mixed = np.concatenate([np.repeat(same, 1200, axis=0), others, np.repeat(same, 1200, axis=0)])
+    placed = shelf.put(mixed)
+    for row in placed[1200:1260]:
+        (found,) = shelf.search(shelf.held[row], 1)
+        assert found.row == row
+    equal = rows(shelf.search(same[0], 500))
+    assert len(equal) == 500
+    assert not set(equal) & set(placed[1200:1260])
+
+
 def test_zero_vector_is_found_behind_all_that_are_nearer(shelf: Shelf) -> None:
     one = some(1, 1)[0]
     placed = shelf.put(np.stack([np.zeros_like(one), one, -one]))
@@ -453,6 +466,54 @@ def test_codes_beyond_what_a_process_keeps_are_read_each_time(
         shelf.index = SqliteVectors()
         assert shelf.search(query, 20) == shelf.search(query, 20) == expected
         assert shelf.index._kept == {}
+    database.close()
+
+
+def test_vector_that_one_adds_while_another_removes_its_last_passage_is_found(
+    postgres_database: str,
+) -> None:
+    database = open_database(postgres_database, seams=Seams())
+    vector = some(1, 1)
+    with database.engine.begin() as connection:
+        shelf = Shelf(database, connection)
+        shelf.put(vector)
+        added = passages_of("fake:2", ["another"])
+        add_passages(connection, database.fulltext, [added], NOW)
+        (row,) = shelf.rows_of(added.document_uid)
+    with database.engine.begin() as connection, ThreadPoolExecutor() as pool:
+        database.vectors.remove(connection, [shelf.generation], list(shelf.held))
+        adding = pool.submit(_add_alone, database, shelf.generation, row, stored(vector[0]))
+        wait([adding], timeout=0.3)
+        connection.commit()
+        adding.result()
+    with database.engine.begin() as connection:
+        asked = (connection, shelf.generation, stored(vector[0]), EVERYTHING, 5)
+        assert rows(database.vectors.search(*asked)) == [row]
+    database.close()
+
+
+def _add_alone(database: Database, generation: Generation, row: int, vector: bytes) -> None:
+    with database.engine.begin() as connection:
+        database.vectors.add(connection, generation, [(row, vector)])
+
+
+def test_index_of_an_older_library_is_taken_over(postgres_database: str) -> None:
+    database = open_database(postgres_database, seams=Seams())
+    with taken_back(database) as connection:
+        shelf = Shelf(database, connection)
+        placed = shelf.put(np.repeat(some(1, 5), 3, axis=0))
+        for statement in (
+            "CREATE TABLE was AS SELECT id, embedding FROM vec_1 JOIN vec_1_points USING (sha)",
+            "DROP TABLE vec_1, vec_1_points",
+            "ALTER TABLE was RENAME TO vec_1",
+            "CREATE INDEX vec_1_near ON vec_1 USING hnsw (embedding vector_ip_ops)",
+            "UPDATE alembic_version SET version_num = '0021'",
+        ):
+            connection.execute(text(statement))
+        upgrade_within(connection)
+        assert rows(shelf.search(shelf.held[placed[3]], 3)) == placed[3:6]
+        assert len(shelf.search(some(2, 1)[0], 100)) == len(placed)
+        assert connection.scalar(text("SELECT count(*) FROM vec_1_points")) == 5
     database.close()
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from struct import unpack
 from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     Float,
+    LargeBinary,
     Select,
     TableClause,
     any_,
@@ -24,7 +28,7 @@ from sqlalchemy import (
     table,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import UserDefinedType
 
@@ -47,38 +51,51 @@ _MOST_FOLLOWED: Final = 1000
 
 
 class PostgresVectors:
-    """A table of vectors for each generation; what is found is compared in full."""
+    """For each generation a table of vectors, and one of the passages that have each of them.
+
+    An equal vector stands in the index once, however many passages say the same ("[Reserved]"):
+    hundreds of equal ones would only lead to each other, and a search would not come to them, or
+    not away from them. What is found is compared in full.
+    """
 
     def create(self, connection: Connection, generation: Generation) -> None:
         """Make the index of a generation, if there is none yet."""
         _require_pgvector(connection)
         name, dims = generation.table, generation.dims
         connection.exec_driver_sql(
+            f"CREATE TABLE IF NOT EXISTS {name}_points"
+            f" (sha bytea PRIMARY KEY, embedding vector({dims}) NOT NULL)"
+        )
+        connection.exec_driver_sql(
             f"CREATE TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY"
             " REFERENCES document_chunk_buffer (id) ON DELETE CASCADE,"
-            f" embedding vector({dims}) NOT NULL)"
+            f" sha bytea NOT NULL REFERENCES {name}_points (sha))"
         )
+        connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name}_sha ON {name} (sha, id)")
         if dims <= _MOST_HALVED:
             # All vectors are of unit length: the inner product is the cosine, and is cheaper.
             connection.exec_driver_sql(
-                f"CREATE INDEX IF NOT EXISTS {name}_near ON {name}"
+                f"CREATE INDEX IF NOT EXISTS {name}_near ON {name}_points"
                 f" USING hnsw ({_indexed(dims)} {_kind(dims)}_ip_ops)"
             )
 
     def drop(self, connection: Connection, generation: Generation) -> None:
         """Forget the index of a generation."""
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {generation.table}")
+        name = generation.table
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}, {name}_points")
 
     def add(
         self, connection: Connection, generation: Generation, vectors: Sequence[tuple[int, bytes]]
     ) -> None:
         """Make vectors findable by the row of their passage; one that is there is replaced."""
-        if vectors:
-            into = f"INSERT INTO {generation.table} (id, embedding)"
-            given = "VALUES (:id, CAST(:vector AS vector))"
-            again = "ON CONFLICT (id) DO UPDATE SET embedding = excluded.embedding"
-            rows = [{"id": row, "vector": _written(vector)} for row, vector in vectors]
-            connection.execute(text(f"{into} {given} {again}"), rows)
+        if not vectors:
+            return
+        sha_of = {row: sha256(vector).digest() for row, vector in vectors}
+        _keep_points(connection, generation, {sha_of[row]: vector for row, vector in vectors})
+        into = insert(_table(generation))
+        again = into.on_conflict_do_update(index_elements=["id"], set_={"sha": into.excluded.sha})
+        rows = [{"id": row, "sha": sha} for row, sha in sha_of.items()]
+        connection.execute(again, rows)
 
     def remove(
         self, connection: Connection, generations: Sequence[Generation], rows: Sequence[int]
@@ -86,7 +103,8 @@ class PostgresVectors:
         """Forget passages."""
         for generation in generations if rows else ():
             index = _table(generation)
-            connection.execute(delete(index).where(_is_one_of(index.c.id, rows)))
+            gone = delete(index).where(_is_one_of(index.c.id, rows)).returning(index.c.sha)
+            _drop_points(connection, generation, set(connection.scalars(gone)))
 
     def search(
         self,
@@ -105,8 +123,8 @@ class PostgresVectors:
     ) -> dict[int, float]:
         """The cosine of given passages; those without a vector are left out."""
         index = _table(generation)
-        statement = select(index.c.id, _cosine(index, query)).where(_is_one_of(index.c.id, rows))
-        return _pairs(connection, statement)
+        statement = _with_cosine(select(index.c.id), generation, query)
+        return _pairs(connection, statement.where(_is_one_of(index.c.id, rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +139,50 @@ class _Search:
         name, dims = self.generation.table, self.generation.dims
         # The number stands in the statement itself: a plan made for any number is one for many.
         statement = (
-            f"SELECT id FROM {name} ORDER BY {_indexed(dims)}"  # noqa: S608 — numbers
-            f" <#> CAST(:query AS {_kind(dims)}({dims})) LIMIT {count}"
+            f"SELECT held.id FROM {name}_points AS point CROSS JOIN LATERAL"  # noqa: S608 — numbers
+            f" (SELECT id FROM {name} WHERE sha = point.sha ORDER BY id LIMIT {count}) AS held"
+            f" ORDER BY {_indexed(dims)} <#> CAST(:query AS {_kind(dims)}({dims})) LIMIT {count}"
         )
         return list(self.connection.scalars(text(statement), {"query": _written(self.query)}))
 
     def weigh(self, rows: Sequence[int]) -> Mapping[int, float]:
-        index, row = _table(self.generation), document_chunk_buffer.c.id
-        passing = self.eligible.where(_is_one_of(row, rows))
-        statement = passing.add_columns(_cosine(index, self.query)).where(index.c.id == row)
-        return _pairs(self.connection, statement)
+        row = document_chunk_buffer.c.id
+        passing = self.eligible.where(_is_one_of(row, rows), _table(self.generation).c.id == row)
+        return _pairs(self.connection, _with_cosine(passing, self.generation, self.query))
 
     def among_eligible(self, count: int) -> Mapping[int, float]:
         index = _table(self.generation)
-        cosine = _cosine(index, self.query)
-        statement = select(index.c.id, cosine).where(index.c.id.in_(self.eligible))
+        passing = select(index.c.id).where(index.c.id.in_(self.eligible))
+        statement = _with_cosine(passing, self.generation, self.query)
+        cosine = statement.selected_columns["cosine"]
         return _pairs(self.connection, statement.order_by(cosine.desc(), index.c.id).limit(count))
+
+
+def _keep_points(
+    connection: Connection, generation: Generation, vectors: Mapping[bytes, bytes]
+) -> None:
+    """Have vectors in the index, and nobody remove them before this transaction ends."""
+    points, lacking = _points(generation), set(vectors)
+    into = insert(points).on_conflict_do_nothing()
+    locked = select(points.c.sha).with_for_update(read=True, key_share=True)
+    while lacking:
+        # In one order, so that two who write the same do not wait for each other.
+        rows = [{"sha": sha, "embedding": _written(vectors[sha])} for sha in sorted(lacking)]
+        connection.execute(into, rows)
+        lacking -= set(connection.scalars(locked.where(_is_one_of(points.c.sha, lacking))))
+
+
+def _drop_points(connection: Connection, generation: Generation, shas: set[bytes]) -> None:
+    """Remove vectors that no passage has any more.
+
+    One that somebody else is about to use stays: one without a passage is no harm.
+    """
+    points, held = _points(generation), _table(generation)
+    free = select(points.c.sha).with_for_update(skip_locked=True)
+    locked = list(connection.scalars(free.where(_is_one_of(points.c.sha, shas))))
+    # A statement of its own: it sees what was committed before the lock was had.
+    is_used = select(held.c.id).where(held.c.sha == points.c.sha).exists()
+    connection.execute(delete(points).where(_is_one_of(points.c.sha, locked), ~is_used))
 
 
 def _follow(connection: Connection, count: int) -> None:
@@ -151,17 +197,28 @@ def _follow(connection: Connection, count: int) -> None:
     )
 
 
+@cache
+def _points(generation: Generation) -> TableClause:
+    name = f"{generation.table}_points"
+    return table(name, column("sha", LargeBinary), column("embedding", _Vector()))
+
+
+@cache
 def _table(generation: Generation) -> TableClause:
-    return table(generation.table, column("id", BigInteger), column("embedding"))
+    return table(generation.table, column("id", BigInteger), column("sha", LargeBinary))
 
 
-def _cosine(index: TableClause, query: bytes) -> ColumnElement[float]:
+def _with_cosine(statement: Select[Any], generation: Generation, query: bytes) -> Select[Any]:
+    """Beside each passage of the index, how near it is."""
+    points = _points(generation)
     asked = cast(literal(_written(query)), _Vector())
-    return -index.c.embedding.op("<#>", return_type=Float())(asked)
+    cosine = -points.c.embedding.op("<#>", return_type=Float())(asked)
+    is_its_own = points.c.sha == _table(generation).c.sha
+    return statement.add_columns(cosine.label("cosine")).where(is_its_own)
 
 
-def _is_one_of(row: Any, rows: Sequence[int]) -> ColumnElement[bool]:
-    return row == any_(literal(list(rows), ARRAY(BigInteger)))  # type: ignore[no-any-return]
+def _is_one_of(key: ColumnElement[Any], keys: Iterable[Any]) -> ColumnElement[bool]:
+    return key == any_(literal(list(keys), ARRAY(key.type)))
 
 
 def _pairs(connection: Connection, statement: Select[Any]) -> dict[int, float]:
@@ -185,6 +242,9 @@ class _Vector(UserDefinedType[str]):
 
     def get_col_spec(self, **_options: Any) -> str:
         return "vector"
+
+    def bind_expression(self, bindvalue: BindParameter[Any]) -> ColumnElement[Any]:
+        return cast(bindvalue, self)
 
 
 def _require_pgvector(connection: Connection) -> None:

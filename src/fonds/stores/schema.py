@@ -5,25 +5,30 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from fonds.errors import SchemaError
 from fonds.stores.database import Database
 
-HEAD: Final = "0021"
+HEAD: Final = "0022"
 
 
 def upgrade(database: Database) -> None:
     """Run the migrations that are missing, all in one transaction."""
+    with database.write() as connection:
+        upgrade_within(connection)
+
+
+def upgrade_within(connection: Connection) -> None:
+    """Run the migrations that are missing in the caller's transaction."""
     # Alembic takes a fifth of a second to import, which no other command needs.
     from alembic import command  # noqa: PLC0415 — see above
     from alembic.config import Config  # noqa: PLC0415 — see above
 
     config = Config()
     config.set_main_option("script_location", str(files("fonds.stores") / "migrations"))
-    with database.write() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def current_version(database: Database) -> str | None:
