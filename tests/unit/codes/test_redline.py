@@ -50,6 +50,8 @@ def test_both_texts_can_be_had_back_to_the_character(before: str, after: str) ->
 @given(texts, texts)
 @example("a\nb\na b\n", "a b\na\nb\n")
 @example("the第the第##", "the\n##第the第##")
+@example("\u00a0", "\u00a0##")
+@example("##三", "##\u00ad")
 @settings(max_examples=300, deadline=None)
 def test_it_is_a_change_exactly_if_words_differ(before: str, after: str) -> None:
     assert redline(before, after).is_change == (essence(before) != essence(after))

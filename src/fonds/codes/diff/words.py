@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 # Signs that open a line (headings, quotations) are the normalizer's, not the legislator's: an
@@ -51,14 +52,15 @@ def fragment_essence(text: str, *, opens_line: bool) -> str:
 def ends_at_line_start(text: str, *, opens_line: bool) -> bool:
     """Whether no word stands between the last line break and the end of the text."""
     _, broken, last = text.rpartition("\n")
-    is_blank = not last.strip() or SIGNS.fullmatch(last) is not None
+    is_blank = not last.strip(" \t") or SIGNS.fullmatch(last) is not None
     return is_blank and (opens_line or bool(broken))
 
 
 def words_of(text: str, within: Span) -> Words:
     """The words of a stretch that begins with a line or a word."""
     found = Words([], [])
-    for match in _TOKEN.finditer(text, within.start, within.stop):
+    # Not up to its end: a sign before a word that stands right behind it is one no longer.
+    for match in takewhile(lambda m: m.start() < within.stop, _TOKEN.finditer(text, within.start)):
         key = "" if match.lastgroup else match[0].replace(_SOFT_HYPHEN, "")
         if key:
             found.keys.append(key)
