@@ -6,6 +6,7 @@ FondsError
 │   │   └── MissingKeyError   an upstream wants a key that is not set
 │   ├── UnknownSourceError    no source of that name is registered
 │   ├── UnknownDocumentError  no document has that id or alias
+│   ├── RecordError           a record that does not fit its index
 │   ├── UploadRefusedError    a file, or a claim about one, that is not taken in
 │   └── AddressRefusedError   a signed address that is not ours, or whose time is over
 ├── FetchError                asking an upstream
@@ -43,6 +44,7 @@ FondsError
 │   ├── BlobExistsError       create-only write found an object
 │   ├── BlobChangedError      compare-and-swap lost
 │   ├── EditionChangedError   other bytes under a published stamp
+│   ├── ShardError            a shard that is cut off, or holds what it should not
 │   └── SchemaError           the database is older or newer than this program
 ├── EngineError               one item in a worker process; the others are not touched by it
 │   ├── ItemTimeoutError      longer than its time limit
@@ -79,6 +81,10 @@ class UnknownSourceError(UsageError):
 
 class UnknownDocumentError(UsageError):
     """No document has that id or alias."""
+
+
+class RecordError(UsageError):
+    """A record that does not fit its index."""
 
 
 class UploadRefusedError(UsageError):
@@ -253,6 +259,10 @@ class BlobChangedError(StoreError):
 
 class EditionChangedError(StoreError):
     """Other bytes under a stamp the publisher calls immutable."""
+
+
+class ShardError(StoreError):
+    """A shard that is cut off, or holds what it should not."""
 
 
 class SchemaError(StoreError):

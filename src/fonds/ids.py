@@ -249,6 +249,6 @@ def changed_key(key: str, sha256: str) -> str:
     return f"{key}@{sha256[:8]}"
 
 
-def shard_id(key: str) -> str:
-    """The shard of a key in a hash-sharded index: the first two hex digits of its SHA-256."""
-    return text_sha256(key)[:2]
+def shard_id(key: str, digits: int = 2) -> str:
+    """The shard of a key in a hash-sharded index: the first hex digits of its SHA-256."""
+    return text_sha256(key)[:digits]

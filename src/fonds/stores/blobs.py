@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from fonds.errors import SettingsError
 from fonds.seams import Seams
-from fonds.stores.folder import BlobInfo, Data, FolderBlobs, Method, SignedAddress
+from fonds.stores.folder import BlobInfo, Data, FolderBlobs, Method, SignedAddress, Version
 
 __all__ = [
     "BlobInfo",
@@ -18,6 +18,7 @@ __all__ = [
     "FolderBlobs",
     "Method",
     "SignedAddress",
+    "Version",
     "open_blobs",
 ]
 
@@ -37,6 +38,10 @@ class Blobs(Protocol):
 
     def get(self, key: str) -> bytes:
         """All bytes of an object; `BlobMissingError` where there is none."""
+        ...
+
+    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+        """An object with its etag, in one request; None where it has the etag `unless`."""
         ...
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
@@ -65,6 +70,18 @@ class Blobs(Protocol):
 
     def delete(self, key: str) -> None:
         """Remove an object, if there is one."""
+        ...
+
+    def remove(self, key: str, *, etag: str) -> None:
+        """Remove the version of an object that has this etag; `BlobChangedError` if gone."""
+        ...
+
+    def can_remove_versions(self) -> bool:
+        """Whether `remove` can be asked; some stores compare nothing when they delete."""
+        ...
+
+    def local_path(self, key: str) -> Path | None:
+        """The file of an object, to be read and not written; None where it is in no file."""
         ...
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:

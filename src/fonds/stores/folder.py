@@ -60,6 +60,16 @@ class BlobInfo:
     modified: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An object as it was at one moment."""
+
+    data: bytes = field(repr=False)
+    etag: str
+    modified: datetime
+    """By the store's clock."""
+
+
 Method = Literal["GET", "PUT"]
 """What a signed address may allow: to read an object, or to write it."""
 
@@ -125,6 +135,14 @@ class FolderBlobs:
         with self._reading(key) as file:
             return file.read()
 
+    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+        """An object with its etag; None where it has the etag `unless`."""
+        with self._reading(key) as file:
+            info = _info(key, os.fstat(file.fileno()))
+            if info.etag == unless:
+                return None
+            return Version(file.read(), info.etag, info.modified)
+
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """The bytes of a range; fewer, or none, where the object ends before it."""
         check_range(key, start, length)
@@ -186,10 +204,24 @@ class FolderBlobs:
         check_key(key)
         with _explained(f"delete blob {key!r}"), self._locked(key):
             if self._find(key):
-                with self._folder(key) as (at, name):
-                    self._seams.durable("blob.delete", key)
-                    os.unlink(name, dir_fd=at)
-                    os.fsync(at)
+                self._unlink(key)
+
+    def remove(self, key: str, *, etag: str) -> None:
+        """Remove the version of an object that has this etag."""
+        check_key(key)
+        with _explained(f"remove blob {key!r}"), self._locked(key):
+            current = self._find(key)
+            if current is None or _etag(current) != etag:
+                raise BlobChangedError(f"blob {key!r} is no longer the version {etag}")
+            self._unlink(key)
+
+    def can_remove_versions(self) -> bool:
+        """True: all who write here lock the key."""
+        return True
+
+    def local_path(self, key: str) -> Path | None:
+        """The file of an object; None where there is none."""
+        return self._root / key if self.head(key) else None
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:  # noqa: ARG002 — of other stores
         """None: a folder has no addresses that others could reach."""
@@ -211,6 +243,12 @@ class FolderBlobs:
                 os.rename(staged, name, dst_dir_fd=at)
                 os.fsync(at)
                 return etag
+
+    def _unlink(self, key: str) -> None:
+        with self._folder(key) as (at, name):
+            self._seams.durable("blob.delete", key)
+            os.unlink(name, dir_fd=at)
+            os.fsync(at)
 
     @contextmanager
     def _staged(

@@ -16,6 +16,7 @@ from obstore import sign
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    NotModifiedError,
     PreconditionError,
     UnknownConfigurationKeyError,
 )
@@ -35,11 +36,13 @@ from fonds.stores.folder import (
     Data,
     Method,
     SignedAddress,
+    Version,
     check_key,
     check_lifetime,
     check_range,
     open_source,
 )
+from fonds.stores.removal import compares_deletes, remove_version
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
@@ -70,6 +73,7 @@ class ObjectBlobs:
         self._store = store
         self._where = where
         self._seams = seams
+        self._compares_deletes: bool | None = None
 
     def head(self, key: str) -> BlobInfo | None:
         """What is known of an object, or None where there is none."""
@@ -85,6 +89,17 @@ class ObjectBlobs:
         check_key(key)
         with self._explained("read", key):
             return bytes(self._store.get(key).bytes())
+
+    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+        """An object with its etag; None where it has the etag `unless`."""
+        check_key(key)
+        try:
+            with self._explained("read", key):
+                found = self._store.get(key, options={"if_none_match": unless} if unless else {})
+                meta = found.meta
+                return Version(bytes(found.bytes()), _quoted(meta["e_tag"]), meta["last_modified"])
+        except NotModifiedError:
+            return None
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """The bytes of a range; fewer, or none, where the object ends before it."""
@@ -143,6 +158,25 @@ class ObjectBlobs:
                 self._store.delete(key)
         except BlobMissingError:
             return
+
+    def remove(self, key: str, *, etag: str) -> None:
+        """Remove the version of an object that has this etag."""
+        check_key(key)
+        self._seams.durable("blob.delete", key)
+        with self._explained("remove", key):
+            remove_version(self._store, key, etag)
+
+    def can_remove_versions(self) -> bool:
+        """Whether the server compares when it deletes; one that may not is tried out, once."""
+        if self._compares_deletes is None:
+            with self._explained("try out", "conditional deletion"):
+                self._compares_deletes = compares_deletes(self._store)
+        return self._compares_deletes
+
+    def local_path(self, key: str) -> Path | None:
+        """None: objects of a store are in no file of this machine."""
+        check_key(key)
+        return None
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
         """An address of the store that allows exactly this; None for objects in memory."""
@@ -209,6 +243,8 @@ class ObjectBlobs:
             raise BlobMissingError(f"there is no blob {key!r} in {self._where}") from None
         except AlreadyExistsError:
             raise BlobExistsError(f"blob {key!r} exists in {self._where}") from None
+        except NotModifiedError:
+            raise
         except PreconditionError:
             raise BlobChangedError(f"blob {key!r} in {self._where} is another version") from None
         except (BaseError, ValueError) as error:

@@ -1,0 +1,1 @@
+"""A hash-sharded index on object storage: nothing shared but a bucket."""

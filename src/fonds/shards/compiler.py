@@ -1,0 +1,203 @@
+"""The compiler: takes records out of the inbox into their shards.
+
+Any number may work at once, and be killed anywhere.
+Of each shard: lock, read, announce, write, remove from the inbox, unlock. A record leaves the
+inbox only when a shard that holds it, or a newer one, is written; every write names the version it
+replaces, so whoever is slow, paused or dead can undo nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from itertools import islice
+from threading import Event
+from typing import Final
+from uuid import uuid4
+
+import structlog
+
+from fonds.errors import BlobChangedError, BlobExistsError, ShardError, StoreError
+from fonds.seams import Seams
+from fonds.shards.inbox import AT_ONCE, Item, forget, read_item, waiting
+from fonds.shards.index import Index, version_of
+from fonds.shards.locks import LIFETIME, Locks
+from fonds.shards.manifest import (
+    Noted,
+    entry_of,
+    is_announced,
+    publish,
+    read_entry,
+    write_entry,
+    write_shard,
+)
+from fonds.shards.merge import merge
+from fonds.stores.blobs import Version
+
+PAGE: Final = 100_000
+"""Records listed before they are compiled: their names fit in memory, and each shard gets many."""
+
+_log: Final = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Compiled:
+    """What one round of a compiler did."""
+
+    records: int = 0
+    """Taken out of the inbox."""
+    shards: int = 0
+    """Written anew."""
+    busy: int = 0
+    """Shards that another had, or changed meanwhile; their records wait for the next round."""
+    failed: int = 0
+    """Shards that the store did not let us read or write; likewise."""
+    damaged: list[str] = field(default_factory=list)
+    """What cannot be read, or is not what the manifest says, and was left alone."""
+
+    def add(self, other: Compiled) -> None:
+        """Count what was done elsewhere too."""
+        self.records += other.records
+        self.shards += other.shards
+        self.busy += other.busy
+        self.failed += other.failed
+        self.damaged += other.damaged
+
+
+Watch = Callable[[Compiled], None]
+"""Told how far a round has come, after each shard."""
+
+
+class Compiler:
+    """Compiles an index, some shards at a time."""
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        seams: Seams,
+        workers: int = 1,
+        page: int = PAGE,
+        lifetime: timedelta = LIFETIME,
+    ) -> None:
+        self._index = index
+        self._seams = seams
+        self._workers = workers
+        self._page = page
+        worker = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+        self._locks = Locks(index, seams.clock, worker, lifetime)
+
+    def run(self, *, stop: Event | None = None, watch: Watch | None = None) -> Compiled:
+        """One round: everything that waits in the inbox, as far as others leave it to us."""
+        total = Compiled()
+        with (
+            ThreadPoolExecutor(self._workers, "fonds-compiler") as workers,
+            ThreadPoolExecutor(AT_ONCE, "fonds-items") as readers,
+        ):
+            turn = _Turn(self._index, readers)
+            for groups in self._pages():
+                order = sorted(groups)
+                self._seams.chance.shuffle(order)  # so that several compilers seldom meet
+                attempt = partial(self._attempt, turn, groups, stop or Event())
+                for compiled in workers.map(attempt, order):
+                    total.add(compiled)
+                    if watch is not None:
+                        watch(total)
+        if total.shards or total.records:
+            self._publish(total)
+        with suppress(StoreError):  # then the next round does it
+            self._locks.sweep()
+        return total
+
+    def _publish(self, total: Compiled) -> None:
+        try:
+            publish(self._index)
+        except ShardError as error:
+            _log.error("manifest_damaged", index=self._index.name, error=str(error))
+            total.damaged.append(self._index.layout.descriptor)
+
+    def _pages(self) -> Iterator[Mapping[str, list[str]]]:
+        """What waits, by shard, so much at a time."""
+        items = waiting(self._index)
+        while page := list(islice(items, self._page)):
+            groups: dict[str, list[str]] = defaultdict(list)
+            for key, path in page:
+                groups[self._index.layout.shard_of(key)].append(path)
+            yield groups
+
+    def _attempt(
+        self, turn: _Turn, groups: Mapping[str, list[str]], stop: Event, shard: str
+    ) -> Compiled:
+        """Compile a shard if nobody else does; what goes wrong with it concerns it alone."""
+        if stop.is_set():
+            return Compiled()
+        try:
+            held = self._locks.take(shard)
+            if held is None:
+                return Compiled(busy=1)
+            try:
+                return turn.compile(shard, groups[shard])
+            finally:
+                with suppress(StoreError):  # then it runs out by itself
+                    self._locks.release(held)
+        except (BlobChangedError, BlobExistsError):
+            return Compiled(busy=1)
+        except ShardError as error:
+            _log.error("shard_damaged", index=self._index.name, shard=shard, error=str(error))
+            return Compiled(damaged=[self._index.layout.shard(shard)])
+        except StoreError as error:
+            _log.warning("shard_failed", index=self._index.name, shard=shard, error=str(error))
+            return Compiled(failed=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The compilation of a shard by whoever has its lock."""
+
+    index: Index
+    readers: ThreadPoolExecutor
+
+    def compile(self, shard: str, paths: Sequence[str]) -> Compiled:
+        entry, before = self._read_shard(shard)
+        items, damaged = self._read_items(paths)
+        data = before.data if before else b""
+        after = merge(data, (item.line for item in items), len(self.index.schema.fields))
+        if after != data:
+            write_shard(self.index, shard, after, before=before, after=entry)
+        elif entry is None and before is not None:  # whoever made it died before he could tell
+            write_entry(self.index, shard, Noted(entry_of(data), None), after=None)
+        list(self.readers.map(partial(forget, self.index), items))
+        return Compiled(records=len(items), shards=int(after != data), damaged=damaged)
+
+    def _read_shard(self, shard: str) -> tuple[Noted | None, Version | None]:
+        entry = read_entry(self.index, shard)
+        held = version_of(self.index.blobs, self.index.layout.shard(shard))
+        if entry is not None and entry.moved:
+            raise BlobChangedError(f"shard {shard} was divided since the index was opened")
+        if not is_announced(entry, held.data if held else None):
+            if read_entry(self.index, shard) != entry:
+                raise BlobChangedError(f"shard {shard} is being written by another")
+            raise ShardError("it is not what the manifest says; see `fonds index verify`")
+        return entry, held
+
+    def _read_items(self, paths: Sequence[str]) -> tuple[list[Item], list[str]]:
+        items, damaged = [], []
+        for path, read in zip(paths, self.readers.map(self._read_item, paths), strict=True):
+            if isinstance(read, ShardError):
+                _log.error("record_damaged", path=path, error=str(read))
+                damaged.append(path)
+            elif read is not None:
+                items.append(read)
+        return items, damaged
+
+    def _read_item(self, path: str) -> Item | ShardError | None:
+        try:
+            return read_item(self.index, path)
+        except ShardError as error:
+            return error

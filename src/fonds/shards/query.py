@@ -1,0 +1,268 @@
+"""SQL over an index: DuckDB reads its shards and its inbox, and can reach nothing else.
+
+What is asked may come from anywhere. It is one SELECT, it runs inside of another one, where DuckDB
+lets nothing be written, and the files that may be opened are settled before it is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from fonds.errors import ShardError, StoreError, UsageError
+from fonds.shards import usv
+from fonds.shards.copies import Copies, copy_records
+from fonds.shards.index import Index
+from fonds.shards.schema import LONGEST_RECORD, Field, Schema, Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MEMORY: Final = "256MB"
+_SPILLED: Final = "20GB"
+_THREADS: Final = 2
+_ROWS: Final = 1024
+"""Rows that are fetched at once."""
+_LINE: Final = 2 * LONGEST_RECORD
+_BUFFER: Final = 2 * _LINE
+"""Bytes of a file that are read at once; sixteen times as many, unless it is told."""
+
+_TYPES: Final[Mapping[Type, str]] = {
+    "string": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "datetime": "TIMESTAMPTZ",
+}
+_MOMENT: Final = "TIMESTAMP WITH TIME ZONE"
+_GLOB: Final = re.compile(r"[*?\[\]{}]")
+_UNREADABLE: Final = re.compile(r"CSV Error|CSV Parser|CSV File")
+_NAMED_FILE: Final = re.compile(r"([0-9a-f]+)\.usv$", re.MULTILINE)
+
+
+class Answer:
+    """The rows that a query gives, one by one; close it, or use it in a `with`, to clean up."""
+
+    def __init__(
+        self, columns: Mapping[str, str], rows: Iterator[tuple[Any, ...]], stack: ExitStack
+    ) -> None:
+        self.columns = columns
+        """Types, as DuckDB calls them, by the names of the columns."""
+        self.rows = rows
+        self._stack = stack
+
+    def close(self) -> None:
+        """End the query, and remove its files."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def query(
+    index: Index, sql: str, *, scratch: Path | None = None, cache: Path | None = None
+) -> Answer:
+    """The answer to one SELECT, in which the index is a table of its own name.
+
+    `scratch` is a folder for what does not fit in memory, `cache` one where shards of a remote
+    store are kept, and read again only when they changed. UsageError says, in DuckDB's words, what
+    is wrong with the query; ShardError, that a shard or a record is damaged.
+    """
+    stack = ExitStack()
+    try:
+        return _ask(index, sql, stack, scratch=scratch, cache=cache)
+    except BaseException:
+        stack.close()
+        raise
+
+
+def _ask(
+    index: Index, sql: str, stack: ExitStack, *, scratch: Path | None, cache: Path | None
+) -> Answer:
+    folder = stack.enter_context(_workplace(scratch))
+    connection = _connect(folder)
+    stack.callback(connection.close)
+    with _explained(folder):
+        _check_statement(connection, sql)
+    copies = copy_records(index, folder, cache=cache)
+    with _explained(folder):
+        connection.execute(f"CREATE VIEW {_name(index.name)} AS {_view(index.schema, copies)}")
+        _lock(connection, copies)
+        # What stands inside of this is a part of a query, and no statement that could write.
+        asked = f"query({_text(sql)})"
+        described = connection.execute(f"DESCRIBE FROM {asked}").fetchall()
+        columns: dict[str, str] = {name: kind for name, kind, *_ in described}
+        connection.execute(f"FROM {asked} SELECT {_fetchable(columns)}")
+    return Answer(columns, _rows(connection, columns, folder), stack)
+
+
+@contextmanager
+def _workplace(scratch: Path | None) -> Iterator[Path]:
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="fonds-query-", dir=scratch) as name:
+        folder = Path(name).absolute()
+        if _GLOB.search(str(folder)):
+            raise UsageError(f"the folder {folder.parent} has brackets or stars in its name")
+        yield folder
+
+
+def _connect(folder: Path) -> DuckDBPyConnection:
+    try:
+        import duckdb  # noqa: PLC0415 — an extra, and slow to load
+    except ImportError:
+        raise UsageError("queries need DuckDB: pip install 'fonds[query]'") from None
+    connection = duckdb.connect(
+        config={
+            "memory_limit": _MEMORY,
+            "threads": _THREADS,
+            "temp_directory": str(folder / "spilled"),
+            "max_temp_directory_size": _SPILLED,
+            "home_directory": str(folder),
+            "secret_directory": str(folder),
+            "allow_persistent_secrets": False,
+            "autoload_known_extensions": False,
+            "autoinstall_known_extensions": False,
+            "python_enable_replacements": False,
+        }
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _check_statement(connection: DuckDBPyConnection, sql: str) -> None:
+    kinds = [statement.type.name for statement in connection.extract_statements(sql)]
+    if kinds != ["SELECT"]:
+        raise UsageError("a query is one SELECT, and nothing else")
+
+
+def _lock(connection: DuckDBPyConnection, copies: Copies) -> None:
+    files = [*copies.shards, *copies.divided, copies.inbox]
+    connection.execute(f"SET allowed_paths = {_paths(files)}")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _view(schema: Schema, copies: Copies) -> str:
+    typed = ", ".join(f"{_typed(field)} AS {_name(field.name)}" for field in schema.fields)
+    return f"FROM ({_newest(schema, copies)}) SELECT {typed}"
+
+
+def _newest(schema: Schema, copies: Copies) -> str:
+    """The fields of the newest record of each key, as they are written."""
+    inbox = _read(schema, [copies.inbox], 0)
+    if not copies.shards:
+        return inbox
+    shards = _read(schema, copies.shards, copies.skip)
+    newer = [_read(schema, copies.divided, copies.skip)] if copies.divided else []
+    newer += [inbox] if copies.waiting else []
+    if not newer:
+        return shards
+    key, time = _name(schema.key.name), _name(schema.time.name)
+    both = f"FROM base SEMI JOIN newer USING ({key}) UNION ALL FROM newer"
+    # Most records stand in one place only; to compare all of them takes ten times as long.
+    return (
+        f"WITH base AS NOT MATERIALIZED ({shards}), newer AS ({' UNION ALL '.join(newer)})"
+        f" FROM base ANTI JOIN newer USING ({key}) UNION ALL"
+        f" (FROM ({both}) SELECT DISTINCT ON ({key}) * ORDER BY {time} DESC, {_line(schema)} DESC)"
+    )
+
+
+def _read(schema: Schema, files: list[Path], skip: int) -> str:
+    columns = ", ".join(f"{_text(field.name)}: 'VARCHAR'" for field in schema.fields)
+    return (
+        f"FROM read_csv({_paths(files)}, columns = {{{columns}}}, auto_detect = false,"
+        f" header = false, skip = {skip}, delim = {_text(usv.FIELD)}, new_line = '\\n',"
+        f" quote = '', escape = '', comment = '', nullstr = {_text(usv.NULL)},"
+        f" compression = 'none', max_line_size = {_LINE}, buffer_size = {_BUFFER})"
+    )
+
+
+def _line(schema: Schema) -> str:
+    """A record as it is written: what `rank` compares where times are equal."""
+    fields = (f"coalesce({_name(field.name)}, {_text(usv.NULL)})" for field in schema.fields)
+    return f"concat_ws({_text(usv.FIELD)}, {', '.join(fields)})"
+
+
+def _typed(field: Field) -> str:
+    name = _name(field.name)
+    if field.type != "string":
+        return f"CAST({name} AS {_TYPES[field.type]})"
+    unescaped = name
+    for character, written in sorted(usv.ESCAPES.items(), key=lambda pair: pair[0] == usv.ESCAPE):
+        unescaped = f"replace({unescaped}, {_text(written)}, chr({ord(character)}))"
+    return f"CASE WHEN contains({name}, {_text(usv.ESCAPE)}) THEN {unescaped} ELSE {name} END"
+
+
+def _fetchable(columns: Mapping[str, str]) -> str:
+    # DuckDB gives a time with its zone to Python through a package that it does not bring along.
+    return ", ".join(
+        f"#{place}::{kind.replace(_MOMENT, 'TIMESTAMP')}" if _MOMENT in kind else f"#{place}"
+        for place, kind in enumerate(columns.values(), 1)
+    )
+
+
+def _rows(
+    connection: DuckDBPyConnection, columns: Mapping[str, str], folder: Path
+) -> Iterator[tuple[Any, ...]]:
+    moments = [place for place, kind in enumerate(columns.values()) if kind == _MOMENT]
+    while True:
+        with _explained(folder):
+            rows = connection.fetchmany(_ROWS)
+        if not rows:
+            return
+        yield from (_with_zone(row, moments) for row in rows) if moments else rows
+
+
+def _with_zone(row: tuple[Any, ...], moments: list[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in moments:
+        if isinstance(values[place], datetime):
+            values[place] = values[place].replace(tzinfo=UTC)
+    return tuple(values)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    import duckdb  # noqa: PLC0415 — as above
+
+    try:
+        yield
+    except duckdb.Error as error:
+        told = str(error)
+        if _UNREADABLE.search(told):
+            named = _NAMED_FILE.search(told)
+            where = f"shard {named[1]}" if named else "the index"
+            raise ShardError(f"{where} is damaged; see `fonds index verify`") from None
+        # What follows points into a text that is not quite the one that was asked.
+        sentence = " ".join(told.partition("\n\nLINE ")[0].split()).replace(f"{folder}/", "")
+        is_ours = isinstance(error, duckdb.IOException)
+        raise (StoreError if is_ours else UsageError)(sentence) from None
+
+
+def _paths(files: list[Path]) -> str:
+    return f"[{', '.join(_text(str(file)) for file in files)}]"
+
+
+def _text(value: str) -> str:
+    doubled = value.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def _name(value: str) -> str:
+    return f'"{value}"'
