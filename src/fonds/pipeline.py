@@ -27,6 +27,7 @@ from fonds.runs.context import Job, Workplace
 from fonds.runs.discovery import Asker, changed, discover, discovery_key
 from fonds.runs.fetching import Fetched, fetch
 from fonds.runs.guards import check_yield, require_key
+from fonds.runs.hosts import notes_hosts
 from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
 from fonds.runs.state import Run, RunReport, RunRequest, Status
@@ -36,6 +37,7 @@ from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.stores.rows import link_references
 
 
+@notes_hosts
 async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed

@@ -60,6 +60,7 @@ class Settings:
     blobs: str = _setting(
         "", str, "Where raw files live: a folder, memory://, s3://…, az://…; empty: in the home."
     )
+    indexes: str = _setting("", str, "Where indexes of hosts live: as blobs; empty: beside them.")
     hosts: Mapping[str, str] = _setting(
         {}, _hosts, "Stand-ins for upstream hosts: host=address,… or a JSON object."
     )
@@ -143,6 +144,11 @@ class Settings:
     def blobs_url(self) -> str:
         """The blob store's address with the default filled in."""
         return self.blobs or str((self.home / "blobs").absolute())
+
+    @property
+    def indexes_url(self) -> str:
+        """The address of the indexes' store with the default filled in."""
+        return self.indexes or self.blobs_url
 
 
 def read_settings(

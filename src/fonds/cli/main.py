@@ -17,6 +17,7 @@ from fonds.cli import (
     citing,
     codes,
     embedding,
+    indexing,
     ingest,
     oversight,
     proof,
@@ -77,6 +78,7 @@ for module in (
     serving,
     uploading,
     working,
+    indexing,
     system,
     texts,
 ):

@@ -14,6 +14,7 @@ from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.units import settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.runs.context import Workplace
+from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import Claim, claim_source, kept
 from fonds.runs.state import Counts, Run, RunReport, RunRequest, Status
 from fonds.runs.tasks import (
@@ -132,6 +133,7 @@ class CodeReport:
     units: tuple[UnitReport, ...] = ()
 
 
+@notes_hosts
 async def run_code(
     adapter: JurisdictionAdapter, request: RunRequest, workplace: Workplace, invoke: Invoke
 ) -> CodeReport:

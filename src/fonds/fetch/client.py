@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -78,6 +79,8 @@ class Tally:
 
     total: int = 0
     conditional: int = 0
+    hosts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Those that each source asked, whoever stood in for them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +185,7 @@ class Fetcher:
         spend("http")
         self.tally.total += 1
         self.tally.conditional += ask.is_conditional
+        self.tally.hosts[ask.source].add(httpx.URL(ask.target).host)
         try:
             async with asyncio.timeout(self._deadline) as deadline:
                 return await self._answered(ask, request, deadline)

@@ -1,0 +1,92 @@
+"""Every host that a source touched, noted in the index `domains` at the end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import timedelta
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+import structlog
+
+from fonds.errors import FondsError
+from fonds.runs.context import Workplace
+from fonds.runs.state import RunRequest
+from fonds.shards.inbox import put_many
+from fonds.shards.index import Index, open_index
+from fonds.shards.lookup import Lookup
+from fonds.shards.schema import Value
+from fonds.sources.base import SourceInfo
+from fonds.stores.blobs import open_blobs
+
+INDEX: Final = "domains"
+FRESH: Final = timedelta(days=1)
+"""A host that is known is noted again after so long."""
+
+_log: Final = structlog.get_logger(__name__)
+
+P = ParamSpec("P")
+S = TypeVar("S", bound=Any)
+T = TypeVar("T")
+
+_Run = Callable[Concatenate[S, RunRequest, Workplace, P], Awaitable[T]]
+
+
+def notes_hosts(run: _Run[S, P, T]) -> _Run[S, P, T]:
+    """Have a run note the hosts it touched when it ends, however it ends."""
+
+    # mypy takes the named arguments of the wrapper for others than those of the run.
+    @wraps(run)
+    async def noting(
+        source: S, request: RunRequest, workplace: Workplace, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        try:
+            return await run(source, request, workplace, *args, **kwargs)
+        finally:
+            await asyncio.to_thread(note_hosts, source.info, workplace)
+
+    return noting  # type: ignore[return-value]
+
+
+def note_hosts(info: SourceInfo, workplace: Workplace) -> None:
+    """Write the hosts of a source that are new, or not noted for a day, in one batch.
+
+    A store that refuses is no reason for a run to fail.
+    """
+    hosts = workplace.fetcher.tally.hosts.pop(info.name, set())
+    try:
+        if hosts:
+            blobs = workplace.blobs
+            if workplace.settings.indexes:
+                blobs = open_blobs(workplace.settings.indexes, seams=workplace.seams)
+            index = open_index(blobs, INDEX)
+            put_many(index, _worth_noting(index, _records(info, hosts, workplace)), at_once=8)
+    except FondsError as error:
+        _log.warning("hosts_not_noted", source=info.name, error=str(error))
+
+
+def _records(
+    info: SourceInfo, hosts: Iterable[str], workplace: Workplace
+) -> list[dict[str, Value]]:
+    now = workplace.seams.clock.now()
+    number = re.match(r"\d+", info.version)
+    return [
+        {
+            "domain": host,
+            "company_name": info.organisation,
+            "scraper_version": int(number[0]) if number else None,
+            "updated_at": now,
+        }
+        for host in sorted(hosts)
+    ]
+
+
+def _worth_noting(index: Index, records: list[dict[str, Value]]) -> list[dict[str, Value]]:
+    held = dict(Lookup(index).find_many(str(record["domain"]) for record in records))
+    return [record for record in records if not _is_fresh(held.get(str(record["domain"])), record)]
+
+
+def _is_fresh(held: Mapping[str, Any] | None, record: Mapping[str, Any]) -> bool:
+    return held is not None and record["updated_at"] - held["updated_at"] < FRESH
