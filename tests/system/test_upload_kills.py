@@ -51,6 +51,9 @@ def _files() -> Iterator[tuple[str, bytes]]:
         ]
         text = f"# Policy {number}\n\n" + "\n\n".join(parts) + "\n"
         yield f"policy-{number}.{'txt' if number % 3 == 2 else 'md'}", text.encode()
+    for number in range(5):
+        notice = f"# Notice {number}\n\nNotice {number} covers water and takes one step.\n"
+        yield f"notice-{number}.md", notice.encode()
     said = [f"Line {number} of a policy that is a small PDF" for number in range(20)]
     yield "policy.pdf", written(lines(72, 720, *said))
 

@@ -1,24 +1,90 @@
-"""Passages of a document that is not published yet: stored and embedded, but not to be found."""
+"""Passages of a document that is not published yet: stored and embedded, but not to be found.
+
+Statements stand ready: to build one takes longer than the database takes to do it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, func, select
+from sqlalchemy import (
+    JSON,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    exists,
+    func,
+    select,
+)
 
-from fonds.stores.database import insert_many
+from fonds.stores.database import Database, insert_many
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, index_entry
-from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
-from fonds.stores.vectors import VectorIndex, generations
+from fonds.stores.tables import (
+    document_chunk_buffer,
+    document_vector_buffer,
+    embedding_choice,
+    embedding_generations,
+    embedding_models,
+)
+from fonds.stores.vectors import Generation
 
 _PAGE: Final = 500
 _chunk: Final = document_chunk_buffer.c
 _vector: Final = document_vector_buffer.c
+
+_of: Final = _chunk.document_id == bindparam("of")
+_made_by: Final = and_(
+    _vector.embed_model == bindparam("model"), _vector.embed_version == bindparam("version")
+)
+_STAGED: Final = select(_chunk.chunk_ord, _chunk.chunk_id, _chunk.chunk_sha).where(_of)
+_REMOVED: Final = delete(document_chunk_buffer).where(_of)
+_COUNTED: Final = (
+    select(func.count(), func.count(_vector.chunk_id))
+    .select_from(document_chunk_buffer)
+    .outerjoin(document_vector_buffer, and_(_vector.chunk_id == _chunk.chunk_id, _made_by))
+    .where(_of)
+)
+_PASSAGES: Final = (
+    select(_chunk.id, _chunk.chunk_id, _chunk.chunk_ord, _chunk.text, _chunk.meta)
+    .where(_of, _chunk.chunk_ord > bindparam("after"))
+    .order_by(_chunk.chunk_ord)
+    .limit(_PAGE)
+)
+_VECTORS: Final = select(_vector.chunk_id, _vector.vector).where(
+    _vector.chunk_id.in_(bindparam("chunks", expanding=True)), _made_by
+)
+
+_generation: Final = embedding_generations.c
+_model: Final = embedding_models.c
+_GENERATIONS: Final = (
+    select(
+        _generation.id,
+        _generation.name,
+        _generation.version,
+        _generation.embedder,
+        _model.dims,
+        _model.price,
+        embedding_choice.c.id.is_not(None).label("is_chosen"),
+    )
+    .join_from(
+        embedding_generations,
+        embedding_models,
+        and_(_model.name == _generation.name, _model.version == _generation.version),
+    )
+    .outerjoin(embedding_choice, embedding_choice.c.generation == _generation.id)
+    .order_by(_generation.id)
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,68 +98,120 @@ class Staged:
 
 def stage_passages(
     connection: Connection, fulltext: FullText, passages: Passages, now: datetime
-) -> None:
-    """Store the passages of a document in place of any that were staged before.
+) -> list[dict[str, Any]]:
+    """Store the passages of a document in place of any that were staged before; gives their rows.
 
-    Those that are there already stay, with the vectors they have.
+    Those that are there already stay, with the vectors they have, and no row is given.
     """
     rows = passages.rows(now)
-    if _is_staged(connection, passages.document_uid, rows):
-        return
-    connection.execute(
-        delete(document_chunk_buffer).where(_chunk.document_id == passages.document_uid)
-    )
+    held = connection.execute(_STAGED, {"of": passages.document_uid}).all()
+    if held:
+        if {row.chunk_id: row.chunk_sha for row in held} == {
+            row["chunk_id"]: row["chunk_sha"] for row in rows
+        }:
+            return []
+        connection.execute(_REMOVED, {"of": passages.document_uid})
     numbers = fulltext.allocate(connection, len(rows))
     numbered = [{"id": number, **row} for number, row in zip(numbers, rows, strict=True)]
     insert_many(connection, document_chunk_buffer, numbered)
-
-
-def _is_staged(connection: Connection, uid: UUID, rows: Sequence[dict[str, Any]]) -> bool:
-    query = select(_chunk.chunk_id, _chunk.chunk_sha).where(_chunk.document_id == uid)
-    held = {row.chunk_id: row.chunk_sha for row in connection.execute(query)}
-    return held == {row["chunk_id"]: row["chunk_sha"] for row in rows}
+    return numbered
 
 
 def staged(connection: Connection, uid: UUID, model: str, version: str) -> Staged:
     """How many passages are there, and how many of them have a vector of a model."""
-    made_by = and_(_vector.embed_model == model, _vector.embed_version == version)
-    query = (
-        select(func.count(), func.count(_vector.chunk_id))
-        .select_from(document_chunk_buffer)
-        .outerjoin(document_vector_buffer, and_(_vector.chunk_id == _chunk.chunk_id, made_by))
-        .where(_chunk.document_id == uid)
-    )
-    passages, vectors = connection.execute(query).one()
+    given = {"of": uid, "model": model, "version": version}
+    passages, vectors = connection.execute(_COUNTED, given).one()
     return Staged(passages=passages, vectors=vectors)
 
 
 def staged_hashes(connection: Connection, uid: UUID) -> dict[int, str]:
     """The hash of each passage that is stored, by its place."""
-    query = select(_chunk.chunk_ord, _chunk.chunk_sha).where(_chunk.document_id == uid)
-    return {row.chunk_ord: row.chunk_sha for row in connection.execute(query)}
+    held = connection.execute(_STAGED, {"of": uid})
+    return {row.chunk_ord: row.chunk_sha for row in held}
+
+
+def known_texts(connection: Connection, generation: Generation, shas: Iterable[str]) -> set[str]:
+    """Which of some texts have a vector already, wherever they stand."""
+    given = {"shas": json.dumps(list(shas)), **_by(generation)}
+    return set(connection.scalars(_known(connection.dialect.name), given))
+
+
+@cache
+def _known(dialect: str) -> Select[Any]:
+    shas = bindparam("shas", type_=Text)
+    each = (
+        func.json_each(shas)
+        if dialect == "sqlite"
+        else func.json_array_elements_text(cast(shas, JSON))
+    ).table_valued("value")
+    held = exists().where(
+        _chunk.chunk_sha == each.c.value, _vector.chunk_id == _chunk.chunk_id, _made_by
+    )
+    return select(each.c.value).where(held)
+
+
+def _by(generation: Generation) -> dict[str, str]:
+    return {"model": generation.name, "version": generation.version}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Searched:
+    """The generations of vectors there are."""
+
+    generations: Sequence[Generation]
+    current: Generation | None
+    """The one that is searched; None while nothing has been embedded."""
+
+
+def searched(connection: Connection) -> Searched:
+    """Which generations of vectors there are now."""
+    found = [row._asdict() for row in connection.execute(_GENERATIONS)]
+    chosen = [row.pop("is_chosen") for row in found]
+    known = [Generation(**row) for row in found]
+    current = next((one for one, is_chosen in zip(known, chosen, strict=True) if is_chosen), None)
+    return Searched(generations=known, current=current)
+
+
+# Publishing -------------------------------------------------------------------------------
 
 
 def publish_passages(
-    connection: Connection, fulltext: FullText, index: VectorIndex, uid: UUID, title: str
+    connection: Connection,
+    database: Database,
+    generations: Sequence[Generation],
+    uid: UUID,
+    title: str,
 ) -> None:
     """Make the staged passages of a document findable, by their words and by their vectors."""
-    columns: list[Any] = [_chunk.id, _chunk.chunk_id, _chunk.chunk_ord, _chunk.text, _chunk.meta]
-    query = select(*columns).where(_chunk.document_id == uid).order_by(_chunk.chunk_ord)
     after = -1
-    while rows := connection.execute(query.where(_chunk.chunk_ord > after).limit(_PAGE)).all():
-        fulltext.add(connection, [index_entry(row.id, title, row._asdict()) for row in rows])
-        _publish_vectors(connection, index, {row.chunk_id: row.id for row in rows})
-        after = rows[-1].chunk_ord
+    while page := connection.execute(_PASSAGES, {"of": uid, "after": after}).all():
+        rows = [row._asdict() for row in page]
+        numbers = {row["chunk_id"]: row["id"] for row in rows}
+        vectors = {one: _vectors(connection, one, numbers) for one in generations}
+        publish_rows(connection, database, title, rows, vectors)
+        if len(page) < _PAGE:
+            return
+        after = page[-1].chunk_ord
 
 
-def _publish_vectors(
-    connection: Connection, index: VectorIndex, numbers: Mapping[UUID, int]
+def publish_rows(
+    connection: Connection,
+    database: Database,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    vectors: Mapping[Generation, Sequence[tuple[int, bytes]]],
 ) -> None:
-    query = select(_vector.chunk_id, _vector.vector).where(_vector.chunk_id.in_(list(numbers)))
-    for generation in generations(connection):
-        made_by = query.where(
-            _vector.embed_model == generation.name, _vector.embed_version == generation.version
-        )
-        found = [(numbers[row.chunk_id], bytes(row.vector)) for row in connection.execute(made_by)]
-        if found:
-            index.add(connection, generation, found)
+    """Make passages findable whose rows, and vectors by these rows' numbers, are in hand."""
+    entries = [index_entry(row["id"], title, row) for row in rows]
+    database.fulltext.add(connection, entries)
+    for generation, some in vectors.items():
+        if some:
+            database.vectors.add(connection, generation, some)
+
+
+def _vectors(
+    connection: Connection, generation: Generation, numbers: Mapping[UUID, int]
+) -> list[tuple[int, bytes]]:
+    given = {"chunks": list(numbers), **_by(generation)}
+    found = connection.execute(_VECTORS, given)
+    return [(numbers[row.chunk_id], bytes(row.vector)) for row in found]

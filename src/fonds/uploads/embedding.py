@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -24,88 +25,155 @@ from fonds.stores.embedding import (
     vectors_of_texts,
 )
 from fonds.stores.fulltext import as_seen
-from fonds.stores.staging import staged
+from fonds.stores.passages import Passages
+from fonds.stores.staging import known_texts, searched, staged
 from fonds.stores.vectors import Generation
 from fonds.uploads.gates import check_embedded
-from fonds.uploads.jobs import Job, keep, move
+from fonds.uploads.jobs import AFRESH, Job
+from fonds.uploads.moving import Way, moving
 from fonds.uploads.states import Status
 from fonds.uploads.workbench import Model, Workbench
 
+UNSTORED: Final = -1
+"""The row of a passage that has none yet."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MicroBatch:
+    """Passages that the model is asked about together."""
+
+    model: Model
+    passages: Sequence[Passage]
+    known: Mapping[str, Vector]
+    """Vectors that equal texts have already."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """What came of it."""
+
+    model: Model
+    passages: Sequence[Passage]
+    vectors: Mapping[str, Vector]
+    """By the hash of a text."""
+    spending: Spending | None
+    cause: EmbedError | None
+    """Why some are missing."""
+
 
 def queue_embedding(bench: Workbench, job: Job) -> Job:
-    """Say which model the passages wait for."""
-    generation = bench.model().generation
-    now = bench.shelf.seams.clock.now()
-    with bench.shelf.database.write() as connection:
-        return move(
-            connection,
-            job,
-            Status.EMBEDDING_QUEUED,
-            by=job.lease_owner or "fonds",
-            why=f"{_total(job)} passages wait for {generation.name} {generation.version}",
-            now=now,
-            embed_model=generation.name,
-            embed_version=generation.version,
-            progress={**(job.progress or {}), "embeds_total": _total(job), "embeds_done": 0},
-        )
+    """`chunks_stored` → `embedding_queued`."""
+    model = bench.model()
+    with moving(bench.shelf.database, job) as way:
+        queued(way, bench, model)
+    return way.job
+
+
+def queued(way: Way, bench: Workbench, model: Model) -> None:
+    """The passages wait for a model."""
+    generation, total = model.generation, _total(way.job)
+    way.move(
+        Status.EMBEDDING_QUEUED,
+        why=f"{total} passages wait for {generation.name} {generation.version}",
+        now=bench.shelf.seams.clock.now(),
+        embed_model=generation.name,
+        embed_version=generation.version,
+        progress={**(way.job.progress or {}), "embeds_total": total, "embeds_done": 0},
+    )
 
 
 def embed_batch(bench: Workbench, job: Job) -> Job:
-    """Give the next micro-batch its vectors, and store them; the last one ends the stage."""
+    """`embedding_queued` → `embedding_in_progress` → `embeddings_stored`, a batch at a time."""
     model = bench.model()
-    generation, database = model.generation, bench.shelf.database
-    with database.read() as connection:
-        batch = _next_batch(connection, generation, job, model.calls.model.batch_tokens)
-        known = _known(connection, generation, batch)
-    vectors, spending, cause = _embedded(bench, model, batch, known)
-    now = bench.shelf.seams.clock.now()
-    with database.write() as connection:
-        made = [(passage, vectors[passage.sha]) for passage in batch if passage.sha in vectors]
-        keep_vectors(connection, generation, made, now)
-        if spending is not None:
-            record_spending(connection, generation, spending, now)
-        if made or cause is None:  # nothing was lacking: another worker lost its lease too late
-            job = _advanced(connection, job, generation, now, is_whole=cause is None)
-    if cause is not None:
-        raise cause
-    return job
+    with bench.shelf.database.read() as connection:
+        name = ids.upload_id(job.document_id)
+        lacking = lacking_staged(connection, model.generation, name, job.document_id, MAX_TEXTS)
+        passages = _first_batch(lacking, model)
+        known = _known(connection, model, passages)
+    answered = ask(bench, MicroBatch(model=model, passages=passages, known=known))
+    with moving(bench.shelf.database, job) as way:
+        embedded(way, bench, answered)
+    if answered.cause is not None:
+        raise answered.cause
+    return way.job
 
 
-def _next_batch(
-    connection: Connection, generation: Generation, job: Job, max_tokens: int
-) -> list[Passage]:
-    name = ids.upload_id(job.document_id)
+def batch_of_all(bench: Workbench, job: Job, passages: Passages) -> MicroBatch | None:
+    """All passages of a document, before they are stored, if the model is ready to be asked."""
+    with bench.shelf.database.read() as connection:
+        model = bench.opened_model(searched(connection).current)
+        if model is None:
+            return None
+        shas = [ids.chunk_sha(chunk.text) for chunk in passages.chunks]
+        held = known_texts(connection, model.generation, shas)
+        batch = [
+            Passage(
+                row=UNSTORED,
+                ordinal=chunk.ordinal,
+                sha=sha,
+                text=chunk.text,
+                tokens=chunk.tokens,
+                is_known=sha in held,
+                document=ids.upload_id(job.document_id),
+            )
+            for sha, chunk in zip(shas, passages.chunks, strict=True)
+        ]
+        if len(_first_batch(batch, model)) < len(batch):
+            return None
+        return MicroBatch(model=model, passages=batch, known=_known(connection, model, batch))
+
+
+def ask(bench: Workbench, batch: MicroBatch) -> Answered:
+    """The vectors of a micro-batch."""
+    known, model = batch.known, batch.model
+    unknown = {passage.sha: passage for passage in batch.passages if passage.sha not in known}
+    fresh = list(unknown.values())
+    answers = Answers()
+    if fresh:
+        texts = [as_seen(passage.text) for passage in fresh]
+        answers = model.calls.embed(texts, [passage.tokens for passage in fresh])
+    made = {fresh[place].sha: vector for place, vector in answers.vectors.items()}
+    return Answered(
+        model=model,
+        passages=batch.passages,
+        vectors={**known, **made},
+        spending=_spending(bench, model, fresh, answers),
+        cause=_cause(fresh, answers),
+    )
+
+
+def embedded(way: Way, bench: Workbench, answered: Answered) -> dict[int, Vector]:
+    """The vectors of a micro-batch are stored; gives those that are ours.
+
+    The last batch ends the stage.
+    """
+    now, generation = bench.shelf.seams.clock.now(), answered.model.generation
+    vectors = answered.vectors
+    made = [(one, vectors[one.sha]) for one in answered.passages if one.sha in vectors]
+    _, ours = keep_vectors(way.connection, generation, made, now)
+    if answered.spending is not None:
+        record_spending(way.connection, generation, answered.spending, now)
+    if made or answered.cause is None:  # nothing was lacking: another lost its lease too late
+        _advance(way, generation, now, is_whole=answered.cause is None)
+    return ours
+
+
+def _first_batch(passages: Iterable[Passage], model: Model) -> list[Passage]:
     batch: list[Passage] = []
     tokens = 0
-    for passage in lacking_staged(connection, generation, name, job.document_id, MAX_TEXTS):
+    for passage in passages:
         tokens += passage.tokens
-        if batch and tokens > max_tokens:
+        if batch and tokens > model.calls.model.batch_tokens:
             break
         batch.append(passage)
     return batch
 
 
-def _known(
-    connection: Connection, generation: Generation, batch: Sequence[Passage]
-) -> dict[str, Vector]:
+def _known(connection: Connection, model: Model, batch: Sequence[Passage]) -> dict[str, Vector]:
     """Vectors of equal texts; a damaged one is made anew."""
     wanted = {passage.sha for passage in batch if passage.is_known}
-    held = vectors_of_texts(connection, generation, wanted) if wanted else {}
+    held = vectors_of_texts(connection, model.generation, wanted) if wanted else {}
     return {sha: one for sha, one in held.items() if vector_sha(one.data) == one.sha}
-
-
-def _embedded(
-    bench: Workbench, model: Model, batch: Sequence[Passage], known: Mapping[str, Vector]
-) -> tuple[dict[str, Vector], Spending | None, EmbedError | None]:
-    """The vectors by text, what they took, and why some are missing."""
-    fresh = list({passage.sha: passage for passage in batch if passage.sha not in known}.values())
-    if not fresh:
-        return dict(known), None, None
-    answers = model.calls.embed(
-        [as_seen(passage.text) for passage in fresh], [passage.tokens for passage in fresh]
-    )
-    made = {fresh[place].sha: vector for place, vector in answers.vectors.items()}
-    return {**known, **made}, _spending(bench, model, fresh, answers), _cause(fresh, answers)
 
 
 def _spending(
@@ -132,25 +200,24 @@ def _cause(fresh: Sequence[Passage], answers: Answers) -> EmbedError | None:
     return RetryableEmbedError(answers.ended) if answers.ended is not None else None
 
 
-def _advanced(
-    connection: Connection, job: Job, generation: Generation, now: datetime, *, is_whole: bool
-) -> Job:
-    count = staged(connection, job.document_id, generation.name, generation.version)
-    columns: dict[str, Any] = {
-        "embed_model": generation.name,
-        "embed_version": generation.version,
-        "progress": {**(job.progress or {}), "embeds_done": count.vectors},
-        "first_embedded_at": job.first_embedded_at or now,
-    }
-    by = job.lease_owner or "fonds"
+def _advance(way: Way, generation: Generation, now: datetime, *, is_whole: bool) -> None:
+    job = way.job
+    count = staged(way.connection, job.document_id, generation.name, generation.version)
     if job.status is Status.EMBEDDING_QUEUED:
         why = f"the first of {count.passages} passages have a vector"
-        job = move(connection, job, Status.EMBEDDING_IN_PROGRESS, by=by, why=why, now=now)
-    if count.vectors < count.passages or not is_whole:
-        return keep(connection, job, now, retry_count=0, takeovers=0, **columns)
-    check_embedded(count.passages, count.vectors, _total(job))
-    why = f"all {count.passages} passages have a vector"
-    return move(connection, job, Status.EMBEDDINGS_STORED, by=by, why=why, now=now, **columns)
+        way.move(Status.EMBEDDING_IN_PROGRESS, why=why, now=now)
+    way.keep(
+        now,
+        **AFRESH,
+        embed_model=generation.name,
+        embed_version=generation.version,
+        progress={**(job.progress or {}), "embeds_done": count.vectors},
+        first_embedded_at=job.first_embedded_at or now,
+    )
+    if count.vectors == count.passages and is_whole:
+        check_embedded(count.passages, count.vectors, _total(job))
+        why = f"all {count.passages} passages have a vector"
+        way.move(Status.EMBEDDINGS_STORED, why=why, now=now)
 
 
 def _total(job: Job) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from uuid import UUID
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Row,
@@ -29,8 +30,10 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from fonds.errors import FondsError, LeaseLostError
+from fonds.stores.columns import Timestamp
 from fonds.stores.tables import upload_errors, upload_events, upload_jobs
 from fonds.uploads.states import WORKED_ON, Status, failure_of, stage_of
 
@@ -85,7 +88,7 @@ class Job:
     def from_row(cls, row: Row[Any]) -> Self:
         """The job of a row that has all the columns."""
         values = row._asdict()
-        told = {field.name: values[field.name] for field in fields(cls)}
+        told = {name: values[name] for name in KNOWN}
         return cls(**{**told, "status": Status(told["status"])})
 
 
@@ -101,7 +104,10 @@ class JobEvent:
     why: str
 
 
-_KNOWN: Final = frozenset(field.name for field in fields(Job))
+KNOWN: Final = frozenset(field.name for field in fields(Job))
+"""The columns of a job that are read with it."""
+AFRESH: Final[Mapping[str, Any]] = {"retry_count": 0, "next_attempt_at": None, "takeovers": 0}
+"""Progress makes a job young again: tries and lost leases are counted for each stage."""
 
 
 # Reading ----------------------------------------------------------------------------------
@@ -165,7 +171,7 @@ def events_of(connection: Connection, job_id: UUID, *, after: int = 0) -> list[J
 # Claiming ---------------------------------------------------------------------------------
 
 
-def can_be_claimed(now: datetime) -> ColumnElement[bool]:
+def can_be_claimed(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     """Whether a job is due, and nobody works on it."""
     return and_(
         _job.status.in_([status.value for status in WORKED_ON]),
@@ -176,26 +182,31 @@ def can_be_claimed(now: datetime) -> ColumnElement[bool]:
 
 def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Job | None:
     """Take the oldest job that is due and that nobody works on."""
+    given = {"moment": now, "owner": owner, "until": now + lease}
+    row = connection.execute(_claiming(), given).one_or_none()
+    return Job.from_row(row) if row is not None else None
+
+
+@cache
+def _claiming() -> ReturningUpdate[Any]:
     oldest: Select[Any] = (
         select(_job.job_id)
-        .where(can_be_claimed(now))
+        .where(can_be_claimed(bindparam("moment", type_=Timestamp())))
         .order_by(_job.created_at)
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    taken = (
+    return (
         update(upload_jobs)
         .where(_job.job_id == oldest.scalar_subquery())
         .values(
-            lease_owner=owner,
-            lease_until=now + lease,
+            lease_owner=bindparam("owner"),
+            lease_until=bindparam("until", type_=Timestamp()),
             # A lease that is given back leaves no owner behind.
             takeovers=_job.takeovers + case((_job.lease_owner.is_(None), 0), else_=1),
         )
         .returning(upload_jobs)
     )
-    row = connection.execute(taken).one_or_none()
-    return Job.from_row(row) if row is not None else None
 
 
 def renew(
@@ -237,10 +248,8 @@ def move(
 ) -> Job:
     """Move a job along a path, in the transaction of the writes that justify it.
 
-    LeaseLostError if it stands elsewhere by now, or another worker has it. Progress makes a job
-    young again: tries and lost leases are counted for each stage.
+    LeaseLostError if it stands elsewhere by now, or another worker has it.
     """
-    afresh = {"retry_count": 0, "next_attempt_at": None, "takeovers": 0}
     for status in path:
         given = columns if status is path[-1] else {}
         job = _write(
@@ -251,7 +260,7 @@ def move(
                 "moved_by": by,
                 "moved_why": why,
                 "updated_at": now,
-                **afresh,
+                **AFRESH,
                 **given,
             },
         )
@@ -319,7 +328,7 @@ def _write(connection: Connection, job: Job, values: Mapping[str, Any]) -> Job:
     statement = _update(frozenset(values), is_held=job.lease_owner is not None)
     if connection.execute(statement, given).rowcount != 1:
         raise LeaseLostError(f"job {job.job_id} has moved on; nothing was written")
-    known = {name: value for name, value in values.items() if name in _KNOWN}
+    known = {name: value for name, value in values.items() if name in KNOWN}
     return replace(job, **{**known, "status": Status(values.get("status", job.status))})
 
 

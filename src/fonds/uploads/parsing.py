@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from fonds.uploads.files import extension_of, normalizer_of
 from fonds.uploads.gates import check_parsed
 from fonds.uploads.jobs import Job, move, postpone
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
+from fonds.uploads.moving import Way, moving
 from fonds.uploads.states import Status
 from fonds.uploads.workbench import Workbench
 
@@ -46,17 +47,43 @@ class ParsedFile:
     by: str
     """name@version"""
     map: Mapping[str, Any]
+    data: bytes = field(repr=False)
+
+    def text(self) -> NormalizedBody:
+        """The text, if it is whole."""
+        return _checked(self.data, self.sha256, self.map)
+
+    @property
+    def why(self) -> str:
+        """What the event of the move says."""
+        return f"{self.size} bytes of text by {self.by}"
+
+    def columns(self, now: datetime) -> dict[str, Any]:
+        """What the job knows of it."""
+        return {
+            "parsed_path": self.path,
+            "parsed_sha256": self.sha256,
+            "parsed_bytes": self.size,
+            "parsed_by": self.by,
+            "parsed_map": dict(self.map),
+            "parsed_at": now,
+        }
 
 
 def parse_here(bench: Workbench, job: Job) -> Job:
     """Make the text of a file in the worker."""
+    stored = read_file(bench, job)
+    with moving(bench.shelf.database, job) as way:
+        parsed(way, stored, bench.shelf.seams.clock.now())
+    return way.job
+
+
+def read_file(bench: Workbench, job: Job) -> ParsedFile:
+    """What our own normalizers make of a file."""
     data = _raw(bench.shelf.blobs, job)
     name = normalizer_of(job.format)
     text = _normalized(bench, Work(normalizer=name, data=data, address=None))
-    stored = store_parsed(bench.shelf.blobs, job, text, by=get_normalizer(name).label)
-    now = bench.shelf.seams.clock.now()
-    with bench.shelf.database.write() as connection:
-        return take_parsed(connection, job, stored, by=job.lease_owner or "fonds", now=now)
+    return store_parsed(bench.shelf.blobs, job, text, by=get_normalizer(name).label)
 
 
 def _raw(blobs: Blobs, job: Job) -> bytes:
@@ -85,9 +112,9 @@ def parse_outside(bench: Workbench, job: Job) -> Job:
         return _wait_on(bench, job)
     text = get_normalizer(MARKDOWN).to_markdown(fetched.markdown.encode())
     stored = store_parsed(bench.shelf.blobs, job, text, by=f"{LLAMAPARSE}@{fetched.parser_version}")
-    now = bench.shelf.seams.clock.now()
-    with bench.shelf.database.write() as connection:
-        return take_parsed(connection, job, stored, by=job.lease_owner or "fonds", now=now)
+    with moving(bench.shelf.database, job) as way:
+        parsed(way, stored, bench.shelf.seams.clock.now())
+    return way.job
 
 
 def _wait_on(bench: Workbench, job: Job) -> Job:
@@ -134,7 +161,9 @@ def store_parsed(blobs: Blobs, job: Job, text: NormalizedBody, *, by: str) -> Pa
         if blobs.get(path) != data:
             path = ids.changed_key(path, sha256)
             blobs.put(path, data)
-    return ParsedFile(path=path, sha256=sha256, size=len(data), by=by, map=body_map(text))
+    return ParsedFile(
+        path=path, sha256=sha256, size=len(data), by=by, map=body_map(text), data=data
+    )
 
 
 def read_parsed(blobs: Blobs, job: Job) -> NormalizedBody:
@@ -142,25 +171,21 @@ def read_parsed(blobs: Blobs, job: Job) -> NormalizedBody:
     assert job.parsed_path is not None
     assert job.parsed_sha256 is not None
     told = job.parsed_map or {"sections": [], "pages": []}
-    return stored_text(check_parsed(blobs.get(job.parsed_path), job.parsed_sha256, told), told)
+    return _checked(blobs.get(job.parsed_path), job.parsed_sha256, told)
+
+
+def _checked(data: bytes, sha256: str, told: Mapping[str, Any]) -> NormalizedBody:
+    return stored_text(check_parsed(data, sha256, told), told)
+
+
+def parsed(way: Way, stored: ParsedFile, now: datetime) -> None:
+    """The text is stored, by a worker."""
+    way.move(Status.PARSED, why=stored.why, now=now, **stored.columns(now))
 
 
 def take_parsed(
     connection: Connection, job: Job, stored: ParsedFile, *, by: str, now: datetime, **columns: Any
 ) -> Job:
-    """Move a job to `parsed`, with what its text is and where."""
-    return move(
-        connection,
-        job,
-        Status.PARSED,
-        by=by,
-        why=f"{stored.size} bytes of text by {stored.by}",
-        now=now,
-        parsed_path=stored.path,
-        parsed_sha256=stored.sha256,
-        parsed_bytes=stored.size,
-        parsed_by=stored.by,
-        parsed_map=dict(stored.map),
-        parsed_at=now,
-        **columns,
-    )
+    """Move a job to `parsed` that no worker holds."""
+    told = stored.columns(now)
+    return move(connection, job, Status.PARSED, by=by, why=stored.why, now=now, **told, **columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -11,12 +13,15 @@ from fonds.citations.uploads import cite_upload
 from fonds.model import Archived, Body, Document, NormalizedBody
 from fonds.normalize.registry import get_normalizer
 from fonds.runs.derive import recipe_of
+from fonds.stores.database import Database
 from fonds.stores.documents import Writing, ask_for_vectors, publish_document
-from fonds.stores.staging import publish_passages, staged
-from fonds.stores.vectors import current_generation
+from fonds.stores.embedding import Vector
+from fonds.stores.staging import publish_passages, publish_rows, searched, staged
+from fonds.stores.vectors import Generation
 from fonds.uploads.files import raw_format_of
 from fonds.uploads.gates import check_embedded
-from fonds.uploads.jobs import Job, move
+from fonds.uploads.jobs import Job
+from fonds.uploads.moving import Way, moving
 from fonds.uploads.parsing import MARKDOWN, read_parsed
 from fonds.uploads.states import Status
 from fonds.uploads.workbench import Workbench
@@ -24,32 +29,46 @@ from fonds.uploads.workbench import Workbench
 SOURCE: Final = "uploads"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InHand:
+    """Passages and vectors that were stored in this very transaction."""
+
+    rows: Sequence[Mapping[str, Any]]
+    """Of the chunk buffer."""
+    generation: Generation
+    vectors: Mapping[int, Vector]
+    """By the number of a row; all of them, or what is stored is read."""
+
+
 def finalize(bench: Workbench, job: Job) -> Job:
-    """Publish the document, if every passage that was cut is there with its vector."""
-    shelf, now = bench.shelf, bench.shelf.seams.clock.now()
-    writing = _writing(bench, job, read_parsed(shelf.blobs, job))
-    with shelf.database.write() as connection:
-        # First the move: of two who believe to have the job, the second waits for it and loses.
-        moved = move(
-            connection,
-            job,
-            Status.COMPLETE,
-            by=job.lease_owner or "fonds",
-            why="the document can be found",
-            now=now,
-            completed_at=now,
-            lease_owner=None,
-            lease_until=None,
-        )
-        _check_counts(connection, job)
-        publish_document(connection, writing, now)
-        publish_passages(
-            connection, shelf.database.fulltext, shelf.database.vectors, job.document_id, job.name
-        )
-        searched = current_generation(connection)
-        if searched and (searched.name, searched.version) != (job.embed_model, job.embed_version):
-            ask_for_vectors(connection, writing, now)  # another model was chosen meanwhile
-        return moved
+    """`embeddings_stored` → `complete`."""
+    text = read_parsed(bench.shelf.blobs, job)
+    with moving(bench.shelf.database, job) as way:
+        publish(way, bench, text)
+    return way.job
+
+
+def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | None = None) -> None:
+    """The document appears, if every passage that was cut is there with its vector."""
+    job, now = way.job, bench.shelf.seams.clock.now()
+    way.move(
+        Status.COMPLETE,
+        why="the document can be found",
+        now=now,
+        completed_at=now,
+        lease_owner=None,
+        lease_until=None,
+    )
+    way.hold()  # of two who believe to have the job, the second waits here and loses
+    if hand is None:  # else they were compared in this very transaction
+        _check_counts(way.connection, job)
+    writing = _writing(bench, job, text)
+    publish_document(way.connection, writing, now)
+    there = searched(way.connection)
+    _publish_passages(way.connection, bench.shelf.database, job, there.generations, hand)
+    made_by = (job.embed_model, job.embed_version)
+    if there.current and (there.current.name, there.current.version) != made_by:
+        ask_for_vectors(way.connection, writing, now)  # another model was chosen meanwhile
 
 
 def _check_counts(connection: Connection, job: Job) -> None:
@@ -57,6 +76,20 @@ def _check_counts(connection: Connection, job: Job) -> None:
     assert job.embed_version is not None
     count = staged(connection, job.document_id, job.embed_model, job.embed_version)
     check_embedded(count.passages, count.vectors, (job.progress or {}).get("chunks_total", 0))
+
+
+def _publish_passages(
+    connection: Connection,
+    database: Database,
+    job: Job,
+    generations: Sequence[Generation],
+    hand: InHand | None,
+) -> None:
+    if hand and hand.generation in generations and len(hand.vectors) == len(hand.rows):
+        vectors = [(row, vector.data) for row, vector in hand.vectors.items()]
+        publish_rows(connection, database, job.name, hand.rows, {hand.generation: vectors})
+    else:
+        publish_passages(connection, database, generations, job.document_id, job.name)
 
 
 def _writing(bench: Workbench, job: Job, text: NormalizedBody) -> Writing:

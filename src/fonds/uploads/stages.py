@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from fonds import ids
 from fonds.errors import GateError, StoreError
+from fonds.model import NormalizedBody
 from fonds.runs.derive import chunker_label, passages_of_text
 from fonds.stores.passages import Passages
 from fonds.stores.staging import stage_passages, staged_hashes
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.embedding import embed_batch, queue_embedding
 from fonds.uploads.gates import check_chunks
-from fonds.uploads.jobs import Job, move
+from fonds.uploads.jobs import Job
+from fonds.uploads.moving import Way, moving
 from fonds.uploads.parsing import parse_here, parse_outside, read_parsed
 from fonds.uploads.publication import finalize
 from fonds.uploads.states import Status
@@ -40,92 +42,94 @@ def parse(bench: Workbench, job: Job) -> Job:
 
 def validate(bench: Workbench, job: Job) -> Job:
     """`parsed` → `parse_validated` → `chunking`; a text the user has already is kept once."""
-    assert job.parsed_path is not None
-    blobs, now = bench.shelf.blobs, bench.shelf.seams.clock.now()
-    read_parsed(blobs, job)
-    with bench.shelf.database.write() as connection:
-        canonical = _canonical_path(connection, job)
-        is_copy = canonical != job.parsed_path
-        validated = move(
-            connection,
-            job,
-            Status.PARSE_VALIDATED,
-            by=_by(job),
-            why="the same text as of an earlier file" if is_copy else "the text is whole",
-            now=now,
-            parsed_path=canonical,
-        )
-        begun = _begin_chunking(connection, bench, validated)
-    if is_copy:
-        with suppress(StoreError):  # one text too many is no harm
-            blobs.delete(job.parsed_path)
-    return begun
+    read_parsed(bench.shelf.blobs, job)
+    with moving(bench.shelf.database, job) as way:
+        validated(way, bench)
+        chunking(way, bench)
+    drop_copy(bench, job.parsed_path, way.job)
+    return way.job
 
 
-def _canonical_path(connection: Connection, job: Job) -> str | None:
-    """Where the first file of this user with this text has it."""
-    table = upload_jobs.c
-    first = (
-        select(table.parsed_path)
-        .where(table.user_id == job.user_id, table.parsed_sha256 == job.parsed_sha256)
-        .where(table.status.not_in([status.value for status in _UNVALIDATED]))
-        .order_by(table.created_at, table.job_id)
-        .limit(1)
+def validated(way: Way, bench: Workbench) -> None:
+    """The text is whole, as the caller has seen."""
+    given = {"user": way.job.user_id, "sha256": way.job.parsed_sha256}
+    canonical = way.connection.scalar(_CANONICAL, given) or way.job.parsed_path
+    is_copy = canonical != way.job.parsed_path
+    way.move(
+        Status.PARSE_VALIDATED,
+        why="the same text as of an earlier file" if is_copy else "the text is whole",
+        now=bench.shelf.seams.clock.now(),
+        parsed_path=canonical,
     )
-    return connection.scalar(first) or job.parsed_path
+
+
+_CANONICAL: Final = (
+    select(upload_jobs.c.parsed_path)
+    .where(upload_jobs.c.user_id == bindparam("user"))
+    .where(upload_jobs.c.parsed_sha256 == bindparam("sha256"))
+    .where(upload_jobs.c.status.not_in([status.value for status in _UNVALIDATED]))
+    .order_by(upload_jobs.c.created_at, upload_jobs.c.job_id)
+    .limit(1)
+)
+"""Where the first file of a user with a text has it."""
+
+
+def drop_copy(bench: Workbench, written: str | None, job: Job) -> None:
+    """Remove a text that was written, but that an earlier file of the user has too."""
+    if written is not None and written != job.parsed_path:
+        with suppress(StoreError):  # one text too many is no harm
+            bench.shelf.blobs.delete(written)
 
 
 def begin_chunking(bench: Workbench, job: Job) -> Job:
     """`parse_validated` → `chunking`."""
-    with bench.shelf.database.write() as connection:
-        return _begin_chunking(connection, bench, job)
+    with moving(bench.shelf.database, job) as way:
+        chunking(way, bench)
+    return way.job
 
 
-def _begin_chunking(connection: Connection, bench: Workbench, job: Job) -> Job:
-    label = chunker_label(bench.shelf.chunker)
-    return move(
-        connection,
-        job,
-        Status.CHUNKING,
-        by=_by(job),
-        why=f"cut by {label}",
-        now=bench.shelf.seams.clock.now(),
-        chunks_version=label,
-    )
+def chunking(way: Way, bench: Workbench) -> None:
+    """The text is about to be cut."""
+    label, now = chunker_label(bench.shelf.chunker), bench.shelf.seams.clock.now()
+    way.move(Status.CHUNKING, why=f"cut by {label}", now=now, chunks_version=label)
 
 
 def chunk(bench: Workbench, job: Job) -> Job:
     """`chunking` → `chunks_stored`."""
-    shelf, now = bench.shelf, bench.shelf.seams.clock.now()
-    text = read_parsed(shelf.blobs, job)
-    document_id = ids.upload_id(job.document_id)
-    passages = passages_of_text(document_id, job.name, None, text, shelf.chunker)
-    check_chunks(text.markdown, passages.chunks, shelf.chunker)
-    count = len(passages.chunks)
-    with shelf.database.write() as connection:
-        stage_passages(connection, shelf.database.fulltext, passages, now)
-        _check_stored(connection, passages)
-        return move(
-            connection,
-            job,
-            Status.CHUNKS_STORED,
-            by=_by(job),
-            why=f"{count} passages",
-            now=now,
-            chunks_version=chunker_label(shelf.chunker),
-            progress={"chunks_total": count, "chunks_done": count},
-            chunked_at=now,
-        )
+    passages = cut(bench, job, read_parsed(bench.shelf.blobs, job))
+    with moving(bench.shelf.database, job) as way:
+        chunks_stored(way, bench, passages)
+    return way.job
+
+
+def cut(bench: Workbench, job: Job, text: NormalizedBody) -> Passages:
+    """The passages of a job's text, if they are plausible."""
+    chunker, document_id = bench.shelf.chunker, ids.upload_id(job.document_id)
+    passages = passages_of_text(document_id, job.name, None, text, chunker)
+    check_chunks(text.markdown, passages.chunks, chunker)
+    return passages
+
+
+def chunks_stored(way: Way, bench: Workbench, passages: Passages) -> list[dict[str, Any]]:
+    """The passages are stored; gives the rows that were not there already."""
+    shelf, now, count = bench.shelf, bench.shelf.seams.clock.now(), len(passages.chunks)
+    rows = stage_passages(way.connection, shelf.database.fulltext, passages, now)
+    _check_stored(way.connection, passages)
+    way.move(
+        Status.CHUNKS_STORED,
+        why=f"{count} passages",
+        now=now,
+        chunks_version=chunker_label(shelf.chunker),
+        progress={"chunks_total": count, "chunks_done": count},
+        chunked_at=now,
+    )
+    return rows
 
 
 def _check_stored(connection: Connection, passages: Passages) -> None:
     held = staged_hashes(connection, passages.document_uid)
     if held != {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in passages.chunks}:
         raise GateError("the passages that are stored are not those that were cut")
-
-
-def _by(job: Job) -> str:
-    return job.lease_owner or "fonds"
 
 
 STEPS: Final[Mapping[Status, Step]] = {

@@ -51,6 +51,11 @@ class Workbench:
             self._llamaparse = self._llamaparse or LlamaParse(self.settings, self.shelf.seams)
             return self._llamaparse
 
+    def opened_model(self, generation: Generation | None) -> Model | None:
+        """The model of a generation, if it is open already: to open one takes its time."""
+        model = self._model
+        return model if model is not None and model.generation == generation else None
+
     def model(self) -> Model:
         """The model of the generation that is searched now."""
         from fonds.embed.current import (  # noqa: PLC0415 — models take long to import

@@ -25,8 +25,8 @@ from fonds.errors import (
 )
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
-from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED
+from fonds.uploads.strides import take_forward
 from fonds.uploads.workbench import Workbench
 
 LEASE: Final = timedelta(seconds=30)
@@ -117,7 +117,7 @@ class BaseWorker:
                 if self.stop.is_set():
                     self._give_back(job)
                     return
-                job = STEPS[job.status](self._bench, job)
+                job = take_forward(self._bench, job)
         except LeaseLostError:
             _log.info("lease_lost", job=str(job.job_id))
         except SQLAlchemyError:

@@ -1,0 +1,88 @@
+"""A small file all the way at once: what a worker has in hand is not written to be read again.
+
+Each step of `stages` reads what it needs and ends in its own move, so that any worker goes on with
+a job from wherever another left it. A file that our own normalizers read needs nobody else until
+its vectors are asked for, and of a small one these are there in a moment too. So its text is
+stored, checked and cut, its passages are checked and embedded, and then all moves from
+`parse_queued` on, with what justifies them, are one transaction: up to `complete` for a small
+document, up to `chunks_stored` for others, which go on step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from fonds.errors import LeaseLostError
+from fonds.model import NormalizedBody
+from fonds.stores.passages import Passages
+from fonds.uploads.embedding import Answered, ask, batch_of_all, embedded, queued
+from fonds.uploads.jobs import Job
+from fonds.uploads.moving import Way, moving
+from fonds.uploads.parsing import parsed, read_file
+from fonds.uploads.publication import InHand, publish
+from fonds.uploads.stages import STEPS, chunking, chunks_stored, cut, drop_copy, validated
+from fonds.uploads.states import Status
+from fonds.uploads.workbench import Workbench
+
+SMALL: Final = 32
+"""Passages that a model embeds so soon that nobody wants to be told what it is waited for."""
+
+
+def take_forward(bench: Workbench, job: Job) -> Job:
+    """Take a job that is held by a lease as far as goes at once."""
+    if job.status is Status.PARSE_QUEUED and job.parser == "local":
+        return _through(bench, job)
+    return STEPS[job.status](bench, job)
+
+
+def _through(bench: Workbench, job: Job) -> Job:
+    stored, stored_at = read_file(bench, job), bench.shelf.seams.clock.now()
+    try:
+        text = stored.text()
+        passages = cut(bench, job, text)
+        answered = _asked(bench, job, passages)
+        with moving(bench.shelf.database, job) as way:
+            parsed(way, stored, stored_at)
+            validated(way, bench)
+            chunking(way, bench)
+            way.hold()
+            rows = chunks_stored(way, bench, passages)
+            if answered is not None and rows:
+                _end(way, bench, text, rows, answered)
+    except (LeaseLostError, SQLAlchemyError):
+        raise
+    except Exception:  # noqa: BLE001 — the step it belongs to meets it again, and tells
+        with moving(bench.shelf.database, job) as way:
+            parsed(way, stored, stored_at)
+        return way.job
+    drop_copy(bench, stored.path, way.job)
+    if answered is not None and answered.cause is not None:
+        raise answered.cause
+    return way.job
+
+
+def _asked(bench: Workbench, job: Job, passages: Passages) -> Answered | None:
+    if len(passages.chunks) > SMALL or bench.stop.is_set():
+        return None
+    batch = batch_of_all(bench, job, passages)
+    return ask(bench, batch) if batch is not None else None
+
+
+def _end(
+    way: Way,
+    bench: Workbench,
+    text: NormalizedBody,
+    rows: list[dict[str, Any]],
+    answered: Answered,
+) -> None:
+    numbered = [
+        one._replace(row=row["id"]) for one, row in zip(answered.passages, rows, strict=True)
+    ]
+    queued(way, bench, answered.model)
+    ours = embedded(way, bench, replace(answered, passages=numbered))
+    if way.job.status is Status.EMBEDDINGS_STORED:
+        hand = InHand(rows=rows, generation=answered.model.generation, vectors=ours)
+        publish(way, bench, text, hand)

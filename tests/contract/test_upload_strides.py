@@ -1,0 +1,280 @@
+"""A small file that is taken all the way at once: broken off, taken over, or not let through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import func, insert, select
+from tests.uploading import TEXT, make_user, now_of, send, stored, upload_library, work
+
+from fonds.chunk.splitter import Chunker
+from fonds.embed.base import Embedded, Purpose
+from fonds.embed.calls import Calls
+from fonds.embed.hashing import HashingEmbedder
+from fonds.errors import RetryableEmbedError
+from fonds.library import Library
+from fonds.model import Chunk, NormalizedBody
+from fonds.seams import Seams
+from fonds.settings import Settings
+from fonds.stores.tables import (
+    document_chunk_buffer,
+    document_vector_buffer,
+    embedding_batches,
+    users,
+)
+from fonds.testing import ManualClock
+from fonds.uploads.jobs import Job, claim, events_of
+from fonds.uploads.moving import moving
+from fonds.uploads.stages import STEPS
+from fonds.uploads.states import MOVES, WORKED_ON, Status
+from fonds.uploads.strides import SMALL
+from fonds.uploads.workbench import Workbench
+from fonds.uploads.worker import LEASE, BaseWorker
+
+PASSING: Final = {Status.PARSE_VALIDATED, Status.EMBEDDING_IN_PROGRESS}
+"""Where a job stands only within a step, or between two batches."""
+PATH: Final = ["uploaded", *(status.value for status in WORKED_ON), "complete"]
+
+
+class CrashError(BaseException):
+    """The end of a process: nothing of ours may catch it."""
+
+
+@dataclass
+class Surroundings:
+    """Counts durable operations, and ends the process before one of them."""
+
+    clock: ManualClock = field(default_factory=ManualClock)
+    operations: list[str] = field(default_factory=list)
+    crash_at: int | None = None
+
+    def durable(self, operation: str, _subject: str) -> None:
+        self.operations.append(operation)
+        if len(self.operations) == self.crash_at:
+            raise CrashError
+
+
+@pytest.fixture
+def around() -> Surroundings:
+    return Surroundings()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def library(
+    request: pytest.FixtureRequest, tmp_path: Path, around: Surroundings
+) -> Iterator[Library]:
+    on = {}
+    if request.param == "postgres":
+        on["database"] = request.getfixturevalue("postgres_database")
+    seams = Seams(clock=around.clock, durable=around.durable)
+    with upload_library(tmp_path, seams=seams, **on) as library:
+        yield library
+
+
+@contextmanager
+def _ready(library: Library) -> Iterator[tuple[Workbench, BaseWorker]]:
+    """A worker whose model is open."""
+    with library.workbench() as bench:
+        bench.model()
+        yield bench, BaseWorker(bench)
+
+
+def _moves(library: Library, job: Job) -> list[str]:
+    with library.database.read() as connection:
+        return [event.to_status for event in events_of(connection, job.job_id)]
+
+
+def _count(library: Library, table: Any) -> int:
+    with library.database.read() as connection:
+        return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _text(number: int) -> bytes:
+    return TEXT.replace("500", str(number)).encode()
+
+
+def test_small_file_goes_all_the_way_in_one_transaction(
+    library: Library, around: Surroundings
+) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    with _ready(library) as (_, worker):
+        around.operations.clear()
+        assert worker.work_once()
+    assert around.operations == ["commit", "blob.put", "blob.rename", "commit"]
+    assert _moves(library, job) == PATH
+    assert now_of(library, job).progress == {
+        "chunks_total": 2,
+        "chunks_done": 2,
+        "embeds_total": 2,
+        "embeds_done": 2,
+    }
+
+
+def test_small_file_broken_off_anywhere_is_taken_up_again(
+    library: Library, around: Surroundings
+) -> None:
+    user = make_user(library)
+    with _ready(library) as (_, worker):
+        for at in (1, 2, 3, 4):
+            job = send(library, user, _text(at))
+            around.operations.clear()
+            around.crash_at = at
+            with pytest.raises(CrashError):
+                worker.work_once()
+            around.crash_at = None
+            assert now_of(library, job).status is Status.PARSE_QUEUED
+            assert _moves(library, job) == PATH[:2]
+            around.clock.move(seconds=LEASE.total_seconds() + 1)
+            assert worker.work_once()
+            assert _moves(library, job) == PATH
+    cut = Counter(_ids(library, document_chunk_buffer))
+    assert set(cut.values()) == {2}
+    assert Counter(_ids(library, document_vector_buffer)) == cut
+
+
+def _ids(library: Library, table: Any) -> Sequence[Any]:
+    with library.database.read() as connection:
+        return connection.scalars(select(table.c.document_id)).all()
+
+
+def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
+    library: Library, around: Surroundings, tmp_path: Path
+) -> None:
+    user = make_user(library)
+    left: dict[Status, Job] = {}
+    with _ready(library) as (bench, _):
+        for number, status in enumerate(WORKED_ON):
+            left[status] = send(library, user, _text(number))
+            _leave_at(bench, status)
+    assert {status: now_of(library, job).status for status, job in left.items()} == {
+        status: status for status in WORKED_ON
+    }
+    around.clock.move(seconds=LEASE.total_seconds() + 1)
+    work(library)
+    assert {tuple(_moves(library, job)) for job in left.values()} == {tuple(PATH)}
+    with upload_library(tmp_path / "calm") as calm:
+        with calm.database.write() as connection:
+            row = {"id": user, "name": "somebody", "created_at": around.clock.now()}
+            connection.execute(insert(users).values(row))
+        for number in range(len(WORKED_ON)):
+            send(calm, user, _text(number))
+        work(calm)
+        assert stored(calm)["vectors"] == stored(library)["vectors"]  # which say what was cut
+
+
+def _leave_at(bench: Workbench, status: Status) -> None:
+    """A worker takes the only job that is free to a status, and is never heard of again."""
+    shelf = bench.shelf
+    with shelf.database.write() as connection:
+        held = claim(connection, f"left at {status}", shelf.seams.clock.now(), LEASE)
+    assert held is not None
+    while held.status is not status:
+        if status in PASSING and status in MOVES[held.status]:
+            with moving(shelf.database, held) as way:
+                way.move(status, why="on the way", now=shelf.seams.clock.now())
+            return
+        held = STEPS[held.status](bench, held)
+
+
+def test_worker_that_is_overtaken_on_the_way_writes_nothing(
+    library: Library, around: Surroundings
+) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+
+    def overtake(_texts: Sequence[str]) -> None:
+        around.clock.move(seconds=LEASE.total_seconds() + 1)
+        with library.database.write() as connection:
+            assert claim(connection, "another", around.clock.now(), timedelta(hours=1))
+
+    with _asking(library, overtake) as worker:
+        assert worker.work_once()
+    held = now_of(library, job)
+    assert (held.status, held.lease_owner) == (Status.PARSE_QUEUED, "another")
+    assert _moves(library, job) == PATH[:2]
+    assert _count(library, document_chunk_buffer) == 0
+    assert _count(library, embedding_batches) == 0
+
+
+def test_model_that_fails_keeps_what_was_done_before(
+    library: Library, around: Surroundings
+) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+
+    def fail(_texts: Sequence[str]) -> None:
+        raise RetryableEmbedError("the model is down")
+
+    with _asking(library, fail) as worker:
+        assert worker.work_once()
+    waiting = now_of(library, job)
+    assert (waiting.status, waiting.retry_count) == (Status.EMBEDDING_QUEUED, 1)
+    assert _count(library, document_chunk_buffer) == 2
+    assert _count(library, document_vector_buffer) == 0
+    around.clock.move(seconds=3)
+    work(library)
+    assert _moves(library, job) == PATH
+
+
+class _Asked:
+    """A model with which something happens before it answers."""
+
+    is_remote = False
+
+    def __init__(self, before: Callable[[Sequence[str]], object]) -> None:
+        self._inner = HashingEmbedder(32)
+        self.model = self._inner.model
+        self._before = before
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        self._before(texts)
+        return self._inner.embed(texts, purpose)
+
+
+@contextmanager
+def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iterator[BaseWorker]:
+    with _ready(library) as (bench, worker):
+        calls = Calls(_Asked(before), library.seams, Settings(retries=1))
+        bench._model = replace(bench.model(), calls=calls)
+        yield worker
+
+
+def test_large_file_is_embedded_step_by_step(library: Library, around: Surroundings) -> None:
+    parts = [f"## Part {number}\n\nPart {number} covers water." for number in range(SMALL + 1)]
+    job = send(library, make_user(library), "\n\n".join(parts).encode())
+    with _ready(library) as (_, worker):
+        around.operations.clear()
+        assert worker.work_once()
+    assert around.operations.count("commit") == 5  # claimed, cut, queued, embedded, published
+    assert _moves(library, job) == PATH
+
+
+class _Broken(Chunker):
+    """Cuts nothing."""
+
+    def chunk(self, body: NormalizedBody) -> list[Chunk]:
+        raise RuntimeError(f"cannot cut {len(body.markdown)} characters")
+
+
+class _Forgetful(Chunker):
+    """Loses the end of every text."""
+
+    def chunk(self, body: NormalizedBody) -> list[Chunk]:
+        return super().chunk(body)[:-1]
+
+
+@pytest.mark.parametrize("chunker", [_Broken(), _Forgetful()])
+def test_text_that_cannot_be_cut_fails_where_it_should_have_been(
+    library: Library, chunker: Chunker
+) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    with _ready(library) as (bench, worker):
+        bench.shelf = replace(bench.shelf, chunker=chunker)
+        assert worker.work_once()
+    assert _moves(library, job) == [*PATH[:5], "failed_chunking"]
+    assert _count(library, document_chunk_buffer) == 0
