@@ -164,8 +164,9 @@ class _Turn:
     readers: ThreadPoolExecutor
 
     def compile(self, shard: str, paths: Sequence[str]) -> Compiled:
-        entry, before = self._read_shard(shard)
+        # In this order: items that another compiles and removes meanwhile are in the shard.
         items, damaged = self._read_items(paths)
+        entry, before = self._read_shard(shard)
         data = before.data if before else b""
         after = merge(data, (item.line for item in items), len(self.index.schema.fields))
         if after != data:
