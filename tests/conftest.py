@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from fonds.sources.registry import builtin_sources
 from tests import servers
@@ -20,10 +23,24 @@ def pytest_configure(config: pytest.Config) -> None:
     builtin_sources()  # their tables refer to each other, whichever of them a test imports
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end; nobody need look through them for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what was started, also after an interrupted run."""
     if not hasattr(config, "workerinput"):
         servers.close_run()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands() -> Iterator[None]:
+    """What is typed in this process finds all commands made, which takes typer most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +89,7 @@ def corpus() -> Callable[[str], Path]:
         done = target / f"{name}.done"
         with servers.locked("corpus"):
             if not done.exists():
+                servers.ensure_guard()
                 subprocess.run([Path(archives) / "unpack", target, name], check=True)
                 done.touch()
         return target / name

@@ -259,7 +259,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:
+            self.close_connection = True  # whoever asked has been killed meanwhile
+            return
         if self.path != "/v1/embeddings":
             self._send(failing(404, "no such path"), b"")
             return

@@ -44,6 +44,10 @@ VARIABLE: Final = "FONDS_TEST_SERVERS"
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUCKET: Final = "fonds"
 PATIENCE: Final = 90.0
+MEMORY: Final = Path("/dev/shm")
+"""Files in memory, where there are such."""
+ROOM: Final = 2 << 30
+"""What a run may need there."""
 
 S3_KEY: Final = "fonds-test"
 S3_SECRET: Final = "fonds-test-secret"
@@ -77,9 +81,21 @@ class ServerFailedError(Exception):
 
 def open_run() -> None:
     """Make the folder in which all workers of this run meet."""
-    folder = Path(tempfile.mkdtemp(prefix="fonds-run-"))
+    folder = Path(tempfile.mkdtemp(prefix="fonds-run-", dir=_quick_place()))
     (folder / "run").write_text(str(os.getpid()))
     os.environ[VARIABLE] = str(folder)
+    # Hundreds of processes would each compile what they import.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def _quick_place() -> Path | None:
+    """Where a thousand files are soon made and soon deleted, as each database of a test needs.
+
+    ext4 passes over what was deleted in the last seconds, one inode after another: there a new
+    database after a dropped one takes ten times as long.
+    """
+    has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
+    return MEMORY if has_room else None
 
 
 def close_run() -> None:
@@ -135,7 +151,7 @@ def _shared(name: str, start: Callable[[Path], str]) -> str:
         if failure.exists():
             raise ServerFailedError(failure.read_text())
         if not address.exists():
-            _ensure_guard()
+            ensure_guard()
             home = folder / name
             home.mkdir(exist_ok=True)
             try:
@@ -146,7 +162,8 @@ def _shared(name: str, start: Callable[[Path], str]) -> str:
         return address.read_text()
 
 
-def _ensure_guard() -> None:
+def ensure_guard() -> None:
+    """See to it that a run that is killed leaves nothing behind."""
     with locked("guard"):
         if not (run_folder() / "guard.pid").exists():
             _launch("guard", [sys.executable, __file__, str(run_folder())])
@@ -209,7 +226,7 @@ def postgres_database(server: str, *, is_bare: bool = False) -> Iterator[str]:
     """The address of a database of its own, with all tables and no row, dropped afterwards."""
     name = f"test_{uuid4().hex}"
     template = "template0" if is_bare else _postgres_template(server)
-    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield server.replace("/postgres?", f"/{name}?")
     finally:
@@ -280,6 +297,11 @@ def _start_postgres(home: Path) -> str:
 def fonds_command() -> Path:
     """A program `fonds` that does what the real one does, without importing it each time."""
     return Path(_shared("fonds", _start_zygote))
+
+
+def forked_python() -> Path:
+    """A program that does what `python -m MODULE` does, without importing fonds each time."""
+    return fonds_command().with_name("forked-python")
 
 
 def _start_zygote(home: Path) -> str:

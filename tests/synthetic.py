@@ -77,8 +77,8 @@ def _vocabulary() -> Iterator[str]:
 def _zipf_table(words: Sequence[str]) -> tuple[str, ...]:
     """As many places for each word as its rank earns, so that a random place is a random word."""
     shares = [1 / (rank + 2.7) for rank in range(len(words))]
-    spare = _TABLE_SIZE - len(words)
-    ends = accumulate(share * spare / sum(shares) for share in shares)
+    spare, total = _TABLE_SIZE - len(words), sum(shares)
+    ends = accumulate(share * spare / total for share in shares)
     table: list[str] = []
     for rank, (word, end) in enumerate(zip(words, ends, strict=True), 1):
         table += [word] * (rank + round(end) - len(table))

@@ -1,8 +1,10 @@
 """The command `fonds` without its start: a process that has imported it forks for each command.
 
-The program it puts into a folder hands over its arguments, variables, working folder and streams,
-and ends as the command ends. All of `fonds.cli` is imported in the fork, which sees them just as a
-process of its own would. Tests of starting, of signals and of encodings need the real command.
+The programs it puts into a folder, `fonds` and `forked-python`, hand over their arguments,
+variables, working folder and streams, pass on the signals that ask to end, and end as the command
+ends. All of `fonds.cli` is imported in the fork, which sees them just as a process of its own
+would. Tests of starting and of encodings need the real command, and so do those that look for its
+children.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -17,7 +20,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 from fonds.sources.registry import builtin_sources
 
@@ -25,8 +28,13 @@ from fonds.sources.registry import builtin_sources
 _IMPORTED: Final = (
     "fonds.cli.main",
     "alembic.command",
+    "fonds.api.app",
     "fonds.embed.current",
+    "fonds.embed.openai",
     "fonds.embed.wordllama",
+    "fonds.mcp.http",
+    "fonds.mcp.opening",
+    "fonds.mcp.server",
     "fonds.runs.verification",
     "fonds.search.retrieve",
     "rich._emoji_codes",
@@ -34,19 +42,37 @@ _IMPORTED: Final = (
     "tokenizers",
 )
 
+PROGRAMS: Final = ("forked-python", "fonds")
+"""The last of them is there when all are."""
+
 _STDERR: Final = 2
 
-# Ends the way the command ended, also by a signal. Without `site` it starts in no time.
+# Ends the way the command ended, also by a signal. Without `site` it starts in no time. A request
+# to end that comes before it knows whom to tell has to wait.
 _PROGRAM: Final = """\
 #!{python} -IS
-import json, os, socket, sys
+import json, os, signal, socket, sys
+asked_to_end = signal.SIGINT, signal.SIGTERM
+signal.pthread_sigmask(signal.SIG_BLOCK, asked_to_end)
 connection = socket.socket(socket.AF_UNIX)
 connection.connect({address!r})
 socket.send_fds(connection, [b"-"], [0, 1, 2])
 request = [sys.argv, os.getcwd(), dict(os.environ)]
 connection.sendall(json.dumps(request).encode() + b"\\n")
-code = int(connection.recv(16))
+answers = connection.makefile("rb")
+command = int(answers.readline())
+def pass_on(number, _):
+    try:
+        os.kill(command, number)
+    except ProcessLookupError:
+        pass  # it ends as we speak
+for number in asked_to_end:
+    signal.signal(number, pass_on)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, asked_to_end)
+code = int(answers.readline())
 if code < 0:
+    for number in asked_to_end:
+        signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 os._exit(code)
 """
@@ -64,15 +90,27 @@ def main(folder: Path) -> None:
         del sys.modules[name]
     gc.freeze()
     request, streams = _await_request(_attend(folder))
-    _take_over(request, streams)
+    program = _take_over(request, streams)
+    if program == "forked-python":
+        _run_module()
     sys.exit(import_module("fonds.cli.main").main())
+
+
+def _run_module() -> NoReturn:
+    """As `python -m MODULE` does, which looks for it in the working folder first."""
+    _, option, name, *arguments = sys.argv
+    assert option == "-m"
+    sys.argv, sys.path[0] = [name, *arguments], str(Path.cwd())
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    sys.exit()
 
 
 def _attend(folder: Path) -> socket.socket:
     """A connection, each in a fork of its own."""
     address = folder / "socket"
     listener = socket.create_server(str(address), family=socket.AF_UNIX)
-    _write_program(folder, address)
+    for name in PROGRAMS:
+        _write_program(folder / name, address)
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -84,11 +122,11 @@ def _attend(folder: Path) -> socket.socket:
                 pass
 
 
-def _write_program(folder: Path, address: Path) -> None:
-    making = folder / "making"
+def _write_program(program: Path, address: Path) -> None:
+    making = program.with_suffix(".making")
     making.write_text(_PROGRAM.format(python=sys.executable, address=str(address)))
     making.chmod(0o755)
-    making.rename(folder / "fonds")
+    making.rename(program)
 
 
 def _await_request(connection: socket.socket) -> tuple[Request, list[int]]:
@@ -102,17 +140,24 @@ def _await_request(connection: socket.socket) -> tuple[Request, list[int]]:
         return request, streams
     for stream in streams:
         os.close(stream)
+    _tell(connection, child)
     ended = os.pidfd_open(child)
     ready, _, _ = select.select([ended, connection.fileno()], [], [])
     if ended not in ready:
         # The program says nothing more: it has been killed.
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    connection.sendall(str(code).encode())
+    _tell(connection, code)
     os._exit(0)
 
 
-def _take_over(request: Request, streams: list[int]) -> None:
+def _tell(connection: socket.socket, number: int) -> None:
+    with suppress(OSError):  # nobody listens who has been killed
+        connection.sendall(b"%d\n" % number)
+
+
+def _take_over(request: Request, streams: list[int]) -> str:
+    """Become what was typed, and say which program that was."""
     sys.argv, folder, variables = request
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -125,6 +170,7 @@ def _take_over(request: Request, streams: list[int]) -> None:
     os.environ.update(variables)
     rest = [entry for entry in sys.path if entry not in ours]
     sys.path[:] = [str(Path(sys.executable).parent), *theirs, *rest]
+    return Path(sys.argv[0]).name
 
 
 def _writer(number: int, errors: str) -> TextIO:

@@ -21,6 +21,7 @@ from tests.uploading import TEXT, upload_library, work
 
 from fonds.library import Library
 from fonds.seams import Seams
+from fonds.stores.schema import HEAD
 from fonds.stores.tables import idempotency_keys, upload_jobs
 from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
@@ -471,7 +472,7 @@ def test_stages_of_vectors_advance_only_when_all_are_there(api: Api) -> None:
 
 def test_health_and_metrics(api: Api) -> None:
     health = api.get("/health", by={})
-    assert health.json()["checks"] == {"database": "ok, schema 0021", "blobs": "ok"}
+    assert health.json()["checks"] == {"database": f"ok, schema {HEAD}", "blobs": "ok"}
     assert refusal(api.get("/metrics", by={})) == (401, "unauthorized")
     assert refusal(api.get("/metrics")) == (403, "scope")
     api.upload(DATA)

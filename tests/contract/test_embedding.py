@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from threading import Barrier, Event, Lock, Thread
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import text
-from tests import servers
 from tests.shelf import problems, put
 
 from fonds.embed import workshop
@@ -24,7 +22,7 @@ from fonds.errors import EmbedError, RetryableEmbedError, UsageError
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import queues
-from fonds.stores.database import Database, open_database
+from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vectors import Generation
 from fonds.testing import ManualClock
@@ -78,17 +76,6 @@ def clock() -> ManualClock:
 @pytest.fixture
 def seams(clock: ManualClock) -> Seams:
     return Seams(clock=clock)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres_database")
-    else:
-        address = servers.sqlite_database(tmp_path / "fonds.db")
-    database = open_database(address, seams=Seams())
-    yield database
-    database.close()
 
 
 @pytest.fixture

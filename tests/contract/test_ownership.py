@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -42,7 +41,6 @@ from fonds.mcp.server import make_server
 from fonds.stores.tables import document_chunk_buffer, ingestion_embedding_queue
 from fonds.uploads.users import create_token, list_tokens, revoke_token
 
-FONDS: Final = str(Path(sys.executable).parent / "fonds")
 PATIENCE: Final = 60.0
 PUBLIC: Final = "note:1"
 WORDS: Final = "water in the cellar"
@@ -293,6 +291,8 @@ def world(
         if request.param == "postgres":
             server = request.getfixturevalue("postgres_url")
             given["database"] = stack.enter_context(servers.postgres_database(server))
+        else:
+            servers.sqlite_database(home / "fonds.db")
         library = stack.enter_context(open_library(home, **given))
         yield filled(library)
 
@@ -477,7 +477,8 @@ def _asked(client: TestClient, route: str, address: str, name: str) -> str:
 def served(world: World) -> Iterator[str]:
     """Where the library is served to agents."""
     settings = world.library.settings
-    command = [FONDS, "--home", str(settings.home), "mcp", "--http", "--port", "0"]
+    fonds = str(servers.fonds_command())
+    command = [fonds, "--home", str(settings.home), "mcp", "--http", "--port", "0"]
     variables = {name: value for name, value in os.environ.items() if name[:6] != "FONDS_"}
     variables["FONDS_DATABASE"] = settings.database_url
     with serving(command, variables) as address:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from tests import servers
 
-from fonds.seams import Seams
 from fonds.stores import queues
-from fonds.stores.database import Database, open_database
+from fonds.stores.database import Database
 from fonds.stores.documents import enqueue
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.testing import ManualClock
@@ -21,17 +17,6 @@ from fonds.testing import ManualClock
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres_database")
-    else:
-        address = servers.sqlite_database(tmp_path / "fonds.db")
-    database = open_database(address, seams=Seams())
-    yield database
-    database.close()
 
 
 def put(database: Database, clock: ManualClock, *names: str, sha: str = "one") -> None:

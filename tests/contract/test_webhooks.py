@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
-from tests import servers
 
 from fonds.errors import SettingsError, WebhookError
-from fonds.seams import Seams
-from fonds.stores.database import Database, open_database
+from fonds.stores.database import Database
 from fonds.stores.tables import webhook_nonces
 from fonds.uploads.webhook import (
     Failed,
@@ -418,18 +414,6 @@ def test_whatever_comes_is_understood_or_refused_by_name(given_: Any) -> None:
 
 
 # Once ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres_database")
-    else:
-        file = shutil.copy(servers.sqlite_template(), tmp_path / "fonds.db")
-        address = f"sqlite:///{file}"
-    database = open_database(address, seams=Seams())
-    yield database
-    database.close()
 
 
 def handle(database: Database, webhook_id: str, now: datetime = NOW) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests import servers
 
 from fonds.demo.upstream import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError
@@ -32,6 +33,7 @@ TRIED = 5
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:
+    servers.sqlite_database(tmp_path / "fonds.db")
     if LIVE:
         with open_library(tmp_path) as library:
             yield library

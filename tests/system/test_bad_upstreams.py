@@ -13,6 +13,7 @@ from typing import Any
 
 import httpcore
 import pytest
+from tests import servers
 from tests.misbehaving import MisbehavingServer, Request, Response
 from tests.notes import FAST, NoteOffice, ingest, note_library, rows
 
@@ -249,6 +250,7 @@ def stand_in(home: Path, server: MisbehavingServer, host: str) -> Iterator[Libra
     clock = ManualClock(moment=datetime(2026, 3, 1, 12, tzinfo=UTC))
     hosts = {host: server.address}
     settings: dict[str, Any] = {"hosts": hosts, "allow_private": True, **FAST}
+    servers.sqlite_database(home / "fonds.db")
     with open_library(home, seams=Seams(clock=clock), **settings) as library:
         yield library
 

@@ -63,13 +63,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 
 def test_processes_end_with_the_code_that_is_documented(filled: dict[str, str]) -> None:
-    code, out, _ = run(filled, "audit", "legislators", "--json")
+    others = servers.fonds_command()
+    code, out, _ = run(filled, "audit", "legislators", "--json", command=others)
     assert (code, json.loads(out)["missing"]) == (0, 0)
     code, out, err = run(filled, "run", "nosuch")
     assert (code, out) == (2, "")
     assert err.startswith("error: there is no source 'nosuch'")
     unreachable = {**filled, "FONDS_DATABASE": "postgresql://nobody@127.0.0.1:1/fonds"}
-    assert run(unreachable, "doctor")[0] == 1
+    assert run(unreachable, "doctor", command=others)[0] == 1
 
 
 def test_reader_that_goes_away_is_no_error(filled: dict[str, str]) -> None:

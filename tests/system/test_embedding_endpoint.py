@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -235,7 +234,8 @@ def _put_in_steps(database: Database, shelf: dict[str, list[str]]) -> None:
 def child(
     address: str, endpoint: EmbeddingEndpoint, hours: int, kill_at: int | None = None
 ) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.killable_embedding", address, endpoint.url, str(hours)]
+    python = str(servers.forked_python())
+    command = [python, "-m", "tests.killable_embedding", address, endpoint.url, str(hours)]
     return subprocess.Popen(
         [*command, *([str(kill_at)] if kill_at else [])],
         stdout=subprocess.PIPE,

@@ -6,12 +6,12 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import servers
 from tests.dump import logical_dump
 from tests.synthetic import SyntheticUpstream, serve_synthetic
 
@@ -103,7 +103,8 @@ def _finish(home: Path, upstream: SyntheticUpstream) -> None:
 def _child(
     home: Path, upstream: SyntheticUpstream, kill_at: int | None = None
 ) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.killable", str(home), json.dumps(upstream.hosts)]
+    python = str(servers.forked_python())
+    command = [python, "-m", "tests.killable", str(home), json.dumps(upstream.hosts)]
     return subprocess.Popen(
         [*command, *([str(kill_at)] if kill_at else [])],
         stdout=subprocess.PIPE,

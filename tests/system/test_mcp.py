@@ -22,9 +22,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
+from tests import servers
 from tests.unit.mcp.small import LONG, SECTION, small_library, token
-
-from fonds.library import open_library
 
 FONDS: Final = str(Path(sys.executable).parent / "fonds")
 PATIENCE: Final = 60.0
@@ -38,7 +37,8 @@ def environment(**more: str) -> dict[str, str]:
 @contextmanager
 def http_server(*arguments: str, **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server on a free port, by its address."""
-    command = [FONDS, "--home", str(small_library()), "mcp", "--http", "--port", "0", *arguments]
+    fonds = str(servers.fonds_command())
+    command = [fonds, "--home", str(small_library()), "mcp", "--http", "--port", "0", *arguments]
     with subprocess.Popen(
         command, env=environment(**variables), stderr=subprocess.PIPE, text=True
     ) as process:
@@ -114,7 +114,7 @@ def agent(request: pytest.FixtureRequest) -> Iterator[Agent]:
         server = str(request.getfixturevalue("served"))
     else:
         arguments = ["--home", str(small_library()), "mcp"]
-        server = StdioServerParameters(command=FONDS, args=arguments)
+        server = StdioServerParameters(command=str(servers.fonds_command()), args=arguments)
     client = Client(server, mode=mode, read_timeout_seconds=PATIENCE)
     with connected(client) as agent:
         yield agent
@@ -290,9 +290,9 @@ def test_wrong_token_is_refused_on_loopback_too(served: str) -> None:
 
 
 def test_server_does_not_open_to_others_without_a_token(tmp_path: Path) -> None:
-    with open_library(tmp_path):
-        pass
-    command = [FONDS, "--home", str(tmp_path), "mcp", "--http", "--host", "0.0.0.0"]
+    servers.sqlite_database(tmp_path / "fonds.db")
+    fonds = str(servers.fonds_command())
+    command = [fonds, "--home", str(tmp_path), "mcp", "--http", "--host", "0.0.0.0"]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
     )
@@ -303,7 +303,8 @@ def test_server_does_not_open_to_others_without_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [("--as", "nobody"), ("--as", "maria", "--http")])
 def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...]) -> None:
-    command = [FONDS, "--home", str(small_library()), "mcp", *arguments]
+    fonds = str(servers.fonds_command())
+    command = [fonds, "--home", str(small_library()), "mcp", *arguments]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
     )
@@ -314,7 +315,7 @@ def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...
 def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     home = tmp_path / "none"
     done = subprocess.run(
-        [FONDS, "--home", str(home), "mcp"],
+        [str(servers.fonds_command()), "--home", str(home), "mcp"],
         env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,

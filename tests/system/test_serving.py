@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from typing import Any, Final
 
 import httpx
 import pytest
+from tests import servers
 from tests.uploading import TEXT, upload_library
 
-FONDS: Final = str(Path(sys.executable).parent / "fonds")
 PATIENCE: Final = 120.0
 
 
@@ -34,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 def run(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [FONDS, *arguments],
+        [servers.fonds_command(), *arguments],
         env=_environment(home, **variables),
         capture_output=True,
         text=True,
@@ -52,7 +51,10 @@ def token_of(home: Path, user: str, *options: str) -> str:
 @contextmanager
 def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [FONDS, *arguments], env=_environment(home), stderr=subprocess.PIPE, text=True
+        [servers.fonds_command(), *arguments],
+        env=_environment(home),
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process

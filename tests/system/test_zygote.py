@@ -52,3 +52,25 @@ def test_forked_command_does_not_outlive_its_program(home: Path) -> None:
         program.kill()
         # It ends when nobody is left who could write to it.
         assert "Traceback" not in program.stderr.read()
+
+
+def test_forked_command_ends_well_when_it_is_asked_to(home: Path) -> None:
+    with subprocess.Popen(
+        [servers.fonds_command(), "scheduler"],
+        env=environment(home),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stderr is not None
+        assert program.stderr.readline() == "scheduler started; stop it with Ctrl-C\n"
+        program.terminate()
+        assert "Traceback" not in program.stderr.read()
+    assert program.returncode == 130
+
+
+def test_forked_module_is_given_its_arguments_and_folder(tmp_path: Path) -> None:
+    lines = ["import os, sys", "print(sys.argv[1:], os.getcwd())", "sys.exit(7)"]
+    (tmp_path / "chore.py").write_text("\n".join(lines))
+    command = [str(servers.forked_python()), "-m", "chore", "one", "two"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (7, f"['one', 'two'] {tmp_path}\n")

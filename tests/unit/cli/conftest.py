@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pytest
 import structlog
+from tests import servers
 
 from fonds.cli.main import main
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY, bundled_sites
@@ -89,6 +90,13 @@ def filled(serving: Publishers, tmp_path_factory: pytest.TempPathFactory) -> Pat
     with open_library(home, hosts=hosts, allow_private=True) as library:
         asyncio.run(library.ingest_all(all_feeds(), request))
     return home
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """An empty library of the test's own."""
+    servers.sqlite_database(tmp_path / "fonds.db")
+    return tmp_path
 
 
 @pytest.fixture

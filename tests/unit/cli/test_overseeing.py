@@ -19,10 +19,10 @@ FIRST_DAY = ["--since", "2026-01-12", "--until", "2026-01-12"]
 
 
 @pytest.fixture
-def troubled(fonds: Fonds, publishers: Publishers, tmp_path: Path) -> str:
+def troubled(fonds: Fonds, publishers: Publishers, empty: Path) -> str:
     """A library in which one task has failed."""
     publishers.spoil(REGISTER, TEXT, BROKEN)
-    home = str(tmp_path / "troubled")
+    home = str(empty)
     assert fonds("backfill", "federal_register", *FIRST_DAY, "--home", home).code == 3
     return home
 
@@ -74,8 +74,8 @@ def test_status_of_one_source_adds_its_runs(fonds: Fonds, troubled: str) -> None
     assert detail["errors"][0]["task_key"] == "fr:2026-00101"
 
 
-def test_status_of_an_empty_library_is_all_dashes(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("status", "--home", str(tmp_path))
+def test_status_of_an_empty_library_is_all_dashes(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("status", "--home", str(empty))
     assert outcome.code == 0
     assert re.search(r"^federal_register +0 +0 +–", outcome.out, re.MULTILINE)
 

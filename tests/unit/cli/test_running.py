@@ -25,22 +25,22 @@ REPORT = {"run_id", "source", "status", "counts", "seconds", "error_summary", "s
 COUNTS = {"discovered", "fetched", "parsed", "inserted", "updated", "skipped", "error", "gone"}
 
 
-def test_run_that_finds_everything_ends_with_0(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("run", "legislators", "--home", str(tmp_path))
+def test_run_that_finds_everything_ends_with_0(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("run", "legislators", "--home", str(empty))
     assert outcome.code == 0
     assert outcome.out.startswith("legislators: success in ")
     assert outcome.out.endswith(" s: 5 found, 5 fetched, 22 new\n")
     assert outcome.err == ""
 
 
-def test_backfill_fills_a_range_of_days_and_no_more(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--json", "--home", str(tmp_path))
+def test_backfill_fills_a_range_of_days_and_no_more(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--json", "--home", str(empty))
     assert outcome.code == 0
     report = outcome.json
     assert set(report) == REPORT
     assert set(report["counts"]) == COUNTS
     assert (report["source"], report["status"]) == ("federal_register", "success")
-    with open_library(tmp_path) as library:
+    with open_library(empty) as library:
         assert library.document("fr:2026-00124")
         assert library.search("lead service lines", since="2026-01-14") == []
 
@@ -54,10 +54,10 @@ def test_second_backfill_finds_everything_unchanged(fonds: Fonds, home: Path) ->
 
 
 def test_partial_run_ends_with_3_and_says_where_to_look(
-    fonds: Fonds, publishers: Publishers, tmp_path: Path
+    fonds: Fonds, publishers: Publishers, empty: Path
 ) -> None:
     publishers.spoil(REGISTER, TEXT, APOLOGY)
-    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(tmp_path))
+    outcome = fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(empty))
     assert outcome.code == 3
     first, second = outcome.out.splitlines()
     assert first.startswith("federal_register: partial in ")
@@ -65,50 +65,50 @@ def test_partial_run_ends_with_3_and_says_where_to_look(
     assert second.startswith("  fr:2026-00101: an HTML page instead of XML")
     assert second.endswith("(see: fonds errors federal_register)")
     publishers.mend()
-    assert fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(tmp_path)).code == 0
+    assert fonds("backfill", "federal_register", *TWO_DAYS, "--home", str(empty)).code == 0
 
 
 def test_failed_run_ends_with_1_and_next_to_a_good_one_with_3(
-    fonds: Fonds, publishers: Publishers, tmp_path: Path
+    fonds: Fonds, publishers: Publishers, empty: Path
 ) -> None:
     for name in ("committees-current", "committees-historical", "committee-membership-current"):
         publishers.spoil(PEOPLE, f"/congress-legislators/{name}.yaml", DOWN)
-    outcome = fonds("run", "committees", "--json", "--home", str(tmp_path))
+    outcome = fonds("run", "committees", "--json", "--home", str(empty))
     assert (outcome.code, outcome.json["status"]) == (1, "failed")
     assert "503" in outcome.json["error_summary"]
-    assert fonds("bootstrap", "committees", "--home", str(tmp_path)).code == 3
+    assert fonds("bootstrap", "committees", "--home", str(empty)).code == 3
 
 
-def test_retries_are_not_news(fonds: Fonds, publishers: Publishers, tmp_path: Path) -> None:
+def test_retries_are_not_news(fonds: Fonds, publishers: Publishers, empty: Path) -> None:
     publishers.spoil(PEOPLE, CURRENT, DOWN)
-    outcome = fonds("run", "legislators", "--home", str(tmp_path))
+    outcome = fonds("run", "legislators", "--home", str(empty))
     assert (outcome.code, outcome.err) == (3, "")
 
 
-def test_bootstrap_runs_sources_after_those_they_depend_on(fonds: Fonds, tmp_path: Path) -> None:
-    reports = fonds("bootstrap", "committees", "--json", "--home", str(tmp_path)).json
+def test_bootstrap_runs_sources_after_those_they_depend_on(fonds: Fonds, empty: Path) -> None:
+    reports = fonds("bootstrap", "committees", "--json", "--home", str(empty)).json
     assert [report["source"] for report in reports] == ["legislators", "committees"]
     assert all(set(report) == REPORT for report in reports)
 
 
-def test_bootstrap_of_one_source_is_a_list_too(fonds: Fonds, tmp_path: Path) -> None:
-    reports = fonds("bootstrap", "legislators", "--json", "--home", str(tmp_path)).json
+def test_bootstrap_of_one_source_is_a_list_too(fonds: Fonds, empty: Path) -> None:
+    reports = fonds("bootstrap", "legislators", "--json", "--home", str(empty)).json
     assert [report["source"] for report in reports] == ["legislators"]
 
 
 def test_a_source_without_its_key_is_skipped_by_bootstrap_and_refused_by_run(
-    fonds: Fonds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fonds: Fonds, empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked = FakeSource()
     key = Key(setting="data_gov_key", signup="https://api.data.gov/signup/")
     locked.info = replace(locked.info, key=key)
     monkeypatch.setattr(registry, "plugin_sources", lambda: {"fake": locked})
-    outcome = fonds("bootstrap", "legislators", "fake", "--home", str(tmp_path))
+    outcome = fonds("bootstrap", "legislators", "fake", "--home", str(empty))
     assert outcome.code == 3
     assert "fake: skipped: fake needs a key: set data_gov_key" in outcome.out
     assert "legislators: success" in outcome.out
-    assert fonds("bootstrap", "fake", "--home", str(tmp_path)).code == 3
-    refused = fonds("run", "fake", "--home", str(tmp_path))
+    assert fonds("bootstrap", "fake", "--home", str(empty)).code == 3
+    refused = fonds("run", "fake", "--home", str(empty))
     assert (refused.code, "FONDS_DATA_GOV_KEY" in refused.err) == (2, True)
 
 
