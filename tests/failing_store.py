@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import chain, repeat
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -63,6 +64,17 @@ Choice = Callable[[Request], Fault | None]
 
 def _nothing(_: Request) -> None:
     return None
+
+
+def first(method: str, *faults: Fault) -> Choice:
+    """The first requests of a method go wrong, each in its own way."""
+    coming: Iterator[Fault | None] = chain(faults, repeat(None))
+    return lambda request: next(coming) if request.method == method else None
+
+
+def always(method: str, fault: Fault) -> Choice:
+    """Every request of a method goes wrong."""
+    return lambda request: fault if request.method == method else None
 
 
 class FailingStore:

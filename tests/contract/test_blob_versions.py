@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from tests.failing_store import Choice, FailingStore, Fault, Request
+from tests.failing_store import FailingStore, Fault, always, first
 
 from fonds.errors import BlobChangedError, BlobMissingError, StoreError
 from fonds.seams import Seams
 from fonds.shards.layout import Layout
 from fonds.stores import removal
 from fonds.stores.blobs import Blobs, open_blobs
-
-SIGNATURES = ("X-Amz-Signature", "X-Amz-Credential", "sig=")
 
 
 def _address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
@@ -267,7 +261,7 @@ def test_server_that_compares_is_tried_out_once(behind: str) -> None:
 def test_a_bad_moment_does_not_mislead_the_trial(
     behind: str, fault: Fault, forgets: str | None
 ) -> None:
-    with FailingStore(behind, _first("DELETE", fault), forgets=forgets) as way:
+    with FailingStore(behind, first("DELETE", fault), forgets=forgets) as way:
         assert open_blobs(way.address, seams=Seams()).can_remove_versions() == (forgets is None)
 
 
@@ -279,156 +273,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_trial_that_came_to_nothing_is_made_again(behind: str) -> None:
-    with FailingStore(behind, _always("DELETE", Fault.BUSY)) as way:
+    with FailingStore(behind, always("DELETE", Fault.BUSY)) as way:
         store = open_blobs(way.address, seams=Seams())
         with pytest.raises(StoreError):
             store.can_remove_versions()
-        way.choose = _always("none", Fault.BUSY)
+        way.choose = always("none", Fault.BUSY)
         assert store.can_remove_versions()
-
-
-def test_threads_that_come_at_the_same_time_share_their_connections(behind: str) -> None:
-    store = open_blobs(behind, seams=Seams())
-    etags = {key: store.create(key, b"1") for key in map(str, range(8))}
-
-    def remove(key: str) -> str:
-        store.remove(key, etag=etags[key])
-        return str(id(removal._client()))
-
-    assert len(set(_race([partial(remove, key) for key in etags]))) == 1
-
-
-# Servers that fail --------------------------------------------------------------------------
-
-
-def _first(method: str, *faults: Fault) -> Choice:
-    """The first requests of a method go wrong."""
-    coming: Iterator[Fault | None] = chain(faults, repeat(None))
-    return lambda request: next(coming) if request.method == method else None
-
-
-def _always(method: str, fault: Fault) -> Choice:
-    return lambda request: fault if request.method == method else None
-
-
-@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.SILENT])
-def test_a_server_that_was_busy_is_asked_again(behind: str, fault: Fault) -> None:
-    with FailingStore(behind, _first("DELETE", fault, Fault.BUSY), silence=0.1) as way:
-        store = open_blobs(way.address, seams=Seams())
-        store.remove("a", etag=store.create("a", b"1"))
-        assert list(store.list()) == []
-        assert way.count("DELETE") == 3
-
-
-@pytest.mark.parametrize("fault", [Fault.BUSY_AFTERWARDS, Fault.LOST, Fault.CUT])
-def test_removal_whose_answer_was_lost_counts_as_a_change(behind: str, fault: Fault) -> None:
-    with FailingStore(behind, _first("DELETE", fault)) as way:
-        store = open_blobs(way.address, seams=Seams())
-        etag = store.create("a", b"1")
-        with pytest.raises(BlobChangedError):
-            store.remove("a", etag=etag)
-        assert store.head("a") is None
-
-
-def test_a_second_try_spares_what_came_in_between(behind: str) -> None:
-    other = open_blobs(behind, seams=Seams())
-    tries: list[Request] = []
-
-    def choose(request: Request) -> Fault | None:
-        if request.method != "DELETE":
-            return None
-        tries.append(request)
-        if len(tries) == 1:
-            return Fault.LOST
-        other.create("a", b"newer")
-        return None
-
-    with FailingStore(behind, choose) as way:
-        store = open_blobs(way.address, seams=Seams())
-        with pytest.raises(BlobChangedError):
-            store.remove("a", etag=store.create("a", b"1"))
-    assert len(tries) == 2
-    assert other.get("a") == b"newer"
-
-
-def test_a_client_that_waited_long_enough_asks_again(
-    behind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(removal._client(), "timeout", 0.2)
-    with FailingStore(behind, _first("DELETE", Fault.SILENT), silence=60) as way:
-        store = open_blobs(way.address, seams=Seams())
-        store.remove("a", etag=store.create("a", b"1"))
-        assert way.count("DELETE") == 2
-        assert list(store.list()) == []
-
-
-@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.SILENT, Fault.CUT, Fault.LOST])
-def test_a_version_is_read_whole_or_not_at_all(behind: str, fault: Fault) -> None:
-    data = bytes(range(256)) * 40
-    with FailingStore(behind, _first("GET", fault), timeout="300ms") as way:
-        store = open_blobs(way.address, seams=Seams())
-        etag = store.create("a", data)
-        try:
-            read = store.read("a")
-        except StoreError:
-            read = store.read("a")
-        assert read is not None
-        assert (read.data, read.etag) == (data, etag)
-
-
-@pytest.mark.parametrize("fault", [Fault.BUSY_AFTERWARDS, Fault.LOST, Fault.SILENT])
-def test_a_replacement_without_an_answer_is_done_or_not_but_never_twice(
-    behind: str, fault: Fault
-) -> None:
-    with FailingStore(behind, timeout="300ms") as way:
-        store = open_blobs(way.address, seams=Seams())
-        etag = store.create("a", b"1")
-        way.choose = _first("PUT", fault)
-        try:
-            store.replace("a", b"2", etag=etag)
-        except StoreError:
-            assert store.get("a") == (b"1" if fault is Fault.SILENT else b"2")
-        else:
-            assert store.get("a") == b"2"
-
-
-# What must not be said ----------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.LOST, Fault.SILENT])
-def test_no_error_repeats_a_signed_address(behind: str, fault: Fault) -> None:
-    with FailingStore(behind, silence=0.05) as way:
-        store = open_blobs(way.address, seams=Seams())
-        etag = store.create("a", b"1")
-        way.choose = _always("DELETE", fault)
-        for ask in (lambda: store.remove("a", etag=etag), store.can_remove_versions):
-            with pytest.raises(StoreError) as caught:
-                ask()
-            said = "".join(traceback.format_exception(caught.value))
-            assert not [word for word in SIGNATURES if word in said]
-
-
-def test_no_error_about_a_refusal_repeats_a_signed_address(s3_address: str) -> None:
-    store = open_blobs(s3_address, seams=Seams())
-    etag = store.create("a", b"1")
-    wrong = s3_address.replace("fonds-test-secret", "hunter2-secret")
-    with pytest.raises(StoreError, match="403") as caught:
-        open_blobs(wrong, seams=Seams()).remove("a", etag=etag)
-    said = "".join(traceback.format_exception(caught.value))
-    assert not [word for word in (*SIGNATURES, "hunter2") if word in said]
-    assert store.get("a") == b"1"
-
-
-def test_no_log_record_repeats_a_signed_address(
-    behind: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    with FailingStore(behind, _first("DELETE", Fault.BUSY, Fault.LOST)) as way:
-        store = open_blobs(way.address, seams=Seams())
-        assert store.can_remove_versions()
-        store.remove("a", etag=store.create("a", b"1"))
-        signed = [request.target for request in way.requests if request.method == "DELETE"]
-    assert any(word in target for target in signed for word in SIGNATURES)
-    said = [record.getMessage() for record in caplog.records]
-    assert not [line for line in said if any(word in line for word in SIGNATURES)]

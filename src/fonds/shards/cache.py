@@ -48,22 +48,28 @@ class ShardCache:
 
 def _kept(path: Path) -> tuple[str | None, bytes]:
     try:
-        etag, is_whole, data = path.read_bytes().partition(b"\n")
+        heading, _, data = path.read_bytes().partition(b"\n")
     except FileNotFoundError:
         return None, b""
-    return (etag.decode(), data) if is_whole else (None, b"")
+    return _etag(heading, len(data)), data
 
 
 def _etag_of(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
-            line = file.readline()
+            heading = file.readline()
+            return _etag(heading[:-1], path.stat().st_size - len(heading))
     except FileNotFoundError:
         return None
-    return line[:-1].decode() if line.endswith(b"\n") else None
+
+
+def _etag(heading: bytes, size: int) -> str | None:
+    """The etag in the first line of a file; None if it was cut, as when the power failed."""
+    etag, _, told = heading.decode(errors="replace").rpartition(" ")
+    return etag if told == str(size) else None
 
 
 def _keep(path: Path, etag: str, data: bytes) -> None:
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
-    beside.write_bytes(etag.encode() + b"\n" + data)
+    beside.write_bytes(f"{etag} {len(data)}\n".encode() + data)
     beside.replace(path)

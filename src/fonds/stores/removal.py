@@ -6,10 +6,12 @@ The request goes to an address that obstore signs, with the etag as its conditio
 from __future__ import annotations
 
 import atexit
+import logging
 import time
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
+from threading import Lock
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,6 +26,7 @@ _VALID: Final = timedelta(minutes=5)
 _NO_VERSION: Final = '"0x0000000000000000"'
 _WAITS: Final = (0.2, 0.6, 2.0, 5.0)
 """Seconds before a server that is busy is asked again."""
+_ALONE: Final = Lock()
 _CHANGED: Final = (httpx.codes.PRECONDITION_FAILED, httpx.codes.NOT_FOUND, httpx.codes.CONFLICT)
 
 
@@ -86,8 +89,26 @@ def _delete_now(address: str, etag: str) -> int:
     return status
 
 
-@cache
+class _Discreet(logging.Filter):
+    """Takes what is signed out of the line that the client writes about each request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                each.copy_with(query=None) if isinstance(each, httpx.URL) else each
+                for each in record.args
+            )
+        return True
+
+
 def _client() -> httpx.Client:
+    with _ALONE:  # or threads that come at the same time would make one each
+        return _open_client()
+
+
+@cache
+def _open_client() -> httpx.Client:
+    logging.getLogger("httpx").addFilter(_Discreet())
     client = httpx.Client(timeout=30, limits=httpx.Limits(max_connections=64))
     atexit.register(client.close)
     return client
