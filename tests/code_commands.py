@@ -21,7 +21,7 @@ FONDS: Final = Path(sys.executable).parent / "fonds"
 IN_PROCESS: Final = ("--max-memory-mib", "512")
 """Room enough for the command to do all the work itself."""
 
-_MOMENT: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_MOMENT: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z")
 _MOMENTS: Final = {"planned_at", "completed_at"}
 
 
@@ -89,7 +89,7 @@ def _timeless(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _blobs(library: Library) -> list[tuple[str, str]]:
-    """Keys and hashes; plans and packs tell when pages were fetched."""
+    """Keys and hashes; plans, packs and hosts tell when they were asked for."""
     blobs = library.blobs
     keys = sorted(info.key for info in blobs.list())
     return [(key, hashlib.sha256(_MOMENT.sub(b"", blobs.get(key))).hexdigest()) for key in keys]

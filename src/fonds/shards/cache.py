@@ -48,10 +48,11 @@ class ShardCache:
 
 def _kept(path: Path) -> tuple[str | None, bytes]:
     try:
-        heading, _, data = path.read_bytes().partition(b"\n")
+        with path.open("rb") as file:
+            heading, data = file.readline(), file.read()
     except FileNotFoundError:
         return None, b""
-    return _etag(heading, len(data)), data
+    return _etag(heading[:-1], len(data)), data
 
 
 def _etag_of(path: Path) -> str | None:
