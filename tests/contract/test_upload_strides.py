@@ -17,7 +17,9 @@ from tests.uploading import TEXT, make_user, now_of, send, stored, upload_librar
 from fonds.chunk.splitter import Chunker
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.calls import Calls
+from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.hashing import HashingEmbedder
+from fonds.embed.registry import open_embedder
 from fonds.errors import RetryableEmbedError
 from fonds.library import Library
 from fonds.model import Chunk, NormalizedBody
@@ -219,6 +221,23 @@ def test_model_that_fails_keeps_what_was_done_before(
     around.clock.move(seconds=3)
     work(library)
     assert _moves(library, job) == PATH
+
+
+def test_model_chosen_while_another_is_asked_makes_the_vectors(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+
+    def choose(_texts: Sequence[str]) -> None:
+        embedder = open_embedder("hashing:16", library.settings)
+        generation = ensure_generation(library.database, library.seams, embedder, "hashing:16")
+        switch(library.database, library.seams, generation)
+
+    with _asking(library, choose) as worker:
+        assert worker.work_once()
+    assert _moves(library, job) == PATH
+    vector = document_vector_buffer.c
+    with library.database.read() as connection:
+        made = connection.scalars(select(func.length(vector.vector))).all()
+    assert made == [16 * 4] * 2
 
 
 class _Asked:

@@ -26,7 +26,7 @@ from fonds.stores.embedding import (
 )
 from fonds.stores.fulltext import as_seen
 from fonds.stores.passages import Passages
-from fonds.stores.staging import known_texts, searched, staged
+from fonds.stores.staging import known_texts, staged
 from fonds.stores.vectors import Generation
 from fonds.uploads.gates import check_embedded
 from fonds.uploads.jobs import AFRESH, Job
@@ -98,28 +98,26 @@ def embed_batch(bench: Workbench, job: Job) -> Job:
     return way.job
 
 
-def batch_of_all(bench: Workbench, job: Job, passages: Passages) -> MicroBatch | None:
-    """All passages of a document, before they are stored, if the model is ready to be asked."""
+def batch_of_all(model: Model, bench: Workbench, job: Job, passages: Passages) -> MicroBatch | None:
+    """All passages of a document, before they are stored; None where they are too many."""
+    shas = [ids.chunk_sha(chunk.text) for chunk in passages.chunks]
+    batch = [
+        Passage(
+            row=UNSTORED,
+            ordinal=chunk.ordinal,
+            sha=sha,
+            text=chunk.text,
+            tokens=chunk.tokens,
+            is_known=False,
+            document=ids.upload_id(job.document_id),
+        )
+        for sha, chunk in zip(shas, passages.chunks, strict=True)
+    ]
+    if len(_first_batch(batch, model)) < len(batch):
+        return None
     with bench.shelf.database.read() as connection:
-        model = bench.opened_model(searched(connection).current)
-        if model is None:
-            return None
-        shas = [ids.chunk_sha(chunk.text) for chunk in passages.chunks]
         held = known_texts(connection, model.generation, shas)
-        batch = [
-            Passage(
-                row=UNSTORED,
-                ordinal=chunk.ordinal,
-                sha=sha,
-                text=chunk.text,
-                tokens=chunk.tokens,
-                is_known=sha in held,
-                document=ids.upload_id(job.document_id),
-            )
-            for sha, chunk in zip(shas, passages.chunks, strict=True)
-        ]
-        if len(_first_batch(batch, model)) < len(batch):
-            return None
+        batch = [passage._replace(is_known=passage.sha in held) for passage in batch]
         return MicroBatch(model=model, passages=batch, known=_known(connection, model, batch))
 
 

@@ -36,8 +36,9 @@ class InHand:
     rows: Sequence[Mapping[str, Any]]
     """Of the chunk buffer."""
     generation: Generation
+    """The one that is searched."""
     vectors: Mapping[int, Vector]
-    """By the number of a row; all of them, or what is stored is read."""
+    """By the number of a row; each has one."""
 
 
 def finalize(bench: Workbench, job: Job) -> Job:
@@ -60,12 +61,16 @@ def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | Non
         lease_until=None,
     )
     way.hold()  # of two who believe to have the job, the second waits here and loses
-    if hand is None:  # else they were compared in this very transaction
-        _check_counts(way.connection, job)
     writing = _writing(bench, job, text)
     publish_document(way.connection, writing, now)
+    if hand is not None:  # whose vectors were counted in this very transaction
+        _publish_in_hand(way.connection, bench.shelf.database, job, hand)
+        return
+    _check_counts(way.connection, job)
     there = searched(way.connection)
-    _publish_passages(way.connection, bench.shelf.database, job, there.generations, hand)
+    publish_passages(
+        way.connection, bench.shelf.database, there.generations, job.document_id, job.name
+    )
     made_by = (job.embed_model, job.embed_version)
     if there.current and (there.current.name, there.current.version) != made_by:
         ask_for_vectors(way.connection, writing, now)  # another model was chosen meanwhile
@@ -78,18 +83,9 @@ def _check_counts(connection: Connection, job: Job) -> None:
     check_embedded(count.passages, count.vectors, (job.progress or {}).get("chunks_total", 0))
 
 
-def _publish_passages(
-    connection: Connection,
-    database: Database,
-    job: Job,
-    generations: Sequence[Generation],
-    hand: InHand | None,
-) -> None:
-    if hand and hand.generation in generations and len(hand.vectors) == len(hand.rows):
-        vectors = [(row, vector.data) for row, vector in hand.vectors.items()]
-        publish_rows(connection, database, job.name, hand.rows, {hand.generation: vectors})
-    else:
-        publish_passages(connection, database, generations, job.document_id, job.name)
+def _publish_in_hand(connection: Connection, database: Database, job: Job, hand: InHand) -> None:
+    vectors = [(row, vector.data) for row, vector in hand.vectors.items()]
+    publish_rows(connection, database, job.name, hand.rows, {hand.generation: vectors})
 
 
 def _writing(bench: Workbench, job: Job, text: NormalizedBody) -> Writing:

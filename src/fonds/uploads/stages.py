@@ -67,7 +67,7 @@ _CANONICAL: Final = (
     select(upload_jobs.c.parsed_path)
     .where(upload_jobs.c.user_id == bindparam("user"))
     .where(upload_jobs.c.parsed_sha256 == bindparam("sha256"))
-    .where(upload_jobs.c.status.not_in([status.value for status in _UNVALIDATED]))
+    .where(*(upload_jobs.c.status != status.value for status in _UNVALIDATED))
     .order_by(upload_jobs.c.created_at, upload_jobs.c.job_id)
     .limit(1)
 )

@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fonds.errors import LeaseLostError
 from fonds.model import NormalizedBody
 from fonds.stores.passages import Passages
+from fonds.stores.staging import searched
 from fonds.uploads.embedding import Answered, ask, batch_of_all, embedded, queued
 from fonds.uploads.jobs import Job
 from fonds.uploads.moving import Way, moving
@@ -59,15 +60,17 @@ def _through(bench: Workbench, job: Job) -> Job:
             parsed(way, stored, stored_at)
         return way.job
     drop_copy(bench, stored.path, way.job)
-    if answered is not None and answered.cause is not None:
+    if answered is not None and way.job.status is not Status.CHUNKS_STORED and answered.cause:
         raise answered.cause
     return way.job
 
 
 def _asked(bench: Workbench, job: Job, passages: Passages) -> Answered | None:
-    if len(passages.chunks) > SMALL or bench.stop.is_set():
+    """None where the passages are left to the steps: many, or the first that a model sees."""
+    model = bench.opened_model
+    if model is None or len(passages.chunks) > SMALL or bench.stop.is_set():
         return None
-    batch = batch_of_all(bench, job, passages)
+    batch = batch_of_all(model, bench, job, passages)
     return ask(bench, batch) if batch is not None else None
 
 
@@ -78,11 +81,14 @@ def _end(
     rows: list[dict[str, Any]],
     answered: Answered,
 ) -> None:
+    """From `chunks_stored` on, unless another model was chosen meanwhile."""
+    generation = answered.model.generation
+    if searched(way.connection).current != generation:
+        return
     numbered = [
         one._replace(row=row["id"]) for one, row in zip(answered.passages, rows, strict=True)
     ]
     queued(way, bench, answered.model)
     ours = embedded(way, bench, replace(answered, passages=numbered))
     if way.job.status is Status.EMBEDDINGS_STORED:
-        hand = InHand(rows=rows, generation=answered.model.generation, vectors=ours)
-        publish(way, bench, text, hand)
+        publish(way, bench, text, InHand(rows=rows, generation=generation, vectors=ours))

@@ -51,10 +51,10 @@ class Workbench:
             self._llamaparse = self._llamaparse or LlamaParse(self.settings, self.shelf.seams)
             return self._llamaparse
 
-    def opened_model(self, generation: Generation | None) -> Model | None:
-        """The model of a generation, if it is open already: to open one takes its time."""
-        model = self._model
-        return model if model is not None and model.generation == generation else None
+    @property
+    def opened_model(self) -> Model | None:
+        """The model that was asked last; another may have been chosen since."""
+        return self._model
 
     def model(self) -> Model:
         """The model of the generation that is searched now."""
