@@ -299,16 +299,22 @@ def fonds_command() -> Path:
     return Path(_shared("fonds", _start_zygote))
 
 
+def serving_command() -> Path:
+    """Such a program for commands that serve; too large for those that keep to a budget."""
+    modules = ("fonds.api.app", "fonds.mcp.http", "fonds.mcp.opening", "fonds.mcp.server")
+    return Path(_shared("serving", lambda home: _start_zygote(home, *modules)))
+
+
 def forked_python() -> Path:
     """A program that does what `python -m MODULE` does, without importing fonds each time."""
     return fonds_command().with_name("forked-python")
 
 
-def _start_zygote(home: Path) -> str:
-    program = home / "fonds"
-    command = [sys.executable, "-P", str(ROOT / "tests" / "zygote.py"), str(home)]
-    process = _launch("zygote", command)
-    return _wait_for("zygote", process, lambda: str(program) if program.exists() else None)
+def _start_zygote(home: Path, *modules: str) -> str:
+    program, name = home / "fonds", f"zygote-{home.name}"
+    command = [sys.executable, "-P", str(ROOT / "tests" / "zygote.py"), str(home), *modules]
+    process = _launch(name, command)
+    return _wait_for(name, process, lambda: str(program) if program.exists() else None)
 
 
 # S3 ---------------------------------------------------------------------------------------

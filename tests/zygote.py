@@ -28,13 +28,9 @@ from fonds.sources.registry import builtin_sources
 _IMPORTED: Final = (
     "fonds.cli.main",
     "alembic.command",
-    "fonds.api.app",
     "fonds.embed.current",
     "fonds.embed.openai",
     "fonds.embed.wordllama",
-    "fonds.mcp.http",
-    "fonds.mcp.opening",
-    "fonds.mcp.server",
     "fonds.runs.verification",
     "fonds.search.retrieve",
     "rich._emoji_codes",
@@ -80,9 +76,12 @@ os._exit(code)
 Request = tuple[list[str], str, dict[str, str]]
 
 
-def main(folder: Path) -> None:
-    """Put the program into the folder and serve until killed; a fork of it becomes the command."""
-    for name in _IMPORTED:
+def main(folder: Path, *further: str) -> None:
+    """Put the program into the folder and serve until killed; a fork of it becomes the command.
+
+    What is imported further is memory that each fork begins with.
+    """
+    for name in (*_IMPORTED, *further):
         import_module(name)
     builtin_sources()
     # Consoles look at variables and streams when they are made.
@@ -184,4 +183,4 @@ def _search_path(variables: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

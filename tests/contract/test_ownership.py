@@ -486,7 +486,7 @@ def _asked(client: TestClient, route: str, address: str, name: str) -> str:
 def served(world: World) -> Iterator[str]:
     """Where the library is served to agents."""
     settings = world.library.settings
-    fonds = str(servers.fonds_command())
+    fonds = str(servers.serving_command())
     command = [fonds, "--home", str(settings.home), "mcp", "--http", "--port", "0"]
     variables = {name: value for name, value in os.environ.items() if name[:6] != "FONDS_"}
     variables["FONDS_DATABASE"] = settings.database_url

@@ -37,7 +37,7 @@ def environment(**more: str) -> dict[str, str]:
 @contextmanager
 def http_server(*arguments: str, **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server on a free port, by its address."""
-    fonds = str(servers.fonds_command())
+    fonds = str(servers.serving_command())
     command = [fonds, "--home", str(small_library()), "mcp", "--http", "--port", "0", *arguments]
     with subprocess.Popen(
         command, env=environment(**variables), stderr=subprocess.PIPE, text=True
@@ -114,7 +114,7 @@ def agent(request: pytest.FixtureRequest) -> Iterator[Agent]:
         server = str(request.getfixturevalue("served"))
     else:
         arguments = ["--home", str(small_library()), "mcp"]
-        server = StdioServerParameters(command=str(servers.fonds_command()), args=arguments)
+        server = StdioServerParameters(command=str(servers.serving_command()), args=arguments)
     client = Client(server, mode=mode, read_timeout_seconds=PATIENCE)
     with connected(client) as agent:
         yield agent
@@ -291,7 +291,7 @@ def test_wrong_token_is_refused_on_loopback_too(served: str) -> None:
 
 def test_server_does_not_open_to_others_without_a_token(tmp_path: Path) -> None:
     servers.sqlite_database(tmp_path / "fonds.db")
-    fonds = str(servers.fonds_command())
+    fonds = str(servers.serving_command())
     command = [fonds, "--home", str(tmp_path), "mcp", "--http", "--host", "0.0.0.0"]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -303,7 +303,7 @@ def test_server_does_not_open_to_others_without_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [("--as", "nobody"), ("--as", "maria", "--http")])
 def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...]) -> None:
-    fonds = str(servers.fonds_command())
+    fonds = str(servers.serving_command())
     command = [fonds, "--home", str(small_library()), "mcp", *arguments]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -315,7 +315,7 @@ def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...
 def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     home = tmp_path / "none"
     done = subprocess.run(
-        [str(servers.fonds_command()), "--home", str(home), "mcp"],
+        [str(servers.serving_command()), "--home", str(home), "mcp"],
         env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 def run(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [servers.fonds_command(), *arguments],
+        [servers.serving_command(), *arguments],
         env=_environment(home, **variables),
         capture_output=True,
         text=True,
@@ -51,7 +51,7 @@ def token_of(home: Path, user: str, *options: str) -> str:
 @contextmanager
 def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [servers.fonds_command(), *arguments],
+        [servers.serving_command(), *arguments],
         env=_environment(home),
         stderr=subprocess.PIPE,
         text=True,
