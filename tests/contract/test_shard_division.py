@@ -67,6 +67,14 @@ def test_reader_that_opened_the_index_before_goes_on_finding(index: Index) -> No
     assert versions(index) == dict.fromkeys(KEYS, 1)
 
 
+def test_reader_that_opened_the_index_before_finds_what_is_compiled_later(store: Opener) -> None:
+    empty = sharding.make_index(store(Seams()))
+    divided = divide(empty, DIGITS + 1, locks(empty))
+    put_many(divided, [record(key) for key in KEYS])
+    assert Compiler(divided, seams=Seams()).run().records == len(KEYS)
+    assert versions(empty) == dict.fromkeys(KEYS, 1)
+
+
 def test_compiler_that_opened_the_index_before_writes_nothing_and_loses_nothing(
     index: Index,
 ) -> None:

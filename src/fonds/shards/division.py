@@ -1,7 +1,7 @@
 """Dividing an index into more and smaller shards, while it is read and written.
 
 Shard by shard: its records are copied into the smaller ones, its entry says that they are, and it
-is removed. Readers that miss a shard ask its entry; compilers leave it alone until they open the
+is emptied. Readers that find it empty ask its entry; compilers leave it alone until they open the
 index anew. The index says how its shards are named when the last one is done.
 """
 
@@ -28,7 +28,6 @@ from fonds.shards.manifest import (
     write_shard,
 )
 from fonds.shards.merge import lines_of, merge
-from fonds.stores.blobs import Version
 
 _TRIES: Final = 20
 _NOTHING: Final = Entry(0, 0, entry_of(b"").sha256)
@@ -77,10 +76,12 @@ def _move(index: Index, divided: Index, shard: str) -> None:
     _copy(index, divided, before.data if before else b"")
     if not is_moved:
         write_entry(index, shard, Noted(_NOTHING, None, divided.layout.digits), after=entry)
-    if before is not None and before.data:
+    if before is None:
+        index.blobs.create(index.layout.shard(shard), b"")  # for readers of the older division
+    elif before.data:
         # A compiler that was paused before it wrote finds the version gone that it had read; had
         # it written meanwhile, what it wrote is copied, too.
-        _remove(index, index.layout.shard(shard), before)
+        index.blobs.replace(index.layout.shard(shard), b"", etag=before.etag)
 
 
 def _copy(index: Index, divided: Index, data: bytes) -> None:
@@ -99,10 +100,3 @@ def _merge_into(index: Index, shard: str, lines: list[bytes]) -> None:
     merged = merge(data, lines, len(index.schema.fields))
     if merged != data:
         write_shard(index, shard, merged, before=before, after=entry)
-
-
-def _remove(index: Index, key: str, before: Version) -> None:
-    if index.blobs.can_remove_versions():
-        index.blobs.remove(key, etag=before.etag)
-    else:
-        index.blobs.replace(key, b"", etag=before.etag)

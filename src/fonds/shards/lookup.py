@@ -55,6 +55,8 @@ class Lookup:
     ) -> dict[str, bytes]:
         layout = layout or self._index.layout
         data = self._read(layout.shard(shard))
+        if data is None:
+            return {}
         if not data:
             return self._in_divided(shard, keys, layout)
         found = ((key, find(data, usv.encode([key, ""])[:-1])) for key in keys)
