@@ -18,7 +18,7 @@ from fonds.shards.domains import DOMAINS
 from fonds.shards.index import Index, open_index, version_of
 from fonds.shards.layout import Layout
 from fonds.shards.manifest import entry_of, read_entries
-from fonds.shards.schema import Record, Value
+from fonds.shards.schema import Record, Value, schema_of
 from fonds.stores.blobs import Blobs, FolderBlobs, open_blobs
 
 if TYPE_CHECKING:
@@ -29,6 +29,19 @@ DIGITS: Final = 1
 BEGINNING: Final = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 AT_ONCE: Final = timedelta()
 """The lifetime of locks for somebody who waits for none."""
+EVERY: Final = schema_of(
+    [
+        ("key", "string"),
+        ("text", "string"),
+        ("whole", "integer"),
+        ("part", "number"),
+        ("flag", "boolean"),
+        ("day", "date"),
+        ("moment", "datetime"),
+        ("updated_at", "datetime"),
+    ]
+)
+"""A field of each type."""
 KINDS: Final = ("folder", "marking", "memory", "s3", "azure")
 
 

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import event, insert, update
-from tests import servers
 
 from fonds import ids
 from fonds.codes.diff import comparison
 from fonds.codes.diff.comparison import Section, UnitComparison, compare_editions
 from fonds.errors import UsageError
-from fonds.seams import Seams
-from fonds.stores.database import Database, open_database
+from fonds.stores.database import Database
 from fonds.stores.tables import code_units, documents, nodes
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres_database")
-    else:
-        address = servers.sqlite_database(tmp_path / "fonds.db")
-    database = open_database(address, seams=Seams())
-    yield database
-    database.close()
 
 
 def law(subject: str, days: int = 30) -> str:

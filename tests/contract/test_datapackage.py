@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sharding import EVERY
 
 from fonds.errors import ShardError
 from fonds.seams import Seams
@@ -21,7 +22,7 @@ from fonds.shards.inbox import put_many
 from fonds.shards.index import Index, create_index
 from fonds.shards.layout import Layout
 from fonds.shards.manifest import entry_of
-from fonds.shards.schema import Record, schema_of
+from fonds.shards.schema import Record
 from fonds.stores.blobs import open_blobs
 
 with warnings.catch_warnings():
@@ -29,17 +30,6 @@ with warnings.catch_warnings():
     import frictionless
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
-EVERY = schema_of(
-    [
-        ("key", "string"),
-        ("text", "string"),
-        ("whole", "integer"),
-        ("part", "number"),
-        ("flag", "boolean"),
-        ("day", "date"),
-        ("updated_at", "datetime"),
-    ]
-)
 TEXTS = [
     '"', '""', '"quoted"', '"open', "'", "\\", "\\n", "a,b", ";", "|", "\t", "\n", "\r", "\x1f",
     "\x1b", "\x1b-", "\0", "\x1c", "\ufeff", "", " ", "#x", "🦊", "\u2028", "\x85", None,

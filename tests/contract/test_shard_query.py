@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.sharding import EVERY
 
 from fonds.errors import ShardError, StoreError, UsageError
 from fonds.seams import Seams, SystemClock
@@ -30,18 +31,6 @@ from fonds.shards.schema import LONGEST_RECORD, Record, Value, schema_of
 from fonds.stores.blobs import FolderBlobs, open_blobs
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
-EVERY = schema_of(
-    [
-        ("key", "string"),
-        ("text", "string"),
-        ("whole", "integer"),
-        ("part", "number"),
-        ("flag", "boolean"),
-        ("day", "date"),
-        ("moment", "datetime"),
-        ("updated_at", "datetime"),
-    ]
-)
 HARD = [
     "\0", "a\0b", "\ufeff", "\r", "\r\n", "\n", '"', '""', "'", "\\", "\\N", "", "NULL", "\x1b",
     "\x1b-", "\x1bJ", "\x1b[", "\x1f", "\x1e", "\x7f", "\x85", "\u2028", "🦊", " x ", "#",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tests import servers
@@ -40,7 +43,9 @@ def test_forked_command_prints_and_ends_like_a_new_process(
     assert any(new[1:])
 
 
-def test_forked_command_does_not_outlive_its_program(home: Path) -> None:
+@contextmanager
+def _scheduler(home: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A forked command that runs until it is told to end, and what it says from then on."""
     with subprocess.Popen(
         [servers.fonds_command(), "scheduler"],
         env=environment(home),
@@ -49,22 +54,20 @@ def test_forked_command_does_not_outlive_its_program(home: Path) -> None:
     ) as program:
         assert program.stderr is not None
         assert program.stderr.readline() == "scheduler started; stop it with Ctrl-C\n"
+        yield program, program.stderr
+
+
+def test_forked_command_does_not_outlive_its_program(home: Path) -> None:
+    with _scheduler(home) as (program, said):
         program.kill()
         # It ends when nobody is left who could write to it.
-        assert "Traceback" not in program.stderr.read()
+        assert "Traceback" not in said.read()
 
 
 def test_forked_command_ends_well_when_it_is_asked_to(home: Path) -> None:
-    with subprocess.Popen(
-        [servers.fonds_command(), "scheduler"],
-        env=environment(home),
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as program:
-        assert program.stderr is not None
-        assert program.stderr.readline() == "scheduler started; stop it with Ctrl-C\n"
+    with _scheduler(home) as (program, said):
         program.terminate()
-        assert "Traceback" not in program.stderr.read()
+        assert "Traceback" not in said.read()
     assert program.returncode == 130
 
 

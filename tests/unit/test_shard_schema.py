@@ -7,24 +7,13 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sharding import EVERY
 
 from fonds.errors import RecordError, ShardError, UsageError
 from fonds.shards.domains import DOMAINS, SHIPPED
 from fonds.shards.schema import LONGEST_RECORD, Record, Value, rank, schema_of
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
-EVERY = schema_of(
-    [
-        ("key", "string"),
-        ("text", "string"),
-        ("whole", "integer"),
-        ("part", "number"),
-        ("flag", "boolean"),
-        ("day", "date"),
-        ("moment", "datetime"),
-        ("updated_at", "datetime"),
-    ]
-)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 moments = st.datetimes(
     min_value=datetime(1, 1, 3),  # noqa: DTZ001 — hypothesis adds the zone
