@@ -10,6 +10,8 @@ one before it: raw bytes in the archive, records in the database, passages besid
 
 A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`). An
 upload comes from its user, and a worker takes it through the same stages as a job (`uploads/`).
+
+When a run ends, the hosts it asked are noted in the index `domains` (`shards/`).
 """
 
 from __future__ import annotations
