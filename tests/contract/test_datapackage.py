@@ -50,6 +50,7 @@ def fill(index: Index) -> list[Record]:
             "part": (0.1, 1e300, -5e-324, 1e16, -0.0)[place % 5],
             "flag": (True, False, None)[place % 3],
             "day": (date(2026, 3, 4), date(1, 1, 1), None)[place % 3],
+            "moment": None if place % 2 else NOON - timedelta(days=1 + place),
             "updated_at": NOON + timedelta(microseconds=place),
         }
         for place, text in enumerate(TEXTS)
