@@ -46,6 +46,14 @@ def test_links_between_sections_are_left_out_and_the_text_around_them_is_kept() 
     ) == ("One.\n\ntail\n\nTwo.\n")
 
 
+def test_control_characters_around_what_is_moved_or_left_out_leave_no_trace() -> None:
+    page = (
+        '<p>%s<span class="catchln">Sec. 3-1. Lamps.</span>%s One.</p>'
+        '<table class="nav_tbl"><tr><td>Next</td></tr></table>%s<p>Two.</p>'
+    )
+    assert markdown(page % ("&#1;", "&#2;", "&#3;")) == markdown(page % ("", "", ""))
+
+
 def test_tables_of_the_text_stay_tables() -> None:
     assert markdown(
         '<p><span class="catchln">Sec. 3-10. Fees.</span> As follows:</p><table><tbody>'

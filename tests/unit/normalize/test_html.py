@@ -50,6 +50,10 @@ def test_references_to_control_characters_leave_no_trace(control: str) -> None:
     )
 
 
+def test_a_control_character_behind_a_line_break_of_a_listing_leaves_no_trace() -> None:
+    assert markdown("<pre>one<br>&#1;two</pre>") == markdown("<pre>one<br>two</pre>")
+
+
 def test_a_navigation_element_never_closed_does_not_swallow_the_page() -> None:
     body = normalized("<nav><a href=/>Home</a><main><p>The law.</p></main>")
     assert "The law." in body.markdown

@@ -8,6 +8,7 @@ so that nobody takes the history of a section for its text. The links between se
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ _PARTS: Final = {
 }
 _NAVIGATION: Final = frozenset({"nav_tbl", "toc_catchln", "chap_toc_hd", "chaps_pg_bar"})
 _UPRIGHT: Final = "upright"
+_REMOVED: Final = "removed"
 _BACK: Final = re.compile(r"\s*\(Return to[^()]*\)\s*")
 
 
@@ -37,7 +39,8 @@ class Cga(Html):
     def _content(self, root: Any) -> Any:
         for element in list(root.iter(etree.Element)):
             if _NAVIGATION.intersection(_classes(element)) or _leads_back(element):
-                _remove(element)
+                element.tag = _REMOVED
+        etree.strip_elements(root, _REMOVED, with_tail=False)
         for letter in list(root.iter("i")):
             if _is_of_a_number(letter):
                 letter.tag = _UPRIGHT
@@ -45,6 +48,7 @@ class Cga(Html):
         for span in list(root.iter("span")):
             if "catchln" in _classes(span):
                 _head(span)
+        etree.strip_elements(root, _REMOVED, with_tail=False)
         _divide(root)
         return root
 
@@ -57,23 +61,6 @@ def _leads_back(element: Any) -> bool:
     return element.tag == "tr" and _BACK.fullmatch("".join(element.itertext())) is not None
 
 
-def _remove(element: Any) -> None:
-    parent = element.getparent()
-    if parent is not None:
-        _append(element, element.tail)
-        parent.remove(element)
-
-
-def _append(before: Any, text: str | None) -> None:
-    """Put text where an element begins."""
-    previous = before.getprevious()
-    if previous is not None:
-        previous.tail = (previous.tail or "") + (text or "")
-    else:
-        parent = before.getparent()
-        parent.text = (parent.text or "") + (text or "")
-
-
 def _is_of_a_number(letter: Any) -> bool:
     """The letter l of a number is in italics lest it be read as a one; the number is one word."""
     previous = letter.getprevious()
@@ -82,16 +69,22 @@ def _is_of_a_number(letter: Any) -> bool:
 
 
 def _head(span: Any) -> None:
-    """A catchline that opens a paragraph becomes the heading above it."""
+    """A catchline that opens a paragraph becomes the heading above it.
+
+    A copy is moved and the original marked, as what follows it has to stay: text of a damaged
+    page may hold characters that lxml reads, but lets nobody write.
+    """
+    if next(span.iterancestors(_REMOVED), None) is not None:
+        return
     paragraph = next(span.iterancestors("p"), None)
     if paragraph is None:
         span.tag = "h1"
         return
     heading = etree.Element("h1")
     paragraph.addprevious(heading)
-    tail, span.tail = span.tail, None
-    _append(span, tail)
-    heading.append(span)
+    heading.append(deepcopy(span))
+    heading[0].tail = None
+    span.tag = _REMOVED
 
 
 def _divide(root: Any) -> None:

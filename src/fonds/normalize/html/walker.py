@@ -166,7 +166,7 @@ class HtmlWalker:
 
     def _verbatim(self, element: Any) -> Closer:
         for line_break in element.iter("br"):
-            line_break.tail = "\n" + (line_break.tail or "")
+            line_break.text = "\n"
         lines = "".join(element.itertext()).expandtabs().splitlines()
         while lines and not lines[-1].strip():
             lines.pop()
