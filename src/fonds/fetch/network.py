@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import ssl
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import httpcore
 import httpx
@@ -20,23 +17,16 @@ from fonds.errors import (
     IncompleteBodyError,
     RetryableFetchError,
 )
+from fonds.fetch.connections import Connections, Exchange
 from fonds.fetch.guard import GuardedBackend
 from fonds.fetch.hosts import map_url
 from fonds.fetch.secrecy import public_url
 from fonds.settings import Settings
 
-_CONNECTIONS: Final = 32
-_KEPT_ALIVE_SECONDS: Final = 30.0
-
 # httpcore tries to import sniffio several times in each request. Where it is not installed, every
 # try searches the disk again, which takes as long as all the rest of a small request.
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
-
-
-@functools.cache
-def _tls() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
 
 
 class NetworkTransport(httpx.AsyncBaseTransport):
@@ -49,23 +39,19 @@ class NetworkTransport(httpx.AsyncBaseTransport):
         self, settings: Settings, *, backend: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._hosts = settings.hosts
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=_tls(),
-            max_connections=_CONNECTIONS,
-            max_keepalive_connections=_CONNECTIONS,
-            keepalive_expiry=_KEPT_ALIVE_SECONDS,
-            network_backend=backend or GuardedBackend(allow_private=settings.allow_private),
-        )
+        backend = backend or GuardedBackend(allow_private=settings.allow_private)
+        self._connections = Connections(backend)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request; the body is still to be read from the answer's stream."""
         url = str(request.url)
         with _our_errors(url, broken=ConnectionFailedError):
-            answer = await self._pool.handle_async_request(self._mapped(request, url))
+            exchange = await self._connections.ask(self._mapped(request, url))
+        answer = exchange.answer
         return httpx.Response(
             status_code=answer.status,
             headers=answer.headers,
-            stream=_Body(answer, url),
+            stream=_Body(exchange, url),
             extensions=answer.extensions,
         )
 
@@ -91,22 +77,22 @@ class NetworkTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._pool.aclose()
+        await self._connections.aclose()
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response, url: str) -> None:
-        self._answer = answer
+    def __init__(self, exchange: Exchange, url: str) -> None:
+        self._exchange = exchange
         self._url = url
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _our_errors(self._url, broken=IncompleteBodyError):
-            async for chunk in self._answer.aiter_stream():
+            async for chunk in self._exchange.answer.aiter_stream():
                 yield chunk
 
     async def aclose(self) -> None:
         with _our_errors(self._url, broken=IncompleteBodyError):
-            await self._answer.aclose()
+            await self._exchange.aclose()
 
 
 @contextmanager
