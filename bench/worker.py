@@ -31,6 +31,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -147,11 +148,11 @@ class Worked:
     def steps(self) -> Iterator[Took]:
         """What each some documents took, but for the first."""
         with self._library.workbench() as bench:
-            worker = BaseWorker(bench)
+            jobs = BaseWorker(bench).jobs()
             bench.model()
-            worker.work_once()
+            next(jobs)
             for some in pieces(range(1, self._count), STEP):
-                yield _timed(worker.work_once, [()] * len(some))
+                yield _timed(partial(next, jobs), [()] * len(some))
 
     def check(self) -> None:
         """Prove that every document is there."""

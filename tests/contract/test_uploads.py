@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select, update
 from tests.uploading import (
     TEXT,
     announce,
@@ -77,6 +77,10 @@ def library(stores: dict[str, str], tmp_path: Path, clock: ManualClock) -> Itera
 def _count(library: Library, table: Any) -> int:
     with library.database.read() as connection:
         return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _own_path(job: Job) -> str:
+    return f"parsed/{job.user_id}/{job.document_id}.md"
 
 
 def _statuses(library: Library, job: Job) -> list[str]:
@@ -163,6 +167,43 @@ def test_two_files_with_one_text_share_its_path(library: Library) -> None:
     assert one.parsed_path == two.parsed_path
     assert {one.status, two.status} == {Status.COMPLETE}
     assert [info.key for info in library.blobs.list("parsed/")] == [one.parsed_path]
+
+
+def test_text_that_two_files_have_apart_is_shared_where_the_first_has_it(
+    library: Library, clock: ManualClock
+) -> None:
+    user, jobs = make_user(library), []
+    for ends in range(2):
+        jobs.append(send(library, user, TEXT.replace("\n", "\r\n", ends).encode()))
+        clock.move(seconds=1)
+    work(library)
+    with library.database.write() as connection:  # as two workers leave it who saw nothing yet
+        apart = update(upload_jobs).where(upload_jobs.c.job_id == jobs[1].job_id)
+        connection.execute(apart.values(parsed_path=_own_path(jobs[1])))
+    third = send(library, user, TEXT.replace("\n", "\r\n", 2).encode())
+    theirs = send(library, make_user(library), TEXT.encode())
+    work(library)
+    assert now_of(library, third).parsed_path == _own_path(jobs[0])
+    assert now_of(library, theirs).parsed_path == _own_path(theirs)
+
+
+def test_equal_text_is_looked_for_by_its_hash(tmp_path: Path) -> None:
+    """And not among all jobs of a user, who may have uploaded thousands of files."""
+    asked: list[tuple[str, Any]] = []
+    with upload_library(tmp_path) as library:
+        send(library, make_user(library), TEXT.encode())
+
+        @event.listens_for(library.database.engine, "before_cursor_execute")
+        def _listen(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:
+            asked.append((statement, given))
+
+        work(library)
+        ((statement, given),) = [
+            each for each in asked if each[0].startswith("SELECT") and "parsed_sha256 =" in each[0]
+        ]
+        with library.database.read() as connection:
+            (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
+    assert "ix_upload_jobs_parsed_sha256" in plan.detail
 
 
 def test_nothing_is_published_before_the_counts_are_right(library: Library) -> None:
@@ -403,6 +444,37 @@ def test_jobs_are_taken_in_the_order_they_came_and_each_by_one(
 
 
 # Retries ----------------------------------------------------------------------------------
+
+
+def test_next_job_is_claimed_as_one_ends(library: Library) -> None:
+    user = make_user(library)
+    first, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
+    with library.workbench() as bench:
+        bench.model()
+        jobs = BaseWorker(bench).jobs()
+        assert next(jobs) == first.job_id
+        held = now_of(library, second)
+        assert held.lease_owner is not None
+        assert held.status is Status.PARSE_QUEUED
+        assert list(jobs) == [second.job_id]
+    for job in (first, second):
+        assert now_of(library, job).status is Status.COMPLETE
+        assert now_of(library, job).takeovers == 0
+
+
+def test_job_that_was_claimed_ahead_is_given_back_at_the_end(library: Library) -> None:
+    user = make_user(library)
+    _, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
+    with library.workbench() as bench:
+        bench.model()
+        jobs = BaseWorker(bench).jobs()
+        next(jobs)
+        bench.stop.set()
+        assert list(jobs) == [second.job_id]
+    left = now_of(library, second)
+    assert (left.status, left.lease_owner) == (Status.PARSE_QUEUED, None)
+    work(library)
+    assert now_of(library, second).status is Status.COMPLETE
 
 
 def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, Table, collate, create_engine, event
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Dialect,
+    Engine,
+    Executable,
+    Table,
+    bindparam,
+    collate,
+    create_engine,
+    event,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -102,63 +113,94 @@ def vector_index(dialect: Dialect) -> VectorIndex:
     return SqliteVectors() if dialect.name == "sqlite" else PostgresVectors()
 
 
-def insert_many(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows of one shape, without what SQLAlchemy does for each of them.
+Values = Mapping[str, Any]
 
-    Core takes as long to bind a row's parameters as SQLite takes to store it.
+
+def run(
+    connection: Connection, statement: Executable, given: Values | Sequence[Values]
+) -> CursorResult[*tuple[Any, ...]]:
+    """Execute a statement that is kept for good, once or for each of some values.
+
+    Core takes longer to bind values than SQLite takes to do what is asked. Rows come as the driver
+    has them: nothing is made of the moments, identities and JSON that stand in their columns.
     """
-    if not rows:
-        return
-    names = tuple(rows[0])
-    statement, processors = _prepared_insert(table, names, connection.dialect)
+    text, fixed, binds = _prepared(statement, connection.dialect)
+    each: Iterable[Values] = [given] if isinstance(given, Mapping) else given
+    if fixed:
+        each = [{**fixed, **values} for values in each]
+    bound: list[Any]
     if connection.dialect.positional:
-        bound: Any = [
-            tuple(process(row[name]) if process else row[name] for name, process in processors)
-            for row in rows
+        bound = [
+            tuple(process(values[name]) if process else values[name] for name, process in binds)
+            for values in each
         ]
     else:
         bound = [
-            {name: process(row[name]) if process else row[name] for name, process in processors}
-            for row in rows
+            {name: process(values[name]) if process else values[name] for name, process in binds}
+            for values in each
         ]
-    connection.exec_driver_sql(statement, bound)
+    return connection.exec_driver_sql(text, bound if len(bound) > 1 else bound[0])
 
 
 @cache
-def _prepared_insert(
-    table: Table, names: tuple[str, ...], dialect: Dialect
-) -> tuple[str, list[tuple[str, Any]]]:
-    compiled = table.insert().compile(dialect=dialect, column_keys=list(names))
-    order = compiled.positiontup if compiled.positional else names
-    types = {name: table.c[name].type.dialect_impl(dialect) for name in names}
-    return str(compiled), [(name, types[name].bind_processor(dialect)) for name in order or names]
+def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, list[tuple[str, Any]]]:
+    """The words of a statement, the values that stand in it, and how each is bound, in order."""
+    compiled = statement.compile(dialect=dialect)
+    binds = compiled.binds
+    processors = {
+        name: bind.type.dialect_impl(dialect).bind_processor(dialect)
+        for name, bind in binds.items()
+    }
+    fixed = {name: bind.value for name, bind in binds.items() if not bind.required}
+    order = compiled.positiontup if compiled.positional else binds
+    return str(compiled), fixed, [(name, processors[name]) for name in order]
 
 
-def insert_ignoring(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+def insert_many(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert rows of one shape."""
+    if rows:
+        run(connection, _insert(table, tuple(rows[0]), connection.dialect.name), rows)
+
+
+def insert_ignoring(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
     """Insert rows, leaving those whose key is taken as they are."""
     if rows:
-        connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+        run(connection, _insert_ignoring(table, tuple(rows[0]), connection.dialect.name), rows)
 
 
 def upsert(
     connection: Connection,
-    table: Any,
-    rows: list[dict[str, Any]],
+    table: Table,
+    rows: Sequence[Values],
     *,
     keys: Sequence[str] | None = None,
 ) -> None:
     """Insert rows by key (the primary one), overwriting the given columns of those there."""
-    if not rows:
-        return
-    statement = _insert(connection, table)
-    keys = keys or [column.name for column in table.primary_key]
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+    if rows:
+        by = tuple(keys or [column.name for column in table.primary_key])
+        run(connection, _upsert(table, tuple(rows[0]), connection.dialect.name, by), rows)
 
 
-def _insert(connection: Connection, table: Any) -> Any:
-    on_sqlite = connection.dialect.name == "sqlite"
-    return sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+# Building a statement takes longer than the database takes to do it.
+
+
+@cache
+def _insert(table: Table, names: tuple[str, ...], dialect: str) -> Any:
+    into = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    values = {name: bindparam(name, type_=table.c[name].type) for name in names}
+    return into.values(values).inline()
+
+
+@cache
+def _insert_ignoring(table: Table, names: tuple[str, ...], dialect: str) -> Any:
+    return _insert(table, names, dialect).on_conflict_do_nothing()
+
+
+@cache
+def _upsert(table: Table, names: tuple[str, ...], dialect: str, keys: tuple[str, ...]) -> Any:
+    insert = _insert(table, names, dialect)
+    changed = {name: insert.excluded[name] for name in names if name not in keys}
+    return insert.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
 def by_bytes(connection: Connection, column: Any) -> Any:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.columns import Timestamp
-from fonds.stores.database import insert_many
+from fonds.stores.database import insert_many, run
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -267,7 +267,6 @@ def _insert(
     """
     if not vectors:
         return 0
-    insert = _INSERT[connection.dialect.name].bindparams(bindparam("now", type_=Timestamp))
     rows, datas, shas = list(vectors), *map(list, zip(*vectors.values(), strict=True))
     given: dict[str, Any] = {"model": generation.name, "version": generation.version, "now": now}
     if connection.dialect.name == "sqlite":
@@ -275,9 +274,10 @@ def _insert(
         given |= {"data": b"".join(datas), "size": len(datas[0])}
     else:
         given |= {"rows": rows, "datas": datas, "shas": shas}
-    return connection.execute(insert, given).rowcount
+    return run(connection, _INSERT[connection.dialect.name], given).rowcount
 
 
+_NOW: Final = bindparam("now", type_=Timestamp)
 _INSERT: Final = {
     "sqlite": text("""
         INSERT OR IGNORE INTO document_vector_buffer
@@ -286,7 +286,7 @@ _INSERT: Final = {
                substr(:data, 1 + given.key * :size, :size), given.value ->> 1, :now
         FROM json_each(:rows) AS given
         CROSS JOIN document_chunk_buffer AS c ON c.id = given.value ->> 0
-    """),
+    """).bindparams(_NOW),
     "postgresql": text("""
         INSERT INTO document_vector_buffer
             (document_id, chunk_id, embed_model, embed_version, vector, vector_sha, created_at)
@@ -295,7 +295,7 @@ _INSERT: Final = {
              AS given (id, data, sha)
         JOIN document_chunk_buffer AS c ON c.id = given.id
         ON CONFLICT DO NOTHING
-    """),
+    """).bindparams(_NOW),
 }
 
 
@@ -323,11 +323,10 @@ def record_spending(
         "cost": spending.cost,
         "created_at": now,
     }
-    key = connection.execute(insert(embedding_batches).values(row)).inserted_primary_key
-    assert key is not None
+    batch = run(connection, _BATCH, row).scalar_one()
     shares = [
         {
-            "batch_id": key[0],
+            "batch_id": batch,
             "document_id": share.document,
             "texts": share.texts,
             "tokens": share.tokens,
@@ -336,3 +335,16 @@ def record_spending(
         for share in spending.shares
     ]
     insert_many(connection, embedding_costs, shares)
+
+
+_BATCH: Final = (
+    insert(embedding_batches)
+    .values(
+        {
+            column: bindparam(column.name, type_=column.type)
+            for column in embedding_batches.c
+            if column is not embedding_batches.c.id
+        }
+    )
+    .returning(embedding_batches.c.id)
+)

@@ -27,7 +27,7 @@ from sqlalchemy import (
     select,
 )
 
-from fonds.stores.database import Database, insert_many
+from fonds.stores.database import Database, insert_many, run
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, index_entry
 from fonds.stores.tables import (
@@ -85,6 +85,7 @@ _GENERATIONS: Final = (
     .outerjoin(embedding_choice, embedding_choice.c.generation == _generation.id)
     .order_by(_generation.id)
 )
+_CHOSEN: Final = select(embedding_choice.c.generation)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,13 +105,13 @@ def stage_passages(
     Those that are there already stay, with the vectors they have, and no row is given.
     """
     rows = passages.rows(now)
-    held = connection.execute(_STAGED, {"of": passages.document_uid}).all()
+    held = run(connection, _STAGED, {"of": passages.document_uid}).all()
     if held:
-        if {row.chunk_id: row.chunk_sha for row in held} == {
-            row["chunk_id"]: row["chunk_sha"] for row in rows
+        if {str(row.chunk_id): row.chunk_sha for row in held} == {
+            str(row["chunk_id"]): row["chunk_sha"] for row in rows
         }:
             return []
-        connection.execute(_REMOVED, {"of": passages.document_uid})
+        run(connection, _REMOVED, {"of": passages.document_uid})
     numbers = fulltext.allocate(connection, len(rows))
     numbered = [{"id": number, **row} for number, row in zip(numbers, rows, strict=True)]
     insert_many(connection, document_chunk_buffer, numbered)
@@ -120,20 +121,20 @@ def stage_passages(
 def staged(connection: Connection, uid: UUID, model: str, version: str) -> Staged:
     """How many passages are there, and how many of them have a vector of a model."""
     given = {"of": uid, "model": model, "version": version}
-    passages, vectors = connection.execute(_COUNTED, given).one()
-    return Staged(passages=passages, vectors=vectors)
+    counted = run(connection, _COUNTED, given).one()
+    return Staged(passages=counted[0], vectors=counted[1])
 
 
 def staged_hashes(connection: Connection, uid: UUID) -> dict[int, str]:
     """The hash of each passage that is stored, by its place."""
-    held = connection.execute(_STAGED, {"of": uid})
+    held = run(connection, _STAGED, {"of": uid})
     return {row.chunk_ord: row.chunk_sha for row in held}
 
 
 def known_texts(connection: Connection, generation: Generation, shas: Iterable[str]) -> set[str]:
     """Which of some texts have a vector already, wherever they stand."""
     given = {"shas": json.dumps(list(shas)), **_by(generation)}
-    return set(connection.scalars(_known(connection.dialect.name), given))
+    return set(run(connection, _known(connection.dialect.name), given).scalars())
 
 
 @cache
@@ -165,11 +166,17 @@ class Searched:
 
 def searched(connection: Connection) -> Searched:
     """Which generations of vectors there are now."""
-    found = [row._asdict() for row in connection.execute(_GENERATIONS)]
+    found = [row._asdict() for row in run(connection, _GENERATIONS, {})]
     chosen = [row.pop("is_chosen") for row in found]
     known = [Generation(**row) for row in found]
     current = next((one for one, is_chosen in zip(known, chosen, strict=True) if is_chosen), None)
     return Searched(generations=known, current=current)
+
+
+def is_searched(connection: Connection, generation: Generation) -> bool:
+    """Whether it is the vectors of this generation that are searched now."""
+    chosen: int | None = run(connection, _CHOSEN, {}).scalar()
+    return chosen == generation.id
 
 
 # Publishing -------------------------------------------------------------------------------

@@ -60,12 +60,13 @@ def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | Non
         lease_owner=None,
         lease_until=None,
     )
-    way.hold()  # of two who believe to have the job, the second waits here and loses
     writing = _writing(bench, job, text)
-    publish_document(way.connection, writing, now)
-    if hand is not None:  # whose vectors were counted in this very transaction
+    if hand is not None:  # of a job that is held, and whose vectors were counted here
+        publish_document(way.connection, writing, now)
         _publish_in_hand(way.connection, bench.shelf.database, job, hand)
         return
+    way.hold()  # of two who believe to have the job, the second waits here and loses
+    publish_document(way.connection, writing, now)
     _check_counts(way.connection, job)
     there = searched(way.connection)
     publish_passages(

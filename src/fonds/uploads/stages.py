@@ -12,6 +12,7 @@ from fonds import ids
 from fonds.errors import GateError, StoreError
 from fonds.model import NormalizedBody
 from fonds.runs.derive import chunker_label, passages_of_text
+from fonds.stores.database import run
 from fonds.stores.passages import Passages
 from fonds.stores.staging import stage_passages, staged_hashes
 from fonds.stores.tables import upload_jobs
@@ -52,9 +53,11 @@ def validate(bench: Workbench, job: Job) -> Job:
 
 def validated(way: Way, bench: Workbench) -> None:
     """The text is whole, as the caller has seen."""
-    given = {"user": way.job.user_id, "sha256": way.job.parsed_sha256}
-    canonical = way.connection.scalar(_CANONICAL, given) or way.job.parsed_path
-    is_copy = canonical != way.job.parsed_path
+    job = way.job
+    given = {"user": job.user_id, "sha256": job.parsed_sha256}
+    earlier = run(way.connection, _SAME_TEXT, given).all()
+    canonical = min(earlier).parsed_path if earlier else job.parsed_path
+    is_copy = canonical != job.parsed_path
     way.move(
         Status.PARSE_VALIDATED,
         why="the same text as of an earlier file" if is_copy else "the text is whole",
@@ -63,15 +66,16 @@ def validated(way: Way, bench: Workbench) -> None:
     )
 
 
-_CANONICAL: Final = (
-    select(upload_jobs.c.parsed_path)
+_SAME_TEXT: Final = (
+    select(upload_jobs.c.created_at, upload_jobs.c.job_id, upload_jobs.c.parsed_path)
     .where(upload_jobs.c.user_id == bindparam("user"))
     .where(upload_jobs.c.parsed_sha256 == bindparam("sha256"))
     .where(*(upload_jobs.c.status != status.value for status in _UNVALIDATED))
-    .order_by(upload_jobs.c.created_at, upload_jobs.c.job_id)
-    .limit(1)
 )
-"""Where the first file of a user with a text has it."""
+"""Where files of a user have a text, the first of them least.
+
+Asked for the first, SQLite would go through all jobs of the user in their order.
+"""
 
 
 def drop_copy(bench: Workbench, written: str | None, job: Job) -> None:

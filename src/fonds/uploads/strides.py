@@ -5,20 +5,23 @@ a job from wherever another left it. A file that our own normalizers read needs 
 its vectors are asked for, and of a small one these are there in a moment too. So its text is
 stored, checked and cut, its passages are checked and embedded, and then all moves from
 `parse_queued` on, with what justifies them, are one transaction: up to `complete` for a small
-document, up to `chunks_stored` for others, which go on step by step.
+document, up to `chunks_stored` for others, which go on step by step. A worker that has more to do
+takes its next job in the transaction that ends one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import LeaseLostError
 from fonds.model import NormalizedBody
 from fonds.stores.passages import Passages
-from fonds.stores.staging import searched
+from fonds.stores.staging import is_searched
 from fonds.uploads.embedding import Answered, ask, batch_of_all, embedded, queued
 from fonds.uploads.jobs import Job
 from fonds.uploads.moving import Way, moving
@@ -32,14 +35,18 @@ SMALL: Final = 32
 """Passages that a model embeds so soon that nobody wants to be told what it is waited for."""
 
 
-def take_forward(bench: Workbench, job: Job) -> Job:
-    """Take a job that is held by a lease as far as goes at once."""
+Then = Callable[[Connection], Job | None]
+"""Claims the job that comes next."""
+
+
+def take_forward(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
+    """Take a job that is held by a lease as far as goes at once; where it ends, the next too."""
     if job.status is Status.PARSE_QUEUED and job.parser == "local":
-        return _through(bench, job)
-    return STEPS[job.status](bench, job)
+        return _through(bench, job, then)
+    return STEPS[job.status](bench, job), None
 
 
-def _through(bench: Workbench, job: Job) -> Job:
+def _through(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
     stored, stored_at = read_file(bench, job), bench.shelf.seams.clock.now()
     try:
         text = stored.text()
@@ -53,16 +60,18 @@ def _through(bench: Workbench, job: Job) -> Job:
             rows = chunks_stored(way, bench, passages)
             if answered is not None and rows:
                 _end(way, bench, text, rows, answered)
+            way.arrive()
+            ahead = then(way.connection) if way.status is Status.COMPLETE else None
     except (LeaseLostError, SQLAlchemyError):
         raise
     except Exception:  # noqa: BLE001 — the step it belongs to meets it again, and tells
         with moving(bench.shelf.database, job) as way:
             parsed(way, stored, stored_at)
-        return way.job
+        return way.job, None
     drop_copy(bench, stored.path, way.job)
-    if answered is not None and way.job.status is not Status.CHUNKS_STORED and answered.cause:
+    if answered is not None and way.status is not Status.CHUNKS_STORED and answered.cause:
         raise answered.cause
-    return way.job
+    return way.job, ahead
 
 
 def _asked(bench: Workbench, job: Job, passages: Passages) -> Answered | None:
@@ -83,12 +92,12 @@ def _end(
 ) -> None:
     """From `chunks_stored` on, unless another model was chosen meanwhile."""
     generation = answered.model.generation
-    if searched(way.connection).current != generation:
+    if not is_searched(way.connection, generation):
         return
     numbered = [
         one._replace(row=row["id"]) for one, row in zip(answered.passages, rows, strict=True)
     ]
     queued(way, bench, answered.model)
     ours = embedded(way, bench, replace(answered, passages=numbered))
-    if way.job.status is Status.EMBEDDINGS_STORED:
+    if way.status is Status.EMBEDDINGS_STORED:
         publish(way, bench, text, InHand(rows=rows, generation=generation, vectors=ours))

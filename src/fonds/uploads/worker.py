@@ -12,6 +12,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 import structlog
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import (
@@ -26,7 +27,7 @@ from fonds.errors import (
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
 from fonds.uploads.states import ENDED
-from fonds.uploads.strides import take_forward
+from fonds.uploads.strides import Then, take_forward
 from fonds.uploads.workbench import Workbench
 
 LEASE: Final = timedelta(seconds=30)
@@ -86,38 +87,60 @@ class BaseWorker:
     def _loop(self, rest: Callable[[], bool]) -> None:
         while not self.stop.is_set():
             try:
-                is_busy = self.work_once()
+                for _ in self.jobs():
+                    pass
             except SQLAlchemyError as error:
                 # The database is away. Leases run out meanwhile, and are taken up again.
                 _log.warning("database_unavailable", error=type(error).__name__)
                 self.stop.wait(max(self._poll, 1.0))
                 continue
-            if not is_busy and rest():
+            if rest():
                 return
+
+    def jobs(self) -> Iterator[UUID]:
+        """Take one job after the other as far as it goes, until none is left or it is to stop.
+
+        The next is held when one is named: whoever leaves then leaves it to its lease.
+        """
+        job = self._first()
+        while job is not None:
+            with self._holding(job.job_id):
+                ahead = self._carry(job, self._claim)
+            yield job.job_id
+            job = ahead if ahead is not None or self.stop.is_set() else self._first()
 
     def work_once(self) -> bool:
         """Take one job as far as it goes; False if there was none."""
-        clock, database = self._bench.shelf.seams.clock, self._bench.shelf.database
-        with database.write() as connection:
-            job = claim(connection, self._owner, clock.now(), self._lease)
+        job = self._first()
         if job is None:
             return False
         with self._holding(job.job_id):
             self._carry(job)
         return True
 
-    def _carry(self, job: Job) -> None:
-        """Step by step, until the job has ended, waits for somebody, or another has taken it."""
+    def _first(self) -> Job | None:
+        with self._bench.shelf.database.write() as connection:
+            return self._claim(connection)
+
+    def _claim(self, connection: Connection) -> Job | None:
+        return claim(connection, self._owner, self._bench.shelf.seams.clock.now(), self._lease)
+
+    def _carry(self, job: Job, then: Then = lambda _: None) -> Job | None:
+        """Step by step, until the job has ended, waits for somebody, or another has taken it.
+
+        Gives the job that was claimed as this one ended.
+        """
+        ahead: Job | None = None
         if job.takeovers > TAKEOVERS:
             died = f"{job.takeovers} workers ended while they had this job"
             self._settle(job, ItemFailedError(died))
-            return
+            return None
         try:
             while job.lease_owner is not None and job.status not in ENDED:
                 if self.stop.is_set():
                     self._give_back(job)
-                    return
-                job = take_forward(self._bench, job)
+                    return None
+                job, ahead = take_forward(self._bench, job, then)
         except LeaseLostError:
             _log.info("lease_lost", job=str(job.job_id))
         except SQLAlchemyError:
@@ -127,6 +150,7 @@ class BaseWorker:
         except Exception as error:  # noqa: BLE001 — a job that breaks our code must end too
             _log.exception("step_broke", job=str(job.job_id))
             self._settle(job, ItemFailedError(f"{type(error).__name__} in {job.status}"))
+        return ahead
 
     def _settle(self, job: Job, error: FondsError) -> None:
         """Try again later, or fail; what the step stored before it broke off stays."""
