@@ -18,6 +18,7 @@ FondsError
 │   │   └── IncompleteBodyError   fewer bytes than announced
 │   ├── NotFoundError         404, 410
 │   ├── RefusedError          any other 4xx
+│   ├── RobotsForbiddenError  not to be asked for, by the host's robots.txt
 │   ├── TooLargeError         more bytes than the cap, before or after decompression
 │   ├── ForbiddenAddressError a private, loopback or link-local address
 │   ├── BadRedirectError      too many hops, or a scheme that is not HTTP
@@ -144,6 +145,10 @@ class NotFoundError(FetchError):
 
 class RefusedError(FetchError):
     """The upstream answered any other 4xx."""
+
+
+class RobotsForbiddenError(FetchError):
+    """A host's robots.txt says that this is not to be asked for."""
 
 
 class TooLargeError(FetchError):

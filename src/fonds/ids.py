@@ -181,6 +181,11 @@ def govinfo_id(package: str) -> str:
     return f"{package.partition('-')[0].lower()}:{package}"
 
 
+def site_file_id(website: str, url: str) -> str:
+    """`site:tokyo/1f0a6c…`: a PDF of a website, by its address."""
+    return f"site:{website}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
 def lda_id(filing_uuid: str) -> str:
     """`lda:<filing_uuid>`."""
     return f"lda:{filing_uuid.lower()}"

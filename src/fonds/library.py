@@ -31,8 +31,10 @@ from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
+from fonds.sites.tables import websites
 from fonds.sources.base import Registered
 from fonds.sources.registry import (
+    adopt,
     builtin_sources,
     dependency_graph,
     get_code,
@@ -41,7 +43,7 @@ from fonds.sources.registry import (
 )
 from fonds.stores.blobs import open_blobs
 from fonds.stores.body_refs import read_body
-from fonds.stores.database import open_database
+from fonds.stores.database import Database, open_database
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.schema import require_current
 from fonds.stores.tables import code_units, document_aliases, documents
@@ -56,8 +58,13 @@ if TYPE_CHECKING:
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.results import QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.search.meaning import Mode, Understanding
+    from fonds.sites.crawl import CrawlWatch
+    from fonds.sites.expedition import Plan
+    from fonds.sites.source import Website
     from fonds.uploads.workbench import Workbench
 
+WEBSITE: Final = "site-"
+"""How the names of those sources begin that are websites."""
 SIDE_BY_SIDE: Final = 4
 """Sources that run at once; more would only wait for the one writer of the database."""
 
@@ -102,6 +109,8 @@ class Library:
         replay: Path | None = None,
     ) -> RunReport:
         """Run one source, recording its exchanges to a WARC file or answering them from one."""
+        if isinstance(source, str) and source.startswith(WEBSITE):
+            return await self._crawl_again(source.removeprefix(WEBSITE), progress)
         async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
             known = get_source(source) if isinstance(source, str) else source
             return await run_source(known, request, workplace)
@@ -123,6 +132,40 @@ class Library:
             invoker = Invoker(adapter, workplace, apart=apart)
             run = RunRequest(mode="manual", options=request.as_options())
             return await run_code(adapter, run, workplace, invoker)
+
+    async def crawl(
+        self, plan: Plan, *, watch: CrawlWatch | None = None, progress: Progress | None = None
+    ) -> list[RunReport]:
+        """Crawl websites for their PDFs, several side by side; each is a run of its own."""
+        from fonds.sites.expedition import open_expedition  # noqa: PLC0415 — few commands need it
+
+        async with (
+            self.workplace(progress=progress, tables=False) as workplace,
+            open_expedition(plan, workplace, watch=watch) as expedition,
+        ):
+
+            async def run(website: Website) -> RunReport:
+                try:
+                    request = RunRequest(mode="manual")
+                    report = await run_source(website, request, workplace)
+                except FondsError as error:
+                    report = RunReport.refused(website.info.name, error)
+                await expedition.end(website, report)
+                return report
+
+            waiting = {website.info.name: website for website in expedition.websites()}
+            graph: dict[str, set[str]] = {name: set() for name in waiting}
+            at_once = plan.limits.parallelism
+            reports = await in_order(graph, lambda name: run(waiting[name]), at_once=at_once)
+        adopt(_websites(self.database))
+        return [reports[name] for name in graph]
+
+    async def _crawl_again(self, website: str, progress: Progress | None) -> RunReport:
+        from fonds.sites.expedition import plan_again  # noqa: PLC0415 — few commands need it
+
+        plan = plan_again(self.database, website, self.settings)
+        (report,) = await self.crawl(plan, progress=progress)
+        return report
 
     async def ingest_all(
         self, sources: Iterable[str], request: RunRequest, *, progress: Progress | None = None
@@ -369,9 +412,19 @@ def open_library(
         require_current(library.database)
         for source in plugin_sources().values():
             ensure_tables(library.database, source.info.name, source.info.tables)
+        adopt(_websites(library.database))
         yield library
     finally:
         library.close()
+
+
+def _websites(database: Database) -> list[Website]:
+    with database.read() as connection:
+        if connection.scalar(select(websites.c.id).limit(1)) is None:
+            return []
+    from fonds.sites.websites import known_websites  # noqa: PLC0415 — few libraries need it
+
+    return known_websites(database)
 
 
 def _unwatched(_source: str, _counts: Counts) -> None:

@@ -8,8 +8,9 @@
 all of them. Each stage leaves something durable behind, so that each can be repeated from the
 one before it: raw bytes in the archive, records in the database, passages beside them.
 
-A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`). An
-upload comes from its user, and a worker takes it through the same stages as a job (`uploads/`).
+A code is not listed but walked as a tree, and executed in batches under a budget (`codes/`). A
+website is listed by crawling its pages, and its PDFs are also stored under their names (`sites/`).
+An upload comes from its user, and a worker takes it through the same stages (`uploads/`).
 
 When a run ends, the hosts it asked are noted in the index `domains` (`shards/`).
 """

@@ -112,6 +112,15 @@ class Settings:
     parser: str = _setting(
         "local", str.lower, "What reads uploads: local, in the worker, or llamaparse, outside."
     )
+    advisor: str = _setting(
+        "structure",
+        str,
+        "What finds out how a website lists its PDFs: structure, or openai:MODEL.",
+    )
+    advisor_url: str = _setting(
+        "https://api.openai.com/v1", str, "Base address of that model's endpoint."
+    )
+    advisor_key: str = _setting("", str, "Key of that endpoint.", secret=True)
     llamaparse_key: str = _setting("", str, "Key of api.cloud.llamaindex.ai.", secret=True)
     webhook_secrets: tuple[str, ...] = _setting(
         (),

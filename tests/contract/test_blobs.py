@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import threading
 import time
 from collections import Counter
@@ -11,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -51,6 +54,43 @@ def in_threads(count: int, work: Callable[[int], str]) -> list[str]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(start, range(count)))
+
+
+def test_a_file_that_is_adopted_is_there_and_nowhere_else(blobs: Blobs, tmp_path: Path) -> None:
+    file = tmp_path / "fetched"
+    file.write_bytes(b"%PDF-")
+    etag = blobs.adopt("corpus/a.pdf", file)
+    assert (blobs.get("corpus/a.pdf"), file.exists()) == (b"%PDF-", False)
+    found = blobs.read("corpus/a.pdf")
+    assert found is not None
+    assert found.etag == etag
+
+
+def test_a_file_is_not_adopted_under_a_key_that_is_taken(blobs: Blobs, tmp_path: Path) -> None:
+    blobs.create("corpus/a.pdf", b"first")
+    file = tmp_path / "fetched"
+    file.write_bytes(b"second")
+    with pytest.raises(BlobExistsError):
+        blobs.adopt("corpus/a.pdf", file)
+    assert (blobs.get("corpus/a.pdf"), file.read_bytes()) == (b"first", b"second")
+
+
+def test_a_file_of_another_file_system_is_adopted_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = open_blobs(str(tmp_path / "blobs"), seams=Seams())
+    file = tmp_path / "fetched"
+    file.write_bytes(b"far away")
+    link = os.link
+
+    def across(source: Path, *args: Any, **options: Any) -> None:
+        if source == file:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        link(source, *args, **options)
+
+    monkeypatch.setattr(os, "link", across)
+    blobs.adopt("a", file)
+    assert (blobs.get("a"), file.exists()) == (b"far away", False)
 
 
 def test_what_is_created_can_be_read_back(blobs: Blobs) -> None:

@@ -10,6 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
+import fonds.sites.tables  # noqa: F401 — its tables are part of the schema
 from fonds.errors import SchemaError
 from fonds.seams import Seams
 from fonds.sources.registry import builtin_sources

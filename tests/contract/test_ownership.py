@@ -81,6 +81,7 @@ METHODS: Final[Mapping[str, Sequence[Method]]] = {
 }
 METHODS_THAT_SHOW_NOTHING: Final = {
     "close",
+    "crawl",
     "embed",
     "extract_citations",
     "ingest",
@@ -136,6 +137,7 @@ COMMANDS_THAT_SHOW_NOTHING: Final = {
     "embed migrate": "questions made of public documents",
     "embed rollback": "counts",
     "mcp": "what its tools show",
+    "crawl": "counts, and addresses on public websites",
     "index compile": "counts",
     "index create": "the fields of an index",
     "index divide": "counts",
@@ -145,6 +147,10 @@ COMMANDS_THAT_SHOW_NOTHING: Final = {
     "index query": "what `index lookup` shows",
     "index stats": "counts",
     "index verify": "counts",
+    "site list": "websites, and counts",
+    "site probe": "what a public page lists",
+    "site show": "addresses on a public website",
+    "site strategy": "selectors",
     "jobs": "what the HTTP API answers to a token",
     "jobs retry": "what the HTTP API answers to a token",
     "normalize": "a file on the user's own machine, or counts",

@@ -510,7 +510,7 @@ def test_index_of_an_older_library_is_taken_over(postgres_database: str) -> None
             "UPDATE alembic_version SET version_num = '0021'",
         ):
             connection.execute(text(statement))
-        upgrade_within(connection)
+        upgrade_within(connection, to="0022")
         assert rows(shelf.search(shelf.held[placed[3]], 3)) == placed[3:6]
         assert len(shelf.search(some(2, 1)[0], 100)) == len(placed)
         assert connection.scalar(text("SELECT count(*) FROM vec_1_points")) == 5

@@ -153,9 +153,9 @@ def _run(
 ) -> NoReturn:
     if record is not None and replay is not None:
         raise UsageError("--record and --replay exclude each other")
-    get_source(source)
 
     async def work(library: Library) -> RunReport:
+        get_source(source)
         with progress_display(quiet=as_json) as progress:
             return await library.ingest(
                 source, request, progress=progress, record=record, replay=replay

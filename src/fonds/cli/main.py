@@ -16,6 +16,7 @@ from fonds.cli import (
     agents,
     citing,
     codes,
+    crawling,
     embedding,
     indexing,
     ingest,
@@ -68,6 +69,7 @@ def _options(
 for module in (
     ingest,
     codes,
+    crawling,
     oversight,
     read,
     citing,

@@ -46,8 +46,8 @@ def status(
     Examples: fonds status
               fonds status --source federal_register
     """
-    chosen = [get_source(source)] if source else list(all_sources().values())
     with context.obj.library() as library:
+        chosen = [get_source(source)] if source else list(all_sources().values())
         rows = overview(library.database, chosen, library.seams.clock.now())
         if source:
             _status_of(library, source, rows[0], as_json=as_json)
@@ -97,9 +97,8 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
     \b
     Example: fonds errors federal_register
     """
-    name = get_source(source).info.name
     with context.obj.library() as library:
-        found = standing_errors(library.database, name)
+        found = standing_errors(library.database, get_source(source).info.name)
     if as_json:
         print_json(found)
         return
@@ -127,11 +126,11 @@ def dismiss(
     \b
     Example: fonds dismiss federal_register fr:2026-00107
     """
-    name = get_source(source).info.name
     with context.obj.library() as library, library.database.write() as connection:
+        name = get_source(source).info.name
         dismissed = resolve(connection, name, tasks, library.seams.clock.now())
     if not dismissed:
-        raise UsageError(f"no failure of {name} stands under these names")
+        raise UsageError(f"no failure of {source} stands under these names")
     err.print(f"dismissed {dismissed}")
 
 
@@ -143,10 +142,10 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
     """
     with context.obj.library() as library:
         now = library.seams.clock.now()
-    rows = [
-        {"source": s.info.name, "schedule": s.info.schedule, "next": next_run(s.info, now)}
-        for s in all_sources().values()
-    ]
+        rows = [
+            {"source": s.info.name, "schedule": s.info.schedule, "next": next_run(s.info, now)}
+            for s in all_sources().values()
+        ]
     if as_json:
         print_json(rows)
         return

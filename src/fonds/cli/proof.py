@@ -144,8 +144,8 @@ def verify(
     """
     if (name is None) == (source is None):
         raise UsageError("name a document or a passage, or a --source")
-    known = get_source(source).info.name if source is not None else None
     with context.obj.library() as library:
+        known = get_source(source).info.name if source is not None else None
         owner = owner_named(library, as_user)
         names = [name] if known is None else library.sample(known, sample)
         checked = [library.verify(each, owner=owner) for each in names]

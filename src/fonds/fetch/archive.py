@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from fonds.errors import BlobExistsError, StoreError
 from fonds.fetch.client import Download, Fetcher, Validators
@@ -36,6 +36,8 @@ class Obtained:
     """False when the upstream said 304, or served the bytes that were known."""
     known: KnownFile | None
     """What to remember from here on; None when that has not changed."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What the answer told of the file; nothing, when it said 304."""
 
 
 class Archive:
@@ -78,6 +80,14 @@ class Archive:
         """A file that was obtained in another way, archived under `corpus/<source>/<path>`."""
         return self._archived(archive_key(source, path), download)
 
+    def find(self, source: str, path: str, proven: Archived) -> Archived | None:
+        """A file that is known to have been archived, wherever its key is; None if it is lost."""
+        key = archive_key(source, path)
+        for candidate in (key, changed_key(key, proven.sha256)):
+            if self._holds(candidate, proven):
+                return replace(proven, key=candidate)
+        return None
+
     def read(self, archived: Archived) -> bytes:
         """The bytes of a file, proven to be those that were archived."""
         data = self._blobs.get(archived.key)
@@ -102,7 +112,9 @@ class Archive:
             last_modified=download.last_modified,
         )
         remember = None if latest == known else latest
-        return Obtained(archived=archived, changed=not same, known=remember)
+        return Obtained(
+            archived=archived, changed=not same, known=remember, headers=download.headers
+        )
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
         """Whether the known blob stands for this download, being put back if it was lost."""
@@ -132,17 +144,18 @@ class Archive:
 
     def _put(self, key: str, download: Download) -> bool:
         """Whether the key holds these bytes now; a taken key is left as it is."""
+        store = self._blobs.adopt if download.is_ours else self._blobs.create
         try:
-            self._blobs.create(key, download.file)
+            store(key, download.file)
         except BlobExistsError:
             return self._holds(key, download)
         return True
 
-    def _holds(self, key: str, download: Download) -> bool:
+    def _holds(self, key: str, file: Download | Archived) -> bool:
         info = self._blobs.head(key)
-        if info is None or info.size != download.size:
+        if info is None or info.size != file.size:
             return False
         sha = hashlib.sha256()
         for chunk in self._blobs.stream(key):
             sha.update(chunk)
-        return sha.hexdigest() == download.sha256
+        return sha.hexdigest() == file.sha256

@@ -38,6 +38,9 @@ MAX_REDIRECTS: Final = 10
 RETRIEVED_AT: Final = "fonds.retrieved_at"
 """Extension of an answer by which a recording or a replay says when it was given."""
 
+TOLD: Final = ("Content-Type", "Content-Length", "Content-Disposition", "ETag", "Last-Modified")
+"""Headers of an answer that tell of the file."""
+
 _MIB: Final = 2**20
 # An upstream that keeps a connection alive with single bytes is given up after so many timeouts,
 # and has to deliver this much a second from then on.
@@ -71,6 +74,12 @@ class Download:
     etag: str | None
     last_modified: str | None
     retrieved_at: datetime
+    address: str = ""
+    """Where it was served in the end, after redirects, without secrets."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Those of the answer that tell of the file: `TOLD`."""
+    is_ours: bool = False
+    """The file was made by the fetcher, and may be moved; others belong to somebody."""
 
 
 @dataclass(slots=True)
@@ -268,6 +277,9 @@ class Fetcher:
             etag=_sendable(answer.headers.get("etag")),
             last_modified=_sendable(answer.headers.get("last-modified")),
             retrieved_at=retrieved_at,
+            address=public_url(ask.target),
+            headers={name: answer.headers[name] for name in TOLD if name in answer.headers},
+            is_ours=True,
         )
 
 

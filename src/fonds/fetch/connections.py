@@ -57,6 +57,7 @@ class Connections:
         self._backend = backend
         self._room = asyncio.Semaphore(MOST)
         self._idle: list[httpcore.AsyncHTTPConnection] = []
+        self._keeps = MOST
 
     async def ask(self, request: httpcore.Request) -> Exchange:
         """The answer to one request; whoever gets it closes it.
@@ -84,11 +85,12 @@ class Connections:
         self._room.release()
         if connection.is_idle():
             self._idle.append(connection)
-        if len(self._idle) > MOST:
+        while len(self._idle) > self._keeps:
             await self._idle.pop(0).aclose()
 
     async def aclose(self) -> None:
-        """Close every connection that is idle."""
+        """Close every connection: now, or when its answer has been read."""
+        self._keeps = 0
         while self._idle:
             await self._idle.pop().aclose()
 

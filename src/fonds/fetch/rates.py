@@ -20,6 +20,8 @@ class Pace:
 
     per_second: float
     burst: int = 1
+    at_home: bool = False
+    """It holds on this machine, too: a server here that asks for patience means it."""
 
     def __post_init__(self) -> None:
         if self.per_second <= 0 or self.burst < 1:
@@ -60,7 +62,7 @@ class Rates:
     """One bucket for each source and one for each host; a request takes a turn from both.
 
     Sources that share a host are held to the strictest of their paces there. A stand-in on this
-    machine needs no politeness.
+    machine needs no politeness, unless a pace says so.
     """
 
     def __init__(self, settings: Settings, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
@@ -73,7 +75,7 @@ class Rates:
 
     async def take(self, source: str, url: str, pace: Pace) -> None:
         """Wait until this source may ask this address."""
-        if self._is_free(url):
+        if self._factor <= 0 or (not pace.at_home and self._is_here(url)):
             return
         scaled = Pace(per_second=pace.per_second * self._factor, burst=pace.burst)
         turns = (
@@ -89,8 +91,8 @@ class Rates:
         if bucket is not None:
             bucket.hold(seconds)
 
-    def _is_free(self, url: str) -> bool:
-        return self._factor <= 0 or is_this_machine(map_url(url, self._hosts))
+    def _is_here(self, url: str) -> bool:
+        return is_this_machine(map_url(url, self._hosts))
 
     def _bucket(self, buckets: dict[str, Bucket], name: str, pace: Pace) -> Bucket:
         bucket = buckets.get(name)

@@ -20,6 +20,8 @@ from fonds.settings import Settings
 from fonds.sources.base import Answer, SourceInfo
 
 RECALLED_AT_ONCE: Final = 500
+RECALLED_AFTER: Final = 0.25
+"""Seconds after which fewer are handed on, as a source may take long to find the next."""
 
 Found = Wanted | Watermark | Listing | Failure
 """What discovery hands on, in the source's order."""
@@ -76,6 +78,8 @@ async def discover(
     """All that is to be fetched, then what failed in earlier runs and was not listed again."""
     waiting = dict(standing)
     batch: list[FetchTask] = []
+    clock = job.workplace.seams.clock
+    due = clock.monotonic() + RECALLED_AFTER
     failure: Failure | None = None
     try:
         async for item in job.source.discover(state, asker):
@@ -83,10 +87,11 @@ async def discover(
                 job.run.count(discovered=1)
                 waiting.pop(item.key, None)
                 batch.append(item)
-            if batch and (len(batch) >= RECALLED_AT_ONCE or not isinstance(item, FetchTask)):
+            is_full = len(batch) >= RECALLED_AT_ONCE or clock.monotonic() > due
+            if batch and (is_full or not isinstance(item, FetchTask)):
                 for wanted in changed(job, batch, standing):
                     yield wanted
-                batch = []
+                batch, due = [], clock.monotonic() + RECALLED_AFTER
             if not isinstance(item, FetchTask):
                 yield item
     except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours

@@ -9,7 +9,7 @@ from typing import Final
 
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
-from fonds.fetch.archive import KnownFile
+from fonds.fetch.archive import KnownFile, Obtained
 from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
@@ -17,6 +17,7 @@ from fonds.runs.context import Job
 from fonds.runs.discovery import Found, pace_of
 from fonds.runs.inputs import KnownInput, Wanted
 from fonds.runs.tasks import Failure
+from fonds.sources.base import Collector
 
 AHEAD_OF_LOADING: Final = 8
 """Fetched and waiting tasks for each concurrent request."""
@@ -64,14 +65,7 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     try:
         for part in wanted.task.parts:
             try:
-                obtained = await job.workplace.archive.obtain(
-                    source=job.source.info.name,
-                    url=part.url,
-                    path=part.path,
-                    pace=pace_of(job.source.info, job.workplace.settings),
-                    known=wanted.files.get(public_url(part.url)),
-                    headers=part.headers,
-                )
+                obtained = await _obtain(job, wanted, part)
             except (NotFoundError, RefusedError) as error:
                 missing = part.refusable or isinstance(error, NotFoundError)
                 if not (part.optional and missing):
@@ -84,3 +78,17 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
         return Failure.of(error, "fetch", wanted.task)
     job.run.count(fetched=1)
     return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)
+
+
+async def _obtain(job: Job, wanted: Wanted, part: Part) -> Obtained:
+    known = wanted.files.get(public_url(part.url))
+    if isinstance(job.source, Collector):
+        return await job.source.collect(wanted.task, part, known)
+    return await job.workplace.archive.obtain(
+        source=job.source.info.name,
+        url=part.url,
+        path=part.path,
+        pace=pace_of(job.source.info, job.workplace.settings),
+        known=known,
+        headers=part.headers,
+    )

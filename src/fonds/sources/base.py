@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sqlalchemy import Table
 
-from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, SourceState
+from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
+
+if TYPE_CHECKING:
+    from fonds.fetch.archive import KnownFile, Obtained
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +104,15 @@ class Source(Protocol):
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """Turn bytes into records; pure."""
+        ...
+
+
+@runtime_checkable
+class Collector(Protocol):
+    """A source that obtains its files itself, as it does more with them than to load them."""
+
+    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> Obtained:
+        """The file of a part, archived; `known` is what earlier runs remember of it."""
         ...
 
 

@@ -43,9 +43,18 @@ def plugin_sources() -> dict[str, Registered]:
     return found
 
 
+_adopted: dict[str, Registered] = {}
+
+
+def adopt(sources: Iterable[Registered]) -> None:
+    """Take in the sources that the opened library knows by itself, in place of another's."""
+    _adopted.clear()
+    _adopted.update({source.info.name: source for source in sources})
+
+
 def all_sources() -> dict[str, Registered]:
-    """All sources by name, ours first."""
-    return {**builtin_sources(), **plugin_sources()}
+    """All sources by name, ours first, then those of the library that was opened last."""
+    return {**builtin_sources(), **plugin_sources(), **_adopted}
 
 
 def get_source(name: str) -> Registered:

@@ -60,6 +60,10 @@ class Blobs(Protocol):
         """Store an object under a free key and give its etag; `BlobExistsError` if it is taken."""
         ...
 
+    def adopt(self, key: str, file: Path) -> str:
+        """As `create`, with a file that is gone from where it was once it is stored."""
+        ...
+
     def replace(self, key: str, data: Data, *, etag: str) -> str:
         """Store an object in place of the version with this etag; `BlobChangedError` if gone."""
         ...

@@ -140,6 +140,12 @@ class ObjectBlobs:
         """Store an object under a free key."""
         return self._write("create", key, data, "create")
 
+    def adopt(self, key: str, file: Path) -> str:
+        """Store a file under a free key; it is gone from where it was."""
+        etag = self.create(key, file)
+        file.unlink()
+        return etag
+
     def replace(self, key: str, data: Data, *, etag: str) -> str:
         """Store an object in place of the version that has this etag."""
         check_key(key)

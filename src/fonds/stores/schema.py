@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from fonds.errors import SchemaError
 from fonds.stores.database import Database
 
-HEAD: Final = "0022"
+HEAD: Final = "0023"
 
 
 def upgrade(database: Database) -> None:
@@ -19,7 +19,7 @@ def upgrade(database: Database) -> None:
         upgrade_within(connection)
 
 
-def upgrade_within(connection: Connection) -> None:
+def upgrade_within(connection: Connection, to: str = HEAD) -> None:
     """Run the migrations that are missing in the caller's transaction."""
     # Alembic takes a fifth of a second to import, which no other command needs.
     from alembic import command  # noqa: PLC0415 — see above
@@ -28,7 +28,7 @@ def upgrade_within(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(files("fonds.stores") / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
 
 
 def current_version(database: Database) -> str | None:

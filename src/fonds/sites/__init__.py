@@ -1,0 +1,1 @@
+"""Crawling a website: from a list of addresses to their PDFs, named, stored and told of."""

@@ -1,0 +1,156 @@
+"""A crawl as somebody wants it: opened with its ledger, and ended with what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
+
+from fonds.errors import UsageError
+from fonds.runs.context import Workplace
+from fonds.runs.state import RunReport, Status
+from fonds.seams import Clock
+from fonds.settings import Settings
+from fonds.sites.collection import Collection
+from fonds.sites.crawl import Crawl, CrawlWatch, Limits
+from fonds.sites.events import Outcome
+from fonds.sites.ledger import Ledger
+from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, WebsiteConfiguration
+from fonds.sites.opening import Opener
+from fonds.sites.output import Output, open_output
+from fonds.sites.source import Website
+from fonds.sites.strategy import Advisor
+from fonds.sites.tactics import advisors_of
+from fonds.sites.websites import get_website, remember
+from fonds.stores.database import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be crawled, how, and where its files go."""
+
+    websites: Sequence[WebsiteConfiguration]
+    output: str
+    config_path: str
+    advisors: tuple[Advisor, ...]
+    limits: Limits = field(default_factory=Limits)
+    dedupe: bool = False
+    resume: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expedition:
+    """An open crawl."""
+
+    plan: Plan
+    crawl: Crawl
+    ledger: Ledger
+
+    def websites(self) -> list[Website]:
+        """Those that are still to be crawled."""
+        done = self.ledger.websites()
+        return [
+            Website(configuration, self.crawl, self.plan.limits.parallelism)
+            for configuration in self.plan.websites
+            if configuration.enabled and done.get(configuration.id) != "crawled"
+        ]
+
+    async def end(self, website: Website, report: RunReport) -> None:
+        """Note how a website ended: crawled, if anything of it is in the library."""
+        await self.crawl.finish(website)
+        failed = report.status is Status.FAILED
+        error = None
+        if report.error_summary:
+            error = CrawlError(
+                website_id=website.configuration.id,
+                error_type="WebsiteFailed" if failed else "WebsiteIncomplete",
+                error_message=report.error_summary,
+                timestamp=self.crawl.workplace.seams.clock.now(),
+            )
+        outcome: Outcome = "failed" if failed else "crawled"
+        await asyncio.to_thread(self.ledger.website, website.configuration.id, outcome, error)
+
+
+def plan_again(database: Database, website: str, settings: Settings) -> Plan:
+    """One website, crawled again as it was the last time."""
+    known, output = get_website(database, website)
+    if output is None:
+        raise UsageError(f"it is not known where the files of {website} go: run `fonds crawl`")
+    return Plan(
+        websites=[known.configuration],
+        output=output,
+        config_path=known.info.name,
+        advisors=advisors_of(settings),
+    )
+
+
+@asynccontextmanager
+async def open_expedition(
+    plan: Plan, workplace: Workplace, *, watch: CrawlWatch | None = None
+) -> AsyncIterator[Expedition]:
+    """A crawl with its ledger: ended in it if all went well, else ready to be resumed."""
+    clock = workplace.seams.clock
+    output = open_output(plan.output, seams=workplace.seams)
+    ledger = await asyncio.to_thread(_ledger, plan, output, workplace)
+    opener = Opener()
+    try:
+        for configuration in plan.websites:
+            await asyncio.to_thread(
+                remember, workplace.database, configuration, output.address, clock
+            )
+        crawl = Crawl(
+            id=UUID(ledger.crawl_id),
+            workplace=workplace,
+            advisors=plan.advisors,
+            limits=plan.limits,
+            collection=Collection(
+                workplace=workplace,
+                output=output,
+                ledger=ledger,
+                opener=opener,
+                dedupe=plan.dedupe,
+                resumed=plan.resume,
+            ),
+            resumed=plan.resume,
+        )
+        crawl.watch = watch or crawl.watch
+        yield Expedition(plan=plan, crawl=crawl, ledger=ledger)
+    except BaseException:
+        await asyncio.to_thread(ledger.close)
+        raise
+    else:
+        await asyncio.to_thread(ledger.close, clock.now())
+    finally:
+        opener.close()
+
+
+def _ledger(plan: Plan, output: Output, workplace: Workplace) -> Ledger:
+    clock, scratch = workplace.seams.clock, workplace.settings.home / "tmp"
+    scratch.mkdir(parents=True, exist_ok=True)
+    if plan.resume:
+        return Ledger.resume(output, clock, scratch=scratch)
+    return Ledger.begin(output, _opening(plan, output, clock), clock, scratch=scratch)
+
+
+def _opening(plan: Plan, output: Output, clock: Clock) -> CrawlMetadata:
+    return CrawlMetadata(
+        crawl_id=str(uuid4()),
+        crawl_start_time=clock.now(),
+        total_websites=len(plan.websites),
+        websites_crawled=0,
+        websites_failed=0,
+        total_pdfs_discovered=0,
+        total_pdfs_downloaded=0,
+        total_pdfs_failed=0,
+        total_bytes_downloaded=0,
+        parallelism=plan.limits.parallelism,
+        max_files_limit=plan.limits.max_files,
+        output_folder=output.address,
+        storage_backend=output.backend,
+        config_file_path=plan.config_path,
+        downloaded_files=[],
+        errors=[],
+        metadata_version=METADATA_VERSION,
+    )

@@ -1,0 +1,220 @@
+"""The pages of one website, nearest first, and the PDFs that they list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from fonds.errors import (
+    FetchError,
+    FondsError,
+    NotFoundError,
+    RobotsForbiddenError,
+    WrongContentError,
+)
+from fonds.fetch.client import Download
+from fonds.model import Archived
+from fonds.runs.context import Workplace
+from fonds.sites.addresses import canonical, file_name, is_trap, looks_like_pdf
+from fonds.sites.frontier import Frontier, Listed, Visit, Visited
+from fonds.sites.page import Page, read_page
+from fonds.sites.robots import Robots
+from fonds.sites.sitemaps import Sitemap, read_sitemap
+from fonds.sites.source import Website
+from fonds.sites.strategy import Found, Sighting
+from fonds.sites.tactics import Tactics
+from fonds.sites.wording import organization_name, period_of
+
+LARGEST_PAGE: Final = 16 << 20
+"""Bytes; what is longer is no page that anybody reads."""
+MOST_SITEMAPS: Final = 20
+READ_AHEAD: Final = 64
+"""Pages taken from the frontier at once."""
+_PDF: Final = b"%PDF-"
+_EXPECTED: Final = (NotFoundError, RobotsForbiddenError)
+"""Dead links are the website's own, and what it forbids is its right."""
+
+
+@dataclass(kw_only=True)
+class Explorer:
+    """Visits pages, several at a time."""
+
+    website: Website
+    workplace: Workplace
+    frontier: Frontier
+    tactics: Tactics
+    robots: Robots
+    slots: asyncio.Semaphore
+    at_once: int
+    visited: int = 0
+    unread: int = 0
+    """Pages that could not be had, though they should be there."""
+    trouble: str = ""
+    """With the first of them."""
+    _found: int = 0
+
+    async def listed(self, *, resumed: bool) -> AsyncIterator[list[Listed]]:
+        """The PDFs of the website, each once, as its pages are visited."""
+        if resumed and await asyncio.to_thread(self.frontier.resume):
+            for some in self.frontier.unfinished():
+                yield some
+        else:
+            start = canonical(self.website.configuration.base_url)
+            await asyncio.to_thread(self.frontier.begin, [Visit(url=start or "")])
+        async for some in self._visit_all():
+            yield some
+        if not self._found:
+            async for some in self._follow_sitemaps():
+                yield some
+
+    async def _visit_all(self) -> AsyncIterator[list[Listed]]:
+        waiting: deque[Visit] = deque()
+        begun: set[asyncio.Task[Visited]] = set()
+        try:
+            while True:
+                if len(waiting) < self.at_once:
+                    waiting += await asyncio.to_thread(self.frontier.next_pages, READ_AHEAD)
+                while waiting and len(begun) < self.at_once:
+                    begun.add(asyncio.create_task(self._visit(waiting.popleft())))
+                if not begun:
+                    return
+                done, begun = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+                new = await asyncio.to_thread(self.frontier.settle, [one.result() for one in done])
+                self.visited += len(done)
+                self._found += len(new)
+                yield new
+        finally:
+            for task in begun:
+                task.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
+
+    async def _visit(self, visit: Visit) -> Visited:
+        """One page; its trouble is written down, and the crawl goes on."""
+        try:
+            rules = await self.robots.rules(visit.url)
+            rules.require(visit.url)
+            async with self.slots:
+                download = await self._ask(visit.url)
+            return await self._looked_at(visit, download)
+        except FondsError as error:
+            expected = isinstance(error, _EXPECTED) or not isinstance(error, FetchError)
+            if not expected or visit.depth == 0:
+                self.unread += 1
+                self.trouble = self.trouble or f"{visit.url}: {error}"
+            return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
+
+    async def _ask(self, url: str) -> Download:
+        rules = await self.robots.rules(url)
+        download = await self.workplace.fetcher.download(
+            url, source=self.website.info.name, pace=rules.pace
+        )
+        assert download is not None, "an unconditional request is never answered by None"
+        return download
+
+    async def _looked_at(self, visit: Visit, download: Download) -> Visited:
+        try:
+            page = await asyncio.to_thread(_read, download)
+            if page is None:
+                return Visited(visit=visit, found=(_itself(visit),))
+            sighting = await self.tactics.sight(page, visit.trail)
+            origin = None
+            if sighting.found:
+                origin = await asyncio.to_thread(self._keep, visit.url, download)
+            return await self._told(visit, sighting, origin)
+        finally:
+            download.file.unlink(missing_ok=True)
+
+    def _keep(self, url: str, download: Download) -> Archived:
+        """Archive a page that lists something: it is where names and periods come from."""
+        path = f"pages/{sha256(url.encode()).hexdigest()[:16]}-{download.sha256[:16]}.html"
+        return self.workplace.archive.keep(self.website.info.name, path, download)
+
+    async def _told(self, visit: Visit, sighting: Sighting, origin: Archived | None) -> Visited:
+        further = tuple(
+            Visit(url=url, depth=visit.depth + 1, trail=(*visit.trail, text))
+            for url, text in sighting.further
+            if not is_trap(url)
+        )
+        turns = tuple(
+            Visit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
+            for url in sighting.next_pages
+            if visit.turn < self.tactics.most_turns
+        )
+        return Visited(
+            visit=visit, found=sighting.found, origin=origin, further=further, turns=turns
+        )
+
+    # Sitemaps -----------------------------------------------------------------------------
+
+    async def _follow_sitemaps(self) -> AsyncIterator[list[Listed]]:
+        """Where pages led to nothing: what the website's sitemaps list of its part of the host."""
+        base = self.website.configuration.base_url
+        rules = await self.robots.rules(base)
+        waiting = deque([*rules.sitemaps, urljoin(base, "/sitemap.xml")])
+        asked: set[str] = set()
+        while waiting and len(asked) < MOST_SITEMAPS:
+            url = canonical(waiting.popleft())
+            if url is None or url in asked:
+                continue
+            asked.add(url)
+            sitemap = await self._sitemap(url)
+            waiting += sitemap.sitemaps
+            listed = _near(base, sitemap.pages)
+            files = [one for one in listed if looks_like_pdf(one)]
+            visited = Visited(
+                visit=Visit(url=url),
+                found=tuple(_itself(Visit(url=one)) for one in files),
+                further=tuple(Visit(url=one, depth=1) for one in listed if one not in files),
+            )
+            yield await asyncio.to_thread(self.frontier.settle, [visited])
+        async for some in self._visit_all():
+            yield some
+
+    async def _sitemap(self, url: str) -> Sitemap:
+        try:
+            async with self.slots:
+                download = await self._ask(url)
+        except FetchError:
+            return Sitemap((), ())
+        try:
+            data = await asyncio.to_thread(download.file.read_bytes)
+            return await asyncio.to_thread(read_sitemap, data)
+        except WrongContentError:
+            return Sitemap((), ())
+        finally:
+            download.file.unlink(missing_ok=True)
+
+
+def _read(download: Download) -> Page | None:
+    """The page that was fetched; None if it turns out to be a PDF."""
+    if download.size > LARGEST_PAGE:
+        raise WrongContentError(f"{download.size:,} bytes are no page")
+    data = download.file.read_bytes()
+    if data.startswith(_PDF):
+        return None
+    address = canonical(download.address) or download.url
+    return read_page(data, address, download.media_type)
+
+
+def _itself(visit: Visit) -> Found:
+    """A page that turns out to be a PDF."""
+    trail = tuple(reversed(visit.trail))
+    return Found(
+        url=visit.url,
+        text=trail[0] if trail else "",
+        organization=next(filter(None, map(organization_name, trail)), None),
+        period=period_of(*trail, file_name(visit.url), visit.url),
+    )
+
+
+def _near(base: str, urls: Iterable[str]) -> list[str]:
+    """Addresses of the same host, below the base address where there are such."""
+    here = [url for url in urls if urlsplit(url).netloc == urlsplit(base).netloc]
+    folder = base.rpartition("/")[0] + "/"
+    below = [url for url in here if url.startswith(folder)]
+    return below or here

@@ -1,0 +1,307 @@
+"""The state of a crawl: `metadata.json`, and the journal of what happened since it was written.
+
+Whatever happens goes to the journal at once. From time to time all is folded: `metadata.json` is
+replaced first, then the journal is begun anew. Every line of it carries the counts of its moment:
+after a crash, what follows the first line whose counts are those of `metadata.json` is not yet in
+there. Events that change no count can be told twice and change nothing the second time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fonds.errors import FondsError, StoreError
+from fonds.seams import Clock
+from fonds.sites.accounts import Accounts
+from fonds.sites.book import Book
+from fonds.sites.events import (
+    Discovered,
+    Downloaded,
+    Event,
+    Failed,
+    Moved,
+    Opened,
+    Outcome,
+    Totals,
+    Trouble,
+    Unchanged,
+    WebsiteDone,
+    line_of,
+    read_events,
+)
+from fonds.sites.journal import Journal, open_journal
+from fonds.sites.layout import Entries, Entry, Stored, scan_metadata, with_totals, write_metadata
+from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
+from fonds.sites.output import JOURNAL, METADATA, Output
+
+FOLD_SECONDS: Final = 10.0
+FOLD_FILES: Final = 1000
+"""So many downloads at most stand in the journal alone."""
+_FOLD_BEGIN: Final = 700
+_FOLD_EVENTS: Final = 20_000
+_AT_ONCE: Final = 1000
+
+
+class Ledger:
+    """What a crawl found, fetched, skipped and failed on; for many threads of one process."""
+
+    def __init__(
+        self, output: Output, opening: CrawlMetadata, clock: Clock, scratch: Path | None
+    ) -> None:
+        self.opening = opening
+        self._output = output
+        self._clock = clock
+        self._scratch = scratch
+        self._book = Book(scratch)
+        self._files, self._errors = Entries(scratch), Entries(scratch)
+        self._accounts = Accounts(opening, self._book)
+        self._journal: Journal | None = None
+        self._downloads = self._events = 0
+        self._failure: Exception | None = None
+        self._is_closed = False
+        self._change = threading.Condition()
+        self._folding = threading.Lock()
+        self._wake = threading.Event()
+        self._folder = threading.Thread(target=self._fold_on, name="fold", daemon=True)
+
+    # Opening and closing
+
+    @classmethod
+    def begin(
+        cls, output: Output, opening: CrawlMetadata, clock: Clock, *, scratch: Path | None = None
+    ) -> Self:
+        """A new crawl; the entries of earlier ones whose files still stand are carried over."""
+        stored = _stored(output)
+        ledger = cls(output, opening, clock, scratch)
+        ledger._start(stored, ledger._accounts.carry_over)
+        return ledger
+
+    @classmethod
+    def resume(cls, output: Output, clock: Clock, *, scratch: Path | None = None) -> Self:
+        """The crawl that was stopped here, as it was then."""
+        stored = _stored(output)
+        if stored is None:
+            raise StoreError(f"there is no crawl in {output.address} that could be resumed")
+        opening = stored.opening.model_copy(update={"crawl_end_time": None})
+        ledger = cls(output, opening, clock, scratch)
+        ledger._start(stored, ledger._accounts.recall)
+        return ledger
+
+    def close(self, ended: datetime | None = None) -> None:
+        """Fold all there is; without an end, the crawl is one that can be resumed."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._wake.set()
+        self._folder.join()
+        if ended:
+            ended = max(ended, self.started + timedelta(milliseconds=1))
+        try:
+            self.fold(ended)
+        finally:
+            self._dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What is known
+
+    @property
+    def crawl_id(self) -> str:
+        """The crawl's UUID, the same after it was resumed."""
+        return self.opening.crawl_id
+
+    @property
+    def started(self) -> datetime:
+        """When the crawl began, not when it was resumed."""
+        return self.opening.crawl_start_time
+
+    @property
+    def totals(self) -> Totals:
+        """The counts of this moment."""
+        return self._accounts.totals
+
+    def find(self, url: str) -> DownloadedPDF | None:
+        """What this output holds for an address, by whatever crawl; the newest, if several."""
+        with self._change:
+            return self._book.find(url)
+
+    def path_of(self, sha256: str) -> str | None:
+        """Where this output holds bytes with this hash."""
+        with self._change:
+            return self._book.path_of(sha256)
+
+    def websites(self) -> dict[str, Outcome]:
+        """How each website ended that has been gone through in this crawl."""
+        with self._change:
+            return self._book.websites()
+
+    # What happens
+
+    def discovered(self, website_id: str, *urls: str) -> None:
+        """Some PDFs are listed; an address counts once, however often it is told."""
+        moment = self._stamp()
+        self._note(*(Discovered(**moment, website_id=website_id, url=url) for url in urls))
+
+    def downloaded(self, pdf: DownloadedPDF) -> None:
+        """A PDF is in the output."""
+        self._note(Downloaded(**self._stamp(), pdf=pdf))
+
+    def unchanged(self, url: str) -> None:
+        """A PDF is what an earlier crawl got."""
+        self._note(Unchanged(**self._stamp(), url=url))
+
+    def failed(self, url: str, error: CrawlError) -> None:
+        """A PDF was not fetched; should it be fetched after all, it counts as downloaded."""
+        told = error.model_copy(update={"url": url})
+        self._note(Failed(**self._stamp(), url=url, error=told))
+
+    def trouble(self, error: CrawlError) -> None:
+        """Something else went wrong, which no PDF is counted for."""
+        self._note(Trouble(**self._stamp(), error=error))
+
+    def state(self, url: str, state: PdfState) -> None:
+        """A PDF has come so far; where the journal cannot be appended to, it is not waited for."""
+        self._note(Moved(**self._stamp(), url=url, state=state), waits=False)
+
+    def website(self, website_id: str, outcome: Outcome, error: CrawlError | None = None) -> None:
+        """A website has been gone through, or given up for a reason."""
+        self._note(
+            WebsiteDone(**self._stamp(), website_id=website_id, outcome=outcome, error=error)
+        )
+
+    def _stamp(self) -> dict[str, Any]:
+        return {"at": self._clock.now(), "totals": self.totals}
+
+    def _note(self, *events: Event, waits: bool = True) -> None:
+        """Return when the events outlive this process."""
+        if not events:
+            return
+        assert self._journal
+        with self._change:
+            self._hold_back(events)
+            upto = self._append(events)
+        if waits:
+            self._journal.settle(upto)
+
+    def _append(self, events: tuple[Event, ...]) -> int:
+        assert self._journal
+        with self._accounts.all_or_nothing():
+            lines = [line_of(self._accounts.add(event)) for event in events]
+            upto = self._journal.append(b"".join(lines))
+        self._events += len(events)
+        self._downloads += sum(isinstance(event, Downloaded) for event in events)
+        if self._downloads >= _FOLD_BEGIN or self._events >= _FOLD_EVENTS:
+            self._wake.set()
+        return upto
+
+    def _hold_back(self, events: tuple[Event, ...]) -> None:
+        if any(isinstance(event, Downloaded) for event in events):
+            self._change.wait_for(lambda: self._downloads < FOLD_FILES or self._failure)
+            if self._failure and self._downloads >= FOLD_FILES:
+                raise self._failure
+
+    # Folding
+
+    def fold(self, ended: datetime | None = None) -> None:
+        """Bring `metadata.json` up to date, and begin the journal anew."""
+        with self._folding:
+            with self._change:
+                totals, downloads, events = self.totals, self._downloads, self._events
+                ends = self._book.last("files"), self._book.last("errors")
+                mark = self._journal.mark() if self._journal else 0
+                if self._book.has_changed(self._files.last):
+                    self._files.clear()
+            self._write(totals, ends, ended)
+            with self._change:
+                self._begin_journal(totals, mark)
+                self._downloads -= downloads
+                self._events -= events
+                self._failure = None
+                self._change.notify_all()
+
+    def _fold_on(self) -> None:
+        while not self._is_closed:
+            # Begun early enough to be done in time.
+            self._wake.wait(0.8 * FOLD_SECONDS)
+            self._wake.clear()
+            try:
+                if self._events and not self._is_closed:
+                    self.fold()
+            except (FondsError, OSError) as error:
+                # All is in the journal; whoever closes is told if it goes on like this.
+                with self._change:
+                    self._failure = error
+                    self._change.notify_all()
+
+    def _start(
+        self, stored: Stored | None, take: Callable[[Iterable[Entry], Iterable[Event]], None]
+    ) -> None:
+        try:
+            with self._accounts.all_or_nothing():
+                for path, size in self._output.files():
+                    self._book.hold(path, size)
+                if stored:
+                    take(stored.entries, read_events(b"".join(self._output.read(JOURNAL) or ())))
+            self.fold()
+        except BaseException:
+            self._dispose()
+            raise
+        self._folder.start()
+
+    def _dispose(self) -> None:
+        for each in (self._journal, self._book, self._files, self._errors):
+            if each:
+                each.close()
+
+    def _write(self, totals: Totals, ends: tuple[int, int], ended: datetime | None) -> None:
+        metadata = with_totals(self.opening, totals, ended)
+        self._files.extend(self._lines(self._book.files, self._files.last, ends[0]))
+        self._errors.extend(self._lines(self._book.errors, self._errors.last, ends[1]))
+        with NamedTemporaryFile(prefix="fonds-crawl-", dir=self._scratch) as file:
+            write_metadata(Path(file.name), metadata, self._files, self._errors)
+            self._output.write(METADATA, Path(file.name))
+
+    def _lines(
+        self, some: Callable[[int, int, int], list[tuple[int, bytes]]], after: int, upto: int
+    ) -> Iterator[tuple[int, bytes]]:
+        while True:
+            with self._change:
+                found = some(after, upto, _AT_ONCE)
+            if not found:
+                return
+            yield from found
+            after = found[-1][0]
+
+    def _begin_journal(self, totals: Totals, mark: int) -> None:
+        """What `metadata.json` has no place for is told again: websites done, PDFs under way."""
+        at = self._clock.now()
+        events: list[Event] = [Opened(at=at, totals=totals, crawl_id=self.crawl_id)]
+        for website, outcome in self._book.websites().items():
+            events.append(WebsiteDone(at=at, totals=totals, website_id=website, outcome=outcome))
+        for url, state in self._book.under_way():
+            events.append(Moved(at=at, totals=totals, url=url, state=state))
+        opening = b"".join(map(line_of, events))
+        if self._journal:
+            self._journal.restart(opening, since=mark)
+        else:
+            self._journal = open_journal(self._output, opening)
+
+
+def _stored(output: Output) -> Stored | None:
+    pieces = output.read(METADATA)
+    return scan_metadata(pieces, path=f"{output.address}/{METADATA}") if pieces else None

@@ -1,0 +1,218 @@
+"""Which of a page's links are its list of PDFs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fonds.sites.addresses import file_name, is_other_file, looks_like_pdf, says_pdf
+from fonds.sites.outline import Outline, item_of, item_text
+from fonds.sites.page import Link, Page
+from fonds.sites.regions import Regions
+from fonds.sites.wording import is_generic, is_unwanted, tells_year, without_dates
+
+Signature = tuple[str, ...]
+
+_PLACE: Final = re.compile(
+    r"^(?:odd|even|first|last|row-?\d*|col-?\d*|item-?\d+|active|current|selected|collapsed|open)$",
+    re.IGNORECASE,
+)
+_NUMBERED: Final = re.compile(r"\d$|\d\d")
+_HAS_SIZE: Final = re.compile(r"\d\s*(?:[KM]i?B|[KM]o)\b", re.IGNORECASE)
+_NEAR_TEXT: Final = 160
+_PERIODIC: Final = 0.5
+_FEW: Final = 2
+_SAMPLE: Final = 30
+"""Links of a group that are looked at closely."""
+_CLICKABLE: Final = frozenset({"anchor", "script", "data", "form"})
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Links that stand in the same kind of place."""
+
+    signature: Signature
+    links: tuple[Link, ...]
+    periodic: float
+    """The share that tells of a period nearby."""
+
+    @property
+    def weight(self) -> float:
+        """How much speaks for it: its links, and the periods they tell of."""
+        return len(self.links) * (0.3 + self.periodic)
+
+
+class Listing:
+    """The PDF links of one page, told apart."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.regions = Regions(page.tree)
+        self.pdfs = [link for link in page.links() if is_pdf_link(link)]
+        """Every link that looks like a PDF, wherever it stands."""
+        self.others = frozenset(
+            link.element for link in distinct(self.pdfs) if link.element is not None
+        )
+        """Where its PDFs stand, each once."""
+        self._items: dict[Any, str] = {}
+        self.outline = Outline(
+            page, [link.element for link in self.pdfs if link.element is not None]
+        )
+        self.groups = self._chosen()
+        """The groups that make up the list, the weightiest first."""
+        chosen = {id(link) for group in self.groups for link in group.links}
+        self.links = [link for link in self.pdfs if id(link) in chosen]
+        """The links of the list, in the order of the page."""
+
+    def item_text(self, link: Link) -> str:
+        """What stands beside a link in its row, item or card."""
+        if link.element is None:
+            return " ".join(link.fields.values())
+        if link.element not in self._items:
+            item = item_of(link.element, self.others)
+            self._items[link.element] = item_text(link.element, item)
+        return self._items[link.element]
+
+    def tells_period(self, link: Link) -> bool:
+        """Whether a period is told of by a link, its item, its file or a near heading."""
+        if tells_year(link.text) or tells_year(file_name(link.url)):
+            return True
+        if tells_year(without_dates(self.item_text(link))):
+            return True
+        return link.element is not None and any(map(tells_year, self.outline.near(link.element)))
+
+    def _chosen(self) -> list[Group]:
+        matter = [link for link in self.pdfs if self.is_matter(link)]
+        groups = self._grouped([link for link in matter if not self._is_unwanted(link)])
+        if not groups:
+            # A page may be all margin, or its reports may be called forms.
+            rest = matter or [link for link in self.pdfs if not self._is_unwanted(link)]
+            groups = [group for group in self._grouped(rest) if len(group.links) > _FEW]
+            return groups[:1] if matter or not groups or groups[0].periodic >= _PERIODIC else []
+        main = groups[0]
+        folders = {_folder(link.url) for link in main.links}
+        return [main, *(group for group in groups[1:] if _belongs(group, main, folders))]
+
+    def is_matter(self, link: Link) -> bool:
+        """Whether a link stands in the page's matter."""
+        return link.element is None or self.regions.is_matter(link.element)
+
+    def _is_unwanted(self, link: Link) -> bool:
+        if is_unwanted(link.text) or is_unwanted(
+            file_name(link.url).replace("-", " ").replace("_", " ")
+        ):
+            return True
+        if link.element is None:
+            return False
+        near = self.outline.near(link.element)[:1]
+        return any(is_unwanted(heading) for heading in near)
+
+    def _periodic(self, links: Sequence[Link]) -> float:
+        sample = links[:: len(links) // _SAMPLE + 1]
+        return sum(map(self.tells_period, sample)) / len(sample)
+
+    def _grouped(self, links: Sequence[Link]) -> list[Group]:
+        held: dict[Signature, list[Link]] = {}
+        for link in links:
+            held.setdefault(signature(link), []).append(link)
+        groups = [Group(key, tuple(each), self._periodic(each)) for key, each in held.items()]
+        return sorted(groups, key=lambda group: -group.weight)
+
+
+def is_pdf_link(link: Link) -> bool:
+    """Whether a link promises a PDF: by address, text, attributes, or what stands beside it."""
+    if link.kind == "frame":
+        return link.url.lower().partition("?")[0].endswith(".pdf")
+    if looks_like_pdf(link.url, link.text):
+        return True
+    if link.element is None or link.kind not in _CLICKABLE or is_other_file(link.url):
+        return False
+    if link.url.lower().endswith((".html", ".htm", "/")):
+        return False
+    return _is_marked(link.element) or (link.kind != "form" and _is_announced(link.element))
+
+
+def _is_marked(element: Any) -> bool:
+    if "pdf" in (element.get("type") or "").lower() or element.get("download") is not None:
+        return True
+    return any("pdf" in name.lower() for name in (element.get("class") or "").split())
+
+
+def distinct(links: Iterable[Link]) -> list[Link]:
+    """One link for each address: of an icon, a title and a button, the one that says most."""
+    best: dict[str, Link] = {}
+    for link in links:
+        known = best.get(link.url)
+        if known is None or _says(link) > _says(known):
+            best[link.url] = link
+    return list(best.values())
+
+
+def _says(link: Link) -> int:
+    return 0 if not link.text else 1 if is_generic(link.text) or says_pdf(link.text) else 2
+
+
+def _is_announced(element: Any) -> bool:
+    """A link alone in its item, which speaks of a PDF or a file's size beside it."""
+    parent = element.getparent()
+    if parent is None or parent.tag not in {"li", "td", "p", "dd", "span", "div", "h3", "h4"}:
+        return False
+    text = parent.text_content()
+    if len(text) > _NEAR_TEXT or sum(1 for _ in parent.iter("a")) > 1:
+        return False
+    return says_pdf(text) or bool(_HAS_SIZE.search(text))
+
+
+def signature(link: Link) -> Signature:
+    """The path of tags and classes to a link, without the places in it."""
+    if link.element is None:
+        return ("script",)
+    return tuple(step(each) for each in reversed([link.element, *link.element.iterancestors()]))
+
+
+def step(element: Any) -> str:
+    """A tag with those of its classes that say what it is."""
+    return ".".join([element.tag, *classes(element)])
+
+
+def classes(element: Any) -> list[str]:
+    """The classes of an element that do not tell its place, state or number."""
+    return sorted(
+        {
+            name
+            for name in (element.get("class") or "").split()
+            if not _PLACE.match(name) and not _NUMBERED.search(name)
+        }
+    )
+
+
+def has_class(name: str) -> str:
+    """The condition, in XPath, that an element has a class."""
+    return f"contains(concat(' ',normalize-space(@class),' '),' {name} ')"
+
+
+def _belongs(group: Group, main: Group, folders: set[str]) -> bool:
+    if group.periodic >= _PERIODIC:
+        return True
+    if main.periodic >= _PERIODIC:
+        # Where the list tells of periods, what tells of none is something else.
+        return False
+    return len(group.links) > _FEW or any(_folder(link.url) in folders for link in group.links)
+
+
+def _folder(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[0]
+
+
+def common_step(links: Sequence[Link]) -> str | None:
+    """A part of the address that all of some links share and that tells them from pages."""
+    if all(".pdf" in link.url.lower() for link in links):
+        return ".pdf"
+    parts = Counter(
+        part for link in links for part in set(re.split(r"[/?&=]", link.url.partition("//")[2])[1:])
+    )
+    shared = [part for part, count in parts.items() if count == len(links) and part.isalpha()]
+    return max(shared, key=len, default=None)

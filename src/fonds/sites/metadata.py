@@ -1,0 +1,223 @@
+"""Whose report a link leads to, and of which period: from what stands around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fonds.errors import UsageError
+from fonds.sites.addresses import file_name
+from fonds.sites.candidates import Candidate, candidates
+from fonds.sites.listing import Listing, distinct
+from fonds.sites.outline import column_of
+from fonds.sites.page import Link
+from fonds.sites.wording import (
+    bare_name,
+    head_says,
+    is_generic,
+    name_likeness,
+    names_a_body,
+    organization_name,
+    period_of,
+    without_dates,
+)
+from fonds.sites.xpath import value
+
+ORGANIZATION: Final = "organization"
+PERIOD: Final = "period"
+_SAMPLE: Final = 40
+"""Links that expressions are tried on."""
+_LOWEST: Final = 0.35
+
+_ORGANIZATION_KEYS: Final = re.compile(
+    r".*(?:party|organi[sz]ation|committee|candidate|filer|entity|group|partei|parti|partido|団体|政党).*|name|nom|nombre",
+    re.IGNORECASE,
+)
+_PERIOD_KEYS: Final = re.compile(
+    r".*(?:period|year|quarter|jahr|exercice|ejercicio|年).*", re.IGNORECASE
+)
+_UPLOADED: Final = re.compile(
+    r"/(?:uploads?|files?|media|assets|attachments?)/\d{4}/\d{1,2}/", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Told:
+    """What was read of one link."""
+
+    organization: str | None
+    period: str | None
+
+
+class Metadata:
+    """Reads organisations and periods of the links of one page."""
+
+    def __init__(self, listing: Listing, trail: tuple[str, ...] = ()) -> None:
+        self._listing = listing
+        self._trail = trail
+        self._title = listing.page.title()
+        self._values: dict[tuple[str, Any], str] = {}
+
+    def expressions(self, links: Sequence[Link]) -> dict[str, str]:
+        """Where organisation and period of some links stand, seen from them, if that is clear."""
+        sample = [link for link in distinct(links) if link.element is not None][:_SAMPLE]
+        if not sample:
+            return {}
+        elements = [link.element for link in sample]
+        told = list(candidates(elements, self._listing.others))
+        chosen = {}
+        name = max(told, key=lambda each: self._as_name(each, sample))
+        if self._as_name(name, sample) >= _LOWEST:
+            chosen[ORGANIZATION] = name.expression
+        period = max(told, key=lambda each: self._as_period(each, sample))
+        if self._as_period(period, sample) >= _LOWEST:
+            chosen[PERIOD] = period.expression
+        return chosen
+
+    def read(self, links: Sequence[Link], expressions: Mapping[str, str]) -> list[Told]:
+        """Organisation and period of each link, by expressions or else by what is around it."""
+        names = self._expressed_names(links, expressions.get(ORGANIZATION))
+        missing = [link for link, name in zip(links, names, strict=True) if name is None]
+        guessed: dict[int, str | None] = {}
+        if missing:
+            guessed = self._guessed_names(missing)
+        return [
+            Told(
+                organization=name or guessed.get(id(link)),
+                period=self._period(link, expressions.get(PERIOD)),
+            )
+            for link, name in zip(links, names, strict=True)
+        ]
+
+    # Organisations ------------------------------------------------------------------------
+
+    def _expressed_name(self, link: Link, expression: str | None) -> str | None:
+        if link.element is None:
+            return _field(link, _ORGANIZATION_KEYS) or organization_name(link.text)
+        return organization_name(self._value(expression, link)) if expression else None
+
+    def _expressed_names(self, links: Sequence[Link], expression: str | None) -> list[str | None]:
+        names = [self._expressed_name(link, expression) for link in links]
+        if expression and sum(name is not None for name in names) * 2 >= len(names):
+            # Where names stand, "Annual Report Party" is one too.
+            return [
+                name
+                or (bare_name(self._value(expression, link)) if link.element is not None else None)
+                for link, name in zip(links, names, strict=True)
+            ]
+        return names
+
+    def _guessed_names(self, links: Sequence[Link]) -> dict[int, str | None]:
+        expression = self.expressions(links).get(ORGANIZATION)
+        above = self._from_above()
+        names = self._expressed_names(links, expression)
+        return {id(link): name or above for link, name in zip(links, names, strict=True)}
+
+    def _from_above(self) -> str | None:
+        """The one organisation that a page is about: by its heading, or what led to it."""
+        page = self._listing.page
+        headings = [
+            name
+            for each in page.tree.iter("h1")
+            if (name := organization_name(each.text_content()))
+        ]
+        title = organization_name(re.split(r"\s[|–—-]\s", self._title)[0])
+        led = [name for text in reversed(self._trail) if (name := organization_name(text))]
+        for name in (*headings, *led, *([title] if title else [])):
+            if names_a_body(name):
+                return name
+        return next((name for name in (*led, *headings) if not is_generic(name)), None)
+
+    def _as_name(self, candidate: Candidate, links: Sequence[Link]) -> float:
+        texts = [self._value(candidate.expression, link) for link in links]
+        names = [name for text in texts if (name := organization_name(text))]
+        if not names:
+            return 0.0
+        distinct_names = set(names)
+        likeness = sum(map(name_likeness, distinct_names)) / len(distinct_names)
+        fill = len(names) / len(links)
+        score = fill * likeness * _variety(len(distinct_names), len(links))
+        if head_says(candidate.head, ORGANIZATION):
+            score *= 1.5
+        elif len(distinct_names) == 1 and not candidate.is_telling and likeness < 1:
+            # What stands beside a single link may be anything.
+            score *= 0.5
+        elif head_says(candidate.head, "other") or head_says(candidate.head, "date"):
+            score *= 0.4
+        long = sum(len(text) for text in texts) / len(texts)
+        return score - min(0.3, max(0.0, long - 60) / 1000)
+
+    # Periods ------------------------------------------------------------------------------
+
+    def _as_period(self, candidate: Candidate, links: Sequence[Link]) -> float:
+        texts = [self._value(candidate.expression, link) for link in links]
+        periods = [period for text in texts if (period := period_of(without_dates(text)))]
+        if not periods:
+            return 0.0
+        fill = len(periods) / len(links)
+        fine = sum(not period.endswith("annual") for period in periods) / len(links)
+        score = fill + 0.2 * fine
+        if head_says(candidate.head, PERIOD):
+            score += 0.4
+        elif head_says(candidate.head, "date"):
+            score *= 0.3
+        long = sum(len(text) for text in texts) / len(texts)
+        return score - min(0.3, long / 500)
+
+    def _period(self, link: Link, expression: str | None) -> str | None:
+        near = [link.text]
+        if link.element is None:
+            near = [
+                _field(link, _PERIOD_KEYS, clean=False) or "",
+                link.text,
+                " ".join(link.fields.values()),
+            ]
+            headings: list[str] = []
+        else:
+            told = self._value(expression, link) if expression else ""
+            beside = self._listing.item_text(link)
+            near = [told, link.text, beside]
+            headings = [
+                without_dates(text) for text in self._listing.outline.headings(link.element)
+            ]
+        close = period_of(*near, *headings)
+        if close is not None:
+            return close
+        folder = _UPLOADED.sub(
+            "/", link.url.partition("//")[2].partition("/")[2].rpartition("/")[0]
+        )
+        far = [
+            file_name(link.url),
+            *reversed(self._trail),
+            without_dates(self._title),
+        ]
+        return period_of(*near, *headings, *far, folder)
+
+    def _value(self, expression: str | None, link: Link) -> str:
+        if not expression:
+            return ""
+        key = (expression, link.element)
+        if key not in self._values:
+            try:
+                told = value(expression, link.element, column=column_of(link.element))
+            except UsageError:
+                told = ""
+            self._values[key] = link.text if expression == "." and not told else told
+        return self._values[key]
+
+
+def _field(link: Link, keys: re.Pattern[str], *, clean: bool = True) -> str | None:
+    for name, told in link.fields.items():
+        if keys.fullmatch(name) and told:
+            found = organization_name(told) if clean else told
+            if found:
+                return found
+    return None
+
+
+def _variety(distinct: int, links: int) -> float:
+    if distinct == 1:
+        return 0.45 if links <= 2 else 0.3  # noqa: PLR2004 — of two links, both may be one body's
+    return 0.5 + 0.5 * min(1.0, distinct / max(2, links / 2))

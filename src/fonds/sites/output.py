@@ -1,0 +1,158 @@
+"""Where a crawl leaves its files: a folder, or a store of objects, each file whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import quote, unquote, urlsplit
+
+from fonds.errors import BlobExistsError, BlobMissingError, SettingsError, StoreError
+from fonds.seams import Seams
+from fonds.sites.names import collided
+from fonds.stores.blobs import Blobs, Data, open_blobs
+from fonds.stores.folder import PIECE
+
+METADATA: Final = "metadata.json"
+JOURNAL: Final = "metadata.journal.jsonl"
+PDFS: Final = "pdfs/"
+
+Backend = Literal["local", "adls", "s3"]
+
+_BACKENDS: Final[dict[str, Backend]] = {"file": "local", "az": "adls", "s3": "s3"}
+_POSSIBLE: Final = (
+    "a folder, s3://bucket/prefix, az://container/prefix or abfs://container@account/prefix"
+)
+_ACCOUNT: Final = re.compile(
+    r"(?P<account>[a-z0-9]{3,24})(?:\.(?:dfs|blob)\.(?P<cloud>[a-z0-9.-]+))?"
+)
+_AZURE: Final = "core.windows.net"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """The files of a crawl."""
+
+    address: str
+    """For people's eyes: without options and credentials."""
+    backend: Backend
+    folder: Path | None
+    """None where they are in no folder of this machine."""
+    seams: Seams
+    blobs: Blobs = field(repr=False)
+
+    def place(self, filename: str, file: Path, sha256: str) -> str:
+        """Store a file under its name and give its path below the output.
+
+        A name that holds the same bytes already stays as it is; one that holds others is left to
+        them, and the file gets its hash into its own.
+        """
+        size = _check(file, sha256)
+        for name in (filename, collided(filename, sha256)):
+            key = f"{PDFS}{name}"
+            try:
+                self.blobs.create(key, file)
+            except BlobExistsError:
+                if not self._holds(key, size, sha256):
+                    continue
+            return key
+        raise StoreError(f"{key} in {self.address} is damaged: remove it, and crawl again")
+
+    def files(self) -> Iterator[tuple[str, int]]:
+        """The path and size of all files placed here, by whatever crawl, in no order."""
+        if not self.folder:
+            yield from ((info.key, info.size) for info in self.blobs.list(PDFS))
+            return
+        with suppress(FileNotFoundError), os.scandir(self.folder / PDFS) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    yield f"{PDFS}{entry.name}", entry.stat(follow_symlinks=False).st_size
+
+    def read(self, name: str) -> Iterator[bytes] | None:
+        """A file in pieces; None where there is none."""
+        pieces = self.blobs.stream(name)
+        try:
+            first = next(pieces, b"")
+        except BlobMissingError:
+            return None
+        return _chained(first, pieces)
+
+    def write(self, name: str, data: Data) -> None:
+        """Replace a file by another, at once and durably."""
+        self.blobs.put(name, data)
+
+    def _holds(self, key: str, size: int, sha256: str) -> bool:
+        info = self.blobs.head(key)
+        if info is None or info.size != size:
+            return False
+        digest = hashlib.sha256()
+        for piece in self.blobs.stream(key):
+            digest.update(piece)
+        return digest.hexdigest() == sha256
+
+
+def open_output(address: str, *, seams: Seams) -> Output:
+    """The output at an address; options and credentials stand in its query or the environment."""
+    if "://" not in address:
+        address = f"file://{quote(str(Path(address).absolute()))}" if address else ""
+    scheme = address.partition("://")[0].lower()
+    if scheme in {"abfs", "abfss"}:
+        address, scheme = _as_az(address), "az"
+    backend = _BACKENDS.get(scheme)
+    if backend is None:
+        raise SettingsError(f"a crawl cannot leave its files there; possible are {_POSSIBLE}")
+    blobs = open_blobs(address, seams=seams)
+    parts = urlsplit(address, allow_fragments=False)
+    folder = Path(unquote(parts.path)) if backend == "local" else None
+    return Output(
+        address=str(folder or f"{scheme}://{parts.netloc}{parts.path}"),
+        backend=backend,
+        folder=folder,
+        seams=seams,
+        blobs=blobs,
+    )
+
+
+def _as_az(address: str) -> str:
+    """`abfs://container@account.dfs.core.windows.net/path` in the form of `az://`."""
+    try:
+        parts = urlsplit(address, allow_fragments=False)
+    except ValueError:
+        raise SettingsError(
+            f"the output's address is malformed; possible are {_POSSIBLE}"
+        ) from None
+    container, at, host = parts.netloc.partition("@")
+    options = [parts.query] if parts.query else []
+    if at:
+        found = _ACCOUNT.fullmatch(host.lower())
+        if not found:
+            raise SettingsError("after the @ of an abfs:// address stands the name of an account")
+        account, cloud = found["account"], found["cloud"]
+        options.append(f"account_name={account}")
+        if cloud not in {None, _AZURE}:
+            options.append(f"endpoint=https://{account}.blob.{cloud}")
+    query = f"?{'&'.join(options)}" if options else ""
+    return f"az://{container}{parts.path}{query}"
+
+
+def _check(file: Path, sha256: str) -> int:
+    """The size of a file, which must have this hash."""
+    digest = hashlib.sha256()
+    size = 0
+    with file.open("rb") as source:
+        while piece := source.read(PIECE):
+            digest.update(piece)
+            size += len(piece)
+    if digest.hexdigest() != sha256:
+        raise StoreError(f"{file.name} is not what was downloaded: its bytes have changed")
+    return size
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest

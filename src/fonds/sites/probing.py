@@ -1,0 +1,101 @@
+"""Looking without taking: what a page would give, and what a crawl would find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from fonds.fetch.archive import Archive
+from fonds.runs.context import Workplace
+from fonds.seams import Seams
+from fonds.sites.crawl import Crawl, CrawlWatch, Limits
+from fonds.sites.frontier import Listed
+from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
+from fonds.sites.page import read_page
+from fonds.sites.robots import Robots, agent_of
+from fonds.sites.source import Website
+from fonds.sites.strategy import Advisor, Sighting
+from fonds.sites.tactics import Tactics
+from fonds.stores.blobs import open_blobs
+from fonds.stores.database import open_database
+from fonds.stores.schema import upgrade
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """How one page would be read."""
+
+    url: str
+    title: str
+    strategy: ScrapingStrategy | None
+    """None where the page lists nothing that could be told from the rest of it."""
+    advisor: str
+    sighting: Sighting
+
+
+async def probe(url: str, workplace: Workplace, advisors: tuple[Advisor, ...]) -> Probe:
+    """The strategy that a page would be read by, and what it matches there."""
+    website = WebsiteConfiguration(id="probe", name=url, base_url=url)
+    source = Website(website)
+    robots = Robots(
+        workplace.fetcher,
+        source=source.info.name,
+        agent=agent_of(workplace.settings.user_agent),
+    )
+    rules = await robots.rules(url)
+    rules.require(url)
+    download = await workplace.fetcher.download(url, source=source.info.name, pace=rules.pace)
+    assert download is not None, "an unconditional request is never answered by None"
+    try:
+        data = await asyncio.to_thread(download.file.read_bytes)
+    finally:
+        download.file.unlink(missing_ok=True)
+    page = read_page(data, download.address, download.media_type)
+    async with _scratch(workplace) as apart:
+        tactics = Tactics(
+            website=website,
+            advisors=advisors,
+            database=apart.database,
+            clock=workplace.seams.clock,
+        )
+        sighting = await tactics.sight(page, ())
+    return Probe(
+        url=page.url,
+        title=page.title(),
+        strategy=tactics.strategy,
+        advisor=tactics.advisor,
+        sighting=sighting,
+    )
+
+
+async def look(
+    website: WebsiteConfiguration,
+    workplace: Workplace,
+    advisors: tuple[Advisor, ...],
+    limits: Limits,
+    watch: CrawlWatch,
+) -> AsyncGenerator[Listed]:
+    """The PDFs of a website that a crawl would fetch; nothing of it is kept."""
+    async with _scratch(workplace) as apart:
+        crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits, watch=watch)
+        async for listed in crawl.explore(Website(website, crawl)):
+            yield listed
+
+
+@asynccontextmanager
+async def _scratch(workplace: Workplace) -> AsyncIterator[Workplace]:
+    """The workplace, with a library that is gone afterwards."""
+    with TemporaryDirectory(prefix="fonds-look-") as folder:
+        database = open_database(f"sqlite:///{Path(folder) / 'look.db'}", seams=Seams())
+        try:
+            await asyncio.to_thread(upgrade, database)
+            blobs = open_blobs(folder, seams=Seams())
+            archive = Archive(blobs, workplace.fetcher)
+            yield replace(workplace, database=database, blobs=blobs, archive=archive)
+        finally:
+            database.close()

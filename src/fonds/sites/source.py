@@ -1,0 +1,166 @@
+"""A website as a source: crawled for its PDFs, each of them a document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from fonds import ids
+from fonds.errors import MalformedError, UsageError
+from fonds.model import (
+    Body,
+    Discovery,
+    Document,
+    FetchTask,
+    ParsedRecord,
+    Part,
+    Raw,
+    SourceState,
+)
+from fonds.sites.frontier import Listed
+from fonds.sites.models import WebsiteConfiguration
+from fonds.sites.names import original_name
+from fonds.sites.opening import refuse_others
+from fonds.sites.tables import TABLES, site_files
+from fonds.sources.base import Ask, Rate, SourceInfo
+
+if TYPE_CHECKING:
+    from fonds.fetch.archive import KnownFile, Obtained
+
+PREFIX: Final = "site-"
+VERSION: Final = "1.0.0"
+SCHEDULES: Final = {
+    "daily": "15 2 * * *",
+    "weekly": "15 2 * * 0",
+    "monthly": "15 2 1 * *",
+    "quarterly": "15 2 1 1,4,7,10 *",
+    "yearly": "15 2 1 1 *",
+}
+"""When a website with this `crawl_frequency` is crawled by the scheduler."""
+
+PDF: Final = "pdf"
+_SHORTEST_TITLE: Final = 6
+
+
+class Crawling(Protocol):
+    """An open crawl: what visits the pages of websites and fetches their PDFs."""
+
+    def explore(self, website: Website) -> AsyncIterator[Listed]:
+        """The PDFs of a website, each once."""
+        ...
+
+    async def collect(
+        self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
+    ) -> Obtained:
+        """A PDF, archived, and stored where the crawl leaves its files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Website:
+    """The source `site-<id>`. It is parsed anywhere, and crawled where a crawl is open."""
+
+    configuration: WebsiteConfiguration
+    crawl: Crawling | None = None
+    concurrency: int = 4
+    info: SourceInfo = field(init=False)
+
+    def __post_init__(self) -> None:
+        info = SourceInfo(
+            name=f"{PREFIX}{self.configuration.id}",
+            title=self.configuration.name,
+            organisation=self.configuration.name,
+            version=VERSION,
+            schedule=SCHEDULES.get((self.configuration.crawl_frequency or "").lower()),
+            rate=Rate(per_second=2.0),
+            tables=TABLES,
+            fetch_concurrency=self.concurrency,
+            published_at="not told: pages say when a report is for, seldom when it was published",
+        )
+        object.__setattr__(self, "info", info)
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — a crawl asks by itself: robots.txt has a say in it
+        """The PDFs that the website's pages list."""
+        async for listed in self._opened.explore(self):
+            yield self.task_of(listed)
+
+    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> Obtained:
+        """A PDF, stored where the crawl leaves its files, and archived."""
+        return await self._opened.collect(self, task, part, known)
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
+        """The one document that a PDF is."""
+        part = raw.part(PDF)
+        if part is None:
+            raise MalformedError(f"{raw.task.key} came without its PDF")
+        refuse_others(part.data[:1024])
+        yield self._record(raw)
+
+    def task_of(self, listed: Listed) -> FetchTask:
+        """What is to be fetched for a PDF on a page."""
+        key = ids.site_file_id(self.configuration.id, listed.url)
+        path = f"pdfs/{key.rpartition('/')[2]}.pdf"
+        params = {
+            "text": listed.text,
+            "organization": listed.organization,
+            "period": listed.period,
+            "found_on": listed.found_on,
+        }
+        return FetchTask(
+            source=self.info.name,
+            key=key,
+            parts=(Part(name=PDF, url=listed.url, path=path),),
+            params=params,
+            origin=listed.origin,
+        )
+
+    def _record(self, raw: Raw) -> ParsedRecord:
+        pdf, params = raw.parts[0].archived, raw.task.params
+        payload = {
+            "id": raw.task.key,
+            "website_id": self.configuration.id,
+            "url": pdf.url,
+            "found_on": params.get("found_on"),
+            "link_text": params.get("text"),
+            "organization": params.get("organization"),
+            "period": params.get("period"),
+            "sha256": pdf.sha256,
+            "size": pdf.size,
+        }
+        return ParsedRecord(
+            source=self.info.name,
+            table=site_files.name,
+            key=raw.task.key,
+            payload=payload,
+            document=self._document(raw, title_of(pdf.url, params)),
+        )
+
+    def _document(self, raw: Raw, title: str) -> Document:
+        pdf, params = raw.parts[0].archived, raw.task.params
+        office = self.configuration.name
+        told = (params.get("organization"), title, params.get("period"), office, pdf.url)
+        return Document(
+            id=raw.task.key,
+            source=self.info.name,
+            kind="report",
+            title=title,
+            source_url=pdf.url,
+            source_org=office,
+            citation_string=", ".join(dict.fromkeys(filter(None, told))),
+            raw=pdf,
+            body=Body(archived=pdf, format="pdf"),
+        )
+
+    @property
+    def _opened(self) -> Crawling:
+        if self.crawl is None:
+            raise UsageError(f"{self.info.name} is a website: `fonds crawl` knows how to open it")
+        return self.crawl
+
+
+def title_of(url: str, params: Mapping[str, Any]) -> str:
+    """What a PDF is called: by its link, if that says anything, else by its file name."""
+    text = str(params.get("text") or "").strip()
+    named = len(text) >= _SHORTEST_TITLE and not text.lower().startswith(("http", "pdf"))
+    return text if named else original_name(url)

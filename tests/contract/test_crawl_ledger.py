@@ -1,0 +1,814 @@
+"""The state of a crawl: nothing lost, nothing counted twice, whatever is cut or killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.killable_ledger import (
+    CLOCK,
+    WEBSITES,
+    Crawls,
+    data_of,
+    entry,
+    error_of,
+    fails,
+    opening,
+    some_seconds,
+    url_of,
+)
+
+from fonds.errors import StoreError
+from fonds.seams import Seams
+from fonds.sites import ledger as ledgers
+from fonds.sites.events import Totals, read_events
+from fonds.sites.ledger import Ledger
+from fonds.sites.models import CrawlMetadata, PdfState, read_metadata
+from fonds.sites.output import JOURNAL, METADATA, Output, open_output
+from fonds.stores.blobs import Blobs, open_blobs
+from fonds.testing import Saboteur
+
+
+@pytest.fixture(params=["folder", "s3", "azure"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "output")
+    found: str = request.getfixturevalue(f"{request.param}_address")
+    return found
+
+
+@pytest.fixture
+def output(address: str) -> Output:
+    return open_output(address, seams=Seams())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Output:
+    return open_output(str(tmp_path / "output"), seams=Seams())
+
+
+@pytest.fixture(scope="module")
+def crawls() -> Iterator[Crawls]:
+    with Crawls() as crawls:
+        yield crawls
+
+
+def begun(output: Output) -> Ledger:
+    return Ledger.begin(output, opening(output), CLOCK)
+
+
+def text(output: Output, name: str) -> bytes:
+    return b"".join(output.read(name) or ())
+
+
+def metadata(output: Output) -> CrawlMetadata:
+    return read_metadata(text(output, METADATA), path=METADATA)
+
+
+def put_file(output: Output, number: int) -> str:
+    path = f"pdfs/party_2024-q1_{number}.pdf"
+    output.blobs.put(path, data_of(number))
+    return path
+
+
+def copied(output: Output) -> dict[str, bytes]:
+    return {name: text(output, name) for name in (METADATA, JOURNAL)}
+
+
+def abandoned(ledger: Ledger) -> None:
+    """As if its process had been killed, though the thread that folds is still there."""
+    ledger._is_closed = True
+    ledger._wake.set()
+    ledger._folder.join()
+    ledger._dispose()
+
+
+# What a crawl leaves ------------------------------------------------------------------------
+
+
+def test_a_crawl_is_told_in_full_when_it_has_ended(output: Output) -> None:
+    ledger = begun(output)
+    ledger.discovered("site-0", *map(url_of, range(4)))
+    ledger.downloaded(entry(0))
+    ledger.downloaded(entry(1))
+    ledger.failed(url_of(2), error_of(2))
+    ledger.unchanged(url_of(3))
+    ledger.trouble(error_of(1))
+    ledger.website("site-0", "crawled")
+    ledger.website("site-1", "failed", error_of(1).model_copy(update={"error_type": "RobotsError"}))
+    ledger.close(CLOCK.now() + timedelta(seconds=1))
+    found = metadata(output)
+    assert [pdf.original_url for pdf in found.downloaded_files] == [url_of(0), url_of(1)]
+    assert [error.url for error in found.errors] == [url_of(2), None, None]
+    assert (found.websites_crawled, found.websites_failed) == (1, 1)
+    assert (found.total_pdfs_discovered, found.total_pdfs_downloaded) == (4, 2)
+    assert (found.total_pdfs_failed, found.total_bytes_downloaded) == (1, 2 * len(data_of(0)))
+    assert found.crawl_end_time is not None
+    assert found.storage_backend == output.backend
+
+
+def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> None:
+    ledger = begun(output)
+    ledger.discovered("site-0", url_of(0))
+    ledger.state(url_of(0), PdfState.DOWNLOADING)
+    ledger.downloaded(entry(0))
+    lines = [json.loads(line) for line in text(output, JOURNAL).splitlines()]
+    assert [line["event"] for line in lines] == ["opened", "discovered", "state", "downloaded"]
+    assert all(datetime.fromisoformat(line["at"]).tzinfo == UTC for line in lines)
+    assert lines[-1]["pdf"]["original_url"] == url_of(0)
+    assert metadata(output).downloaded_files == []
+    ledger.close()
+
+
+def test_a_fold_empties_the_journal_and_keeps_what_is_under_way(output: Output) -> None:
+    ledger = begun(output)
+    ledger.downloaded(entry(0))
+    ledger.state(url_of(1), PdfState.DOWNLOADED)
+    ledger.website("site-2", "crawled")
+    ledger.fold()
+    assert len(metadata(output).downloaded_files) == 1
+    kept = [event.event for event in read_events(text(output, JOURNAL))]
+    assert kept == ["opened", "website", "state"]
+    ledger.close()
+
+
+def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
+    ledger = begun(output)
+    put_file(output, 0)
+    ledger.discovered("site-0", *map(url_of, range(6)))
+    ledger.downloaded(entry(0))
+    ledger.failed(url_of(4), error_of(4))
+    ledger.website("site-1", "crawled")
+    before, started = ledger.totals, ledger.started
+    abandoned(ledger)
+    resumed = Ledger.resume(output, CLOCK)
+    assert (resumed.crawl_id, resumed.started, resumed.totals) == (
+        ledger.crawl_id,
+        started,
+        before,
+    )
+    assert resumed.websites() == {"site-1": "crawled"}
+    assert resumed.find(url_of(0)) is not None
+    assert resumed.find(url_of(1)) is None
+    resumed.close()
+    assert metadata(output).crawl_end_time is None
+
+
+def test_addresses_count_once_also_when_a_resumed_crawl_meets_them_again(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.discovered("site-0", *map(url_of, range(10)), url_of(0))
+    ledger.downloaded(entry(0))
+    ledger.close()
+    for _ in range(2):
+        ledger = Ledger.resume(folder, CLOCK)
+        ledger.discovered("site-0", *map(url_of, range(10)))
+        assert ledger.totals.pdfs_discovered == 10
+        ledger.close()
+    ledger = Ledger.resume(folder, CLOCK)
+    ledger.discovered("site-0", *map(url_of, range(12)))
+    assert ledger.totals.pdfs_discovered == 12
+    ledger.close()
+
+
+def test_a_new_crawl_carries_over_the_entries_whose_files_stand(output: Output) -> None:
+    ledger = begun(output)
+    for number in (0, 1, 2):
+        put_file(output, number)
+        ledger.downloaded(entry(number))
+        if number == 0:
+            ledger.fold()
+    ledger.failed(url_of(4), error_of(4))
+    abandoned(ledger)
+    output.blobs.delete("pdfs/party_2024-q1_1.pdf")
+    again = Ledger.begin(output, opening(output, crawl_id=uuid4()), CLOCK)
+    assert again.find(url_of(2)) is not None
+    assert again.totals == Totals()
+    put_file(output, 3)
+    again.downloaded(entry(3))
+    again.close(CLOCK.now())
+    found = metadata(output)
+    assert [pdf.original_url for pdf in found.downloaded_files] == [
+        url_of(0),
+        url_of(2),
+        url_of(3),
+    ]
+    assert (found.total_pdfs_downloaded, found.errors) == (1, [])
+
+
+def test_an_entry_of_another_crawl_is_replaced_and_counted_when_fetched_anew(
+    folder: Output,
+) -> None:
+    put_file(folder, 0)
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    ledger.close(CLOCK.now())
+    again = Ledger.begin(folder, opening(folder, crawl_id=uuid4()), CLOCK)
+    again.downloaded(entry(0, http_status_code=203))
+    again.close()
+    resumed = Ledger.resume(folder, CLOCK)
+    resumed.downloaded(entry(0, http_status_code=206))
+    assert resumed.totals.pdfs_downloaded == 1
+    resumed.close()
+    (pdf,) = metadata(folder).downloaded_files
+    assert pdf.http_status_code == 206
+
+
+def test_other_bytes_at_the_same_address_are_another_entry(folder: Output) -> None:
+    path = f"{put_file(folder, 0).removesuffix('.pdf')}-12345678.pdf"
+    folder.blobs.put(path, data_of(0))
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    ledger.downloaded(entry(0, path))
+    assert (ledger.totals.pdfs_downloaded, ledger.totals.pdfs_discovered) == (1, 1)
+    newest = ledger.find(url_of(0))
+    ledger.close()
+    assert newest is not None
+    assert newest.local_path == path
+    assert len(metadata(folder).downloaded_files) == 2
+    resumed = Ledger.resume(folder, CLOCK)
+    assert resumed.totals == ledger.totals
+    resumed.close()
+
+
+def test_bytes_are_found_by_their_hash(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    sha256 = entry(0).sha256_hash
+    assert ledger.path_of(sha256) == entry(0).local_path
+    assert ledger.path_of(hashlib.sha256(b"").hexdigest()) is None
+    ledger.downloaded(entry(1, entry(0).local_path))
+    ledger.close()
+    assert [pdf.local_path for pdf in metadata(folder).downloaded_files] == [
+        entry(0).local_path
+    ] * 2
+
+
+def test_a_file_that_is_gone_is_not_found_though_its_entry_stays(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    ledger.close()
+    resumed = Ledger.resume(folder, CLOCK)
+    assert (resumed.find(url_of(0)), resumed.path_of(entry(0).sha256_hash)) == (None, None)
+    resumed.close()
+    assert len(metadata(folder).downloaded_files) == 1
+
+
+# Counting -----------------------------------------------------------------------------------
+
+
+def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.discovered("site-0", url_of(0))
+    ledger.failed(url_of(0), error_of(0))
+    ledger.failed(url_of(0), error_of(0))
+    assert ledger.totals.pdfs_failed == 1
+    ledger.close()
+    resumed = Ledger.resume(folder, CLOCK)
+    resumed.failed(url_of(0), error_of(0))
+    resumed.downloaded(entry(0))
+    resumed.failed(url_of(0), error_of(0))
+    assert (resumed.totals.pdfs_failed, resumed.totals.pdfs_downloaded) == (0, 1)
+    assert resumed.totals.pdfs_discovered == 1
+    resumed.close()
+    assert metadata(folder).total_pdfs_failed == 0
+    again = Ledger.resume(folder, CLOCK)
+    assert again.totals == resumed.totals
+    again.close()
+
+
+def test_what_was_never_discovered_counts_as_discovered(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    ledger.failed(url_of(4), error_of(4))
+    ledger.discovered("site-0", url_of(0), url_of(4))
+    ledger.close()
+    assert metadata(folder).total_pdfs_discovered == 2
+
+
+def test_a_website_counts_as_what_became_of_it_last(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.website("site-0", "failed", error_of(0))
+    ledger.website("site-0", "crawled")
+    ledger.website("site-0", "crawled")
+    assert (ledger.totals.websites_crawled, ledger.totals.websites_failed) == (1, 0)
+    ledger.close()
+
+
+def test_more_websites_than_there_are_is_refused_and_not_counted(folder: Output) -> None:
+    ledger = begun(folder)
+    for number in range(WEBSITES):
+        ledger.website(f"site-{number}", "crawled")
+    with pytest.raises(StoreError, match="site-9 is not one of the websites"):
+        ledger.website("site-9", "crawled", error_of(0))
+    ledger.close()
+    assert (metadata(folder).websites_crawled, metadata(folder).errors) == (WEBSITES, [])
+
+
+def test_a_crawl_never_ends_before_it_began(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.close(ledger.started - timedelta(hours=1))
+    found = metadata(folder)
+    assert found.crawl_end_time is not None
+    assert found.crawl_end_time > found.crawl_start_time
+
+
+def test_closing_twice_changes_nothing(folder: Output) -> None:
+    with begun(folder) as ledger:
+        ledger.close(CLOCK.now())
+    assert metadata(folder).crawl_end_time is not None
+
+
+# What was there -----------------------------------------------------------------------------
+
+
+def test_there_is_nothing_to_resume_in_an_empty_output(output: Output) -> None:
+    with pytest.raises(StoreError, match="there is no crawl in"):
+        Ledger.resume(output, CLOCK)
+
+
+@pytest.mark.parametrize("indent", [None, 2, "\t"])
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_metadata_in_another_layout_is_read_too(
+    folder: Output, indent: int | str | None, version: str
+) -> None:
+    put_file(folder, 0)
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    ledger.failed(url_of(4), error_of(4))
+    ledger.close()
+    told = json.loads(text(folder, METADATA)) | {"metadata_version": version}
+    folder.write(METADATA, json.dumps(told, indent=indent).encode())
+    resumed = Ledger.resume(folder, CLOCK)
+    assert resumed.find(url_of(0)) is not None
+    assert resumed.totals == ledger.totals
+    resumed.close()
+    assert metadata(folder).metadata_version == "1.1"
+    assert text(folder, METADATA).count(b"\n{") == 2
+
+
+@pytest.mark.parametrize("keep", [0, 0.3, 0.9])
+def test_damaged_metadata_is_reported_and_left_alone(folder: Output, keep: float) -> None:
+    ledger = begun(folder)
+    for number in range(3):
+        ledger.downloaded(entry(number))
+    ledger.close()
+    whole = text(folder, METADATA)
+    damaged = whole[: int(len(whole) * keep)]
+    folder.write(METADATA, damaged)
+    with pytest.raises(StoreError, match=r"metadata\.json"):
+        Ledger.resume(folder, CLOCK)
+    with pytest.raises(StoreError, match=r"metadata\.json"):
+        begun(folder)
+    assert text(folder, METADATA) == damaged
+
+
+def test_newer_metadata_is_refused_and_left_alone(folder: Output) -> None:
+    begun(folder).close()
+    newer = text(folder, METADATA).replace(b'"1.1"', b'"2.0"')
+    folder.write(METADATA, newer)
+    with pytest.raises(StoreError, match="install a newer one"):
+        begun(folder)
+    assert text(folder, METADATA) == newer
+
+
+def test_a_journal_of_other_metadata_is_reported(folder: Output) -> None:
+    ledger = begun(folder)
+    earlier = text(folder, METADATA)
+    ledger.downloaded(entry(0))
+    ledger.fold()
+    ledger.downloaded(entry(1))
+    abandoned(ledger)
+    folder.write(METADATA, earlier)
+    with pytest.raises(StoreError, match="goes on from another"):
+        Ledger.resume(folder, CLOCK)
+
+
+def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.website("site-0", "crawled")
+    ledger.downloaded(entry(0))
+    ledger.close()
+    folder.blobs.delete(JOURNAL)
+    resumed = Ledger.resume(folder, CLOCK)
+    assert resumed.totals.pdfs_downloaded == 1
+    for number in range(WEBSITES):
+        resumed.website(f"site-{number}", "crawled")
+    resumed.close()
+    assert metadata(folder).websites_crawled == WEBSITES
+
+
+# Cuts and kills -----------------------------------------------------------------------------
+
+
+def _a_journal(output: Output) -> tuple[dict[str, bytes], list[Totals]]:
+    """A crawl that was folded once and went on, and the counts after each line of its journal."""
+    ledger = begun(output)
+    ledger.downloaded(entry(0))
+    ledger.fold()
+    ledger.discovered("site-0", url_of(1), url_of(4))
+    ledger.state(url_of(1), PdfState.DOWNLOADING)
+    ledger.downloaded(entry(1))
+    ledger.failed(url_of(4), error_of(4))
+    ledger.website("site-0", "crawled")
+    abandoned(ledger)
+    files = copied(output)
+    return files, [event.totals for event in read_events(files[JOURNAL])]
+
+
+def test_a_journal_cut_at_any_byte_holds_all_its_whole_lines(folder: Output) -> None:
+    files, totals = _a_journal(folder)
+    journal = files[JOURNAL]
+    for cut in range(len(journal) + 1):
+        read = [event.totals for event in read_events(journal[:cut])]
+        assert read == totals[: journal[:cut].count(b"\n")]
+
+
+def test_a_crawl_is_resumed_from_a_journal_cut_anywhere(folder: Output) -> None:
+    files, totals = _a_journal(folder)
+    journal = files[JOURNAL]
+    ends = [at + 1 for at, byte in enumerate(journal) if byte == ord("\n")]
+    for cut in sorted({0, *(end + by for end in ends for by in (-1, 0, 7))}):
+        folder.write(METADATA, files[METADATA])
+        folder.write(JOURNAL, journal[:cut])
+        with Ledger.resume(folder, CLOCK) as resumed:
+            whole = journal[:cut].count(b"\n")
+            assert resumed.totals == totals[max(whole - 1, 0)]
+        assert len(metadata(folder).downloaded_files) == resumed.totals.pdfs_downloaded
+
+
+@pytest.mark.parametrize("lines", range(8))
+def test_a_fold_that_did_not_come_to_the_journal_counts_nothing_twice(
+    folder: Output, lines: int
+) -> None:
+    """`metadata.json` is of any moment, and the journal still the one of before."""
+    files, totals = _a_journal(folder)
+    journal = files[JOURNAL].splitlines(keepends=True)
+    assert len(journal) == 7
+    folder.write(METADATA, files[METADATA])
+    folder.write(JOURNAL, b"".join(journal[:lines]))
+    Ledger.resume(folder, CLOCK).close()
+    folder.write(JOURNAL, files[JOURNAL])
+    resumed = Ledger.resume(folder, CLOCK)
+    assert resumed.totals == totals[-1]
+    assert resumed.websites() == {"site-0": "crawled"}
+    resumed.close()
+    found = metadata(folder)
+    assert [pdf.original_url for pdf in found.downloaded_files] == [url_of(0), url_of(1)]
+    assert [error.url for error in found.errors] == [url_of(4)]
+
+
+def test_a_fold_ahead_of_the_journal_of_a_store_is_believed(folder: Output) -> None:
+    files, totals = _a_journal(folder)
+    Ledger.resume(folder, CLOCK).close()
+    folder.write(JOURNAL, b"".join(files[JOURNAL].splitlines(keepends=True)[:3]))
+    resumed = Ledger.resume(folder, CLOCK)
+    assert (resumed.totals.pdfs_downloaded, resumed.totals.pdfs_failed) == (
+        totals[-1].pdfs_downloaded,
+        totals[-1].pdfs_failed,
+    )
+    resumed.close()
+
+
+def _check_after_a_kill(output: Output, files: int, noted: Path) -> None:
+    """Both files are valid, what was acknowledged is there, and no file is a part of one."""
+    if output.read(METADATA) is None:
+        assert noted.read_bytes() == b""
+        return
+    metadata(output)
+    *lines, _ = text(output, JOURNAL).split(b"\n") or [b""]
+    assert len(list(read_events(text(output, JOURNAL)))) == len(lines)
+    whole = {data_of(number) for number in range(files)}
+    held = {path: output.blobs.get(path) for path, _ in output.files()}
+    assert set(held.values()) <= whole
+    assert len(set(held.values())) == len(held)
+
+
+def _check_recovered(output: Output, noted: Path) -> None:
+    acknowledged = {int(line) for line in noted.read_text().split()}
+    found = metadata(output)
+    urls = [pdf.original_url for pdf in found.downloaded_files]
+    assert len(set(urls)) == len(urls)
+    assert set(urls) >= {url_of(number) for number in acknowledged if not fails(number)}
+    assert {error.url for error in found.errors} >= {
+        url_of(number) for number in acknowledged if fails(number)
+    }
+
+
+def _check_complete(output: Output, files: int) -> None:
+    failing = sum(map(fails, range(files)))
+    found = metadata(output)
+    assert found.total_pdfs_discovered == files
+    assert (found.total_pdfs_downloaded, found.total_pdfs_failed) == (files - failing, failing)
+    assert found.total_bytes_downloaded == sum(
+        len(data_of(number)) for number in range(files) if not fails(number)
+    )
+    assert (found.websites_crawled, found.websites_failed) == (WEBSITES - 1, 1)
+    assert len(found.downloaded_files) == files - failing
+    assert found.crawl_end_time is not None
+    for pdf in found.downloaded_files:
+        assert hashlib.sha256(output.blobs.get(pdf.local_path)).hexdigest() == pdf.sha256_hash
+
+
+def _addresses(address: str) -> Iterator[str]:
+    """A place of its own for each crawl."""
+    before, mark, after = address.partition("?")
+    yield from (f"{before}-{number}{mark}{after}" for number in count())
+
+
+def _killed_at_every_step(
+    crawls: Crawls, address: str, tmp_path: Path, *, files: int, step: int
+) -> int:
+    for kill_at, place in zip(count(1, step), _addresses(address), strict=False):
+        noted = tmp_path / f"noted-{kill_at}"
+        noted.touch()
+        output = open_output(place, seams=Seams())
+        told: dict[str, Any] = {"address": place, "files": files, "noted": str(noted)}
+        code = crawls.run(**told, kill_at=kill_at)
+        if code == 0:
+            return kill_at
+        assert code == -signal.SIGKILL
+        _check_after_a_kill(output, files, noted)
+        assert crawls.run(**told) == 0
+        _check_recovered(output, noted)
+        _check_complete(output, files)
+    raise AssertionError
+
+
+def test_a_crawl_killed_at_any_durable_step_loses_and_doubles_nothing(
+    crawls: Crawls, address: str, tmp_path: Path
+) -> None:
+    files = 6
+    steps = _killed_at_every_step(crawls, address, tmp_path, files=files, step=3)
+    assert steps > 3 * files
+
+
+@pytest.mark.long
+def test_a_crawl_killed_at_every_durable_step_loses_and_doubles_nothing(
+    crawls: Crawls, address: str, tmp_path: Path
+) -> None:
+    assert _killed_at_every_step(crawls, address, tmp_path, files=10, step=1) > 30
+
+
+def test_a_crawl_killed_again_and_again_comes_to_its_end(
+    crawls: Crawls, address: str, tmp_path: Path
+) -> None:
+    files = 60
+    noted = tmp_path / "noted"
+    noted.touch()
+    output = open_output(address, seams=Seams())
+    told = {"address": address, "files": files, "noted": str(noted)}
+    for seed in range(12):
+        crawls.run(**told, kill_after=some_seconds(seed, 0.25))
+        _check_after_a_kill(output, files, noted)
+    assert crawls.run(**told) == 0
+    _check_recovered(output, noted)
+    _check_complete(output, files)
+
+
+# Failures -----------------------------------------------------------------------------------
+
+
+def test_an_event_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
+    saboteur = Saboteur()
+    output = open_output(str(tmp_path / "output"), seams=Seams(durable=saboteur))
+    ledger = begun(output)
+    saboteur.fail_at = len(saboteur.operations) + 1
+    with pytest.raises(OSError, match=r"sabotaged: journal\.append"):
+        ledger.downloaded(entry(0))
+    assert (ledger.totals, ledger.find(url_of(0))) == (Totals(), None)
+    ledger.downloaded(entry(1))
+    ledger.close()
+    (pdf,) = metadata(output).downloaded_files
+    assert pdf.original_url == url_of(1)
+
+
+def test_a_full_disk_leaves_no_half_line(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    before = text(folder, JOURNAL)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Python ignores the signal, and the write is cut short.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
+    try:
+        with pytest.raises(StoreError, match="cannot write"):
+            ledger.downloaded(entry(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert text(folder, JOURNAL) == before
+    ledger.downloaded(entry(2))
+    ledger.close()
+    assert len(metadata(folder).downloaded_files) == 2
+
+
+def test_a_fold_that_fails_is_made_good_by_the_next(tmp_path: Path) -> None:
+    saboteur = Saboteur()
+    output = open_output(str(tmp_path / "output"), seams=Seams(durable=saboteur))
+    ledger = begun(output)
+    ledger.downloaded(entry(0))
+    for step in range(1, 5):
+        saboteur.fail_at = len(saboteur.operations) + step
+        with pytest.raises(StoreError, match="metadata"):
+            ledger.fold()
+        ledger.downloaded(entry(step))
+    ledger.close()
+    assert len(metadata(output).downloaded_files) == 5
+    assert metadata(output).total_pdfs_downloaded == 5
+
+
+# Threads and size ---------------------------------------------------------------------------
+
+
+def test_many_threads_note_at_once_and_nothing_is_lost(output: Output) -> None:
+    ledger = begun(output)
+
+    def work(number: int) -> None:
+        ledger.discovered("site-0", url_of(number))
+        ledger.downloaded(entry(number))
+        if number % 10 == 0:
+            ledger.fold()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(60)))
+    abandoned(ledger)
+    resumed = Ledger.resume(output, CLOCK)
+    assert (resumed.totals.pdfs_discovered, resumed.totals.pdfs_downloaded) == (60, 60)
+    resumed.close()
+    assert {pdf.original_url for pdf in metadata(output).downloaded_files} == set(
+        map(url_of, range(60))
+    )
+
+
+class SlowBlobs:
+    """A store in which each `put` under one key waits until it is let go."""
+
+    def __init__(self, blobs: Blobs, key: str) -> None:
+        self._blobs = blobs
+        self._key = key
+        self.has_begun = threading.Event()
+        self.may_end = threading.Event()
+        self.may_end.set()
+        self.puts = 0
+
+    def put(self, key: str, data: Any) -> str:
+        if key == self._key:
+            self.puts += 1
+            self.has_begun.set()
+            assert self.may_end.wait(10)
+        return self._blobs.put(key, data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blobs, name)
+
+
+def test_notes_that_come_while_a_journal_is_put_share_the_next_put() -> None:
+    blobs = SlowBlobs(open_blobs("memory://", seams=Seams()), JOURNAL)
+    bare: Any = blobs
+    output = Output(address="s3://x", backend="s3", folder=None, seams=Seams(), blobs=bare)
+    ledger = begun(output)
+    before = blobs.puts
+    blobs.has_begun.clear()
+    blobs.may_end.clear()
+    with ThreadPoolExecutor(20) as pool:
+        first = pool.submit(ledger.downloaded, entry(0))
+        assert blobs.has_begun.wait(10)
+        others = [pool.submit(ledger.downloaded, entry(number)) for number in range(1, 20)]
+        while ledger.totals.pdfs_downloaded < 20:
+            assert not any(other.done() for other in others)
+        blobs.may_end.set()
+        for each in (first, *others):
+            each.result(10)
+    assert blobs.puts - before == 2
+    assert len(list(read_events(blobs.get(JOURNAL)))) == 21
+    ledger.close()
+
+
+def test_what_happens_during_a_fold_stays_in_the_journal(output: Output) -> None:
+    blobs: Any = SlowBlobs(output.blobs, METADATA)
+    ledger = begun(replace(output, blobs=blobs))
+    ledger.downloaded(entry(0))
+    blobs.has_begun.clear()
+    blobs.may_end.clear()
+    with ThreadPoolExecutor(1) as pool:
+        fold = pool.submit(ledger.fold)
+        assert blobs.has_begun.wait(10)
+        ledger.downloaded(entry(1))
+        ledger.downloaded(entry(0, http_status_code=203))
+        blobs.may_end.set()
+        fold.result(10)
+    abandoned(ledger)
+    assert [pdf.http_status_code for pdf in metadata(output).downloaded_files] == [200]
+    kept = [event.event for event in read_events(text(output, JOURNAL))]
+    assert kept == ["opened", "downloaded", "downloaded"]
+    resumed = Ledger.resume(output, CLOCK)
+    assert resumed.totals == ledger.totals
+    resumed.close()
+    found = metadata(output).downloaded_files
+    assert [(pdf.original_url, pdf.http_status_code) for pdf in found] == [
+        (url_of(1), 200),
+        (url_of(0), 203),
+    ]
+
+
+def test_no_more_than_a_thousand_downloads_wait_to_be_folded(folder: Output) -> None:
+    ledger = begun(folder)
+    longest = 0
+    for number in range(2500):
+        ledger.downloaded(entry(number))
+        longest = max(longest, ledger._downloads)
+    assert longest <= ledgers.FOLD_FILES
+    assert metadata(folder).total_pdfs_downloaded >= 1500
+    ledger.close()
+
+
+def test_what_happened_is_folded_also_while_nothing_happens(
+    folder: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "FOLD_SECONDS", 0.05)
+    ledger = begun(folder)
+    ledger.downloaded(entry(0))
+    waiting = threading.Event()
+    for _ in range(200):
+        if metadata(folder).total_pdfs_downloaded:
+            break
+        waiting.wait(0.05)
+    assert metadata(folder).total_pdfs_downloaded == 1
+    ledger.close()
+
+
+_MANY = """
+import os, sys
+from tests.killable_ledger import CLOCK, entry, opening, url_of
+from fonds.seams import Seams
+from fonds.sites.ledger import Ledger
+from fonds.sites.output import open_output
+
+def held():
+    pages = open("/proc/self/statm").read().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+output = open_output(sys.argv[1], seams=Seams())
+few, many = int(sys.argv[2]), int(sys.argv[3])
+with Ledger.begin(output, opening(output), CLOCK) as ledger:
+    for number in range(many):
+        ledger.discovered("site-0", url_of(number))
+        ledger.downloaded(entry(number))
+        if number == few:
+            before = held()
+    grown = held() - before
+with Ledger.resume(output, CLOCK) as ledger:
+    assert ledger.totals.pdfs_downloaded == many
+    print(grown, held() - before)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_memory_does_not_grow_with_a_hundred_thousand_files(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MANY, str(tmp_path / "output"), "20000", "100000"]
+    run = subprocess.run(
+        command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    grown, resumed = map(int, run.stdout.split())
+    assert grown < 15
+    assert resumed < 30
+
+
+def test_ours_and_another_clock_make_no_difference(folder: Output) -> None:
+    """Entries of an earlier crawl stay apart from those of this one, though no time has passed."""
+
+    class Standing:
+        def now(self) -> datetime:
+            return datetime(2026, 1, 19, 10, tzinfo=UTC)
+
+        def monotonic(self) -> float:
+            return 0.0
+
+    moment: dict[str, Any] = {"download_timestamp": Standing().now()}
+    start = {"crawl_start_time": Standing().now()}
+    put_file(folder, 0)
+    first = Ledger.begin(folder, opening(folder).model_copy(update=start), Standing())
+    first.downloaded(entry(0, **moment))
+    first.close(Standing().now())
+    again = opening(folder, crawl_id=uuid4()).model_copy(update=start)
+    second = Ledger.begin(folder, again, Standing())
+    second.downloaded(entry(1, **moment))
+    second.close()
+    resumed = Ledger.resume(folder, Standing())
+    resumed.downloaded(entry(0, **moment))
+    assert resumed.totals.pdfs_downloaded == 2
+    resumed.close(Standing().now())
+    assert len(metadata(folder).downloaded_files) == 2

@@ -1,0 +1,70 @@
+"""A crawl of the zoo's sites, and what it left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from fonds.library import Library, open_library
+from fonds.runs.state import RunReport
+from fonds.sites.crawl import Limits
+from fonds.sites.expedition import Plan
+from fonds.sites.models import CrawlMetadata, read_configuration, read_metadata
+from fonds.sites.tables import site_addresses
+from fonds.sites.tactics import advisors_of
+from tests.zoo import Zoo
+
+HASTY: Final = {"allow_private": True, "rate_factor": 0.0, "retries": 3, "retry_wait": 0.01}
+"""Settings of a crawl on this machine that need not be polite."""
+
+
+@contextmanager
+def crawler(home: Path, **settings: Any) -> Iterator[Library]:
+    """A library that may crawl this machine."""
+    with open_library(home / "library", **{**HASTY, **settings}) as library:
+        yield library
+
+
+def plan_for(library: Library, zoo: Zoo, output: str | Path, **options: Any) -> Plan:
+    """A crawl of all sites that are served."""
+    told = json.dumps(zoo.configuration()).encode()
+    return Plan(
+        websites=read_configuration(told, path="sites.json").websites,
+        output=str(output),
+        config_path="sites.json",
+        advisors=options.pop("advisors", advisors_of(library.settings)),
+        **{"limits": Limits(parallelism=8, max_pages=200), **options},
+    )
+
+
+def crawl(library: Library, zoo: Zoo, output: str | Path, **options: Any) -> list[RunReport]:
+    """Crawl all sites that are served."""
+    return asyncio.run(library.crawl(plan_for(library, zoo, output, **options)))
+
+
+def told(output: Path) -> CrawlMetadata:
+    """What a crawl says it did."""
+    return read_metadata((output / "metadata.json").read_bytes(), path="metadata.json")
+
+
+def seen(library: Library, kind: str = "pdf") -> dict[str, list[Any]]:
+    """The addresses that were seen, by website."""
+    query = select(site_addresses).where(site_addresses.c.kind == kind)
+    found: dict[str, list[Any]] = {}
+    with library.database.read() as connection:
+        for row in connection.execute(query):
+            found.setdefault(row.website_id, []).append(row)
+    return found
+
+
+def downloads(zoo: Zoo, sites: Sequence[str] = ()) -> Counter[str]:
+    """How often each address was served whole, by site and path."""
+    served = [one for one in zoo.requests if one.status == 200]
+    return Counter(f"{one.site} {one.path}" for one in served if not sites or one.site in sites)

@@ -1,0 +1,283 @@
+"""Crawling the zoo: what is found, fetched, named, stored, noted, and not asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.crawling import crawl, crawler, downloads, plan_for, seen, told
+from tests.zoo import SITES, Verdict, Zoo, ZooSite, judge, serve, total
+
+from fonds.ids import site_file_id
+from fonds.library import Library
+from fonds.runs.state import RunReport, Status
+from fonds.shards.index import open_index
+from fonds.shards.lookup import Lookup
+from fonds.sites.crawl import Limits
+from fonds.sites.models import PdfState
+
+BY_ID = {site.id: site for site in SITES}
+
+
+class Visit:
+    """The zoo, crawled once for all tests of this file."""
+
+    def __init__(self, zoo: Zoo, library: Library, output: Path) -> None:
+        self.zoo, self.library, self.output = zoo, library, output
+        self.reports = {report.source: report for report in crawl(library, zoo, output)}
+        self.requests = list(zoo.requests)
+        self.files = seen(library)
+
+    def report(self, site: str) -> RunReport:
+        return self.reports[f"site-{site}"]
+
+    def verdict(self, site: ZooSite) -> Verdict:
+        found = [(row.url, row.organization, row.period) for row in self.files.get(site.id, [])]
+        return judge(site, self.zoo.base(site), found)
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    folder = tmp_path_factory.mktemp("zoo")
+    with serve(SITES) as zoo, crawler(folder) as library:
+        yield Visit(zoo, library, folder / "output")
+
+
+def zoo_of(*ids: str) -> tuple[ZooSite, ...]:
+    return tuple(BY_ID[name] for name in ids)
+
+
+# What is found ----------------------------------------------------------------------------
+
+
+def test_nearly_all_listed_pdfs_are_found_and_hardly_any_other(visit: Visit) -> None:
+    verdict = total([visit.verdict(site) for site in visit.zoo.sites])
+    assert verdict.recall >= 0.95, verdict.missing
+    assert verdict.wrong <= 0.02, verdict.wrong_links
+
+
+def test_organisations_and_periods_are_right_where_pages_state_them(visit: Visit) -> None:
+    verdict = total([visit.verdict(site) for site in visit.zoo.sites])
+    assert verdict.organizations_right >= 0.9, verdict.mistaken
+    assert verdict.periods_right >= 0.9, verdict.mistaken
+
+
+def test_no_site_is_passed_over(visit: Visit) -> None:
+    shares = {site.id: visit.verdict(site).recall for site in visit.zoo.sites}
+    assert {name for name, recall in shares.items() if recall < 0.5} == set()
+
+
+def test_what_robots_txt_forbids_is_told_of_and_never_asked_for(visit: Visit) -> None:
+    asked = {(one.site, one.path) for one in visit.requests}
+    forbidden = {(site.id, path) for site in visit.zoo.sites for path in site.forbidden}
+    assert forbidden
+    assert not asked & forbidden
+    kinds = {error.error_type for error in told(visit.output).errors}
+    assert "RobotsForbiddenError" in kinds
+
+
+def test_calendars_and_endless_lists_do_not_hold_a_crawl_up(visit: Visit) -> None:
+    pages = seen(visit.library, "page")
+    for name in ("board-calendar", "declarations-endless", "junta-sessions"):
+        assert len(pages[name]) < 20, name
+
+
+def test_nothing_crashed_on_the_way(visit: Visit) -> None:
+    assert visit.zoo.crashes == []
+
+
+# What is made of it -----------------------------------------------------------------------
+
+
+def test_listed_files_that_are_no_pdfs_are_failures_and_the_others_are_documents(
+    visit: Visit,
+) -> None:
+    for site in visit.zoo.sites:
+        report = visit.report(site.id)
+        bad = sum(not truth.downloads for truth in site.listed)
+        assert report.counts.error == bad, (site.id, report.error_summary)
+        assert report.status is (Status.PARTIAL if bad else Status.SUCCESS), site.id
+
+
+def test_the_metadata_of_a_crawl_adds_up_with_its_files(visit: Visit) -> None:
+    metadata = told(visit.output)
+    stored = {file.name: file.stat().st_size for file in (visit.output / "pdfs").iterdir()}
+    assert {one.filename: one.file_size_bytes for one in metadata.downloaded_files} == stored
+    assert metadata.total_pdfs_downloaded == len(metadata.downloaded_files)
+    assert metadata.total_bytes_downloaded == sum(
+        one.file_size_bytes for one in metadata.downloaded_files
+    )
+    assert metadata.websites_crawled == metadata.total_websites == len(SITES)
+    assert metadata.crawl_end_time is not None
+
+
+def test_a_pdf_is_a_document_with_its_citation_and_its_page_as_origin(visit: Visit) -> None:
+    (row,) = [row for row in visit.files["register-table"] if row.place == _first(visit)]
+    document = visit.library.document(site_file_id("register-table", row.url))
+    assert document["source_org"] == BY_ID["register-table"].name
+    assert row.organization in document["citation_string"]
+    assert row.url in document["citation_string"]
+    assert visit.library.raw(document).startswith(b"%PDF-")
+    assert visit.library.blobs.head(document["raw_path"]) is not None
+
+
+def _first(visit: Visit) -> int:
+    return min(int(row.place) for row in visit.files["register-table"])
+
+
+def test_texts_of_pdfs_are_made_from_the_queue_and_found(visit: Visit) -> None:
+    visit.library.normalize_queued()
+    hits = visit.library.search("annual return", sources=["site-aotea-flat"])
+    assert hits
+    assert all(hit.citation.url.startswith(visit.zoo.base("aotea-flat")) for hit in hits)
+
+
+def test_every_pdf_ends_as_indexed_or_failed(visit: Visit) -> None:
+    states = {row.state for rows in visit.files.values() for row in rows}
+    assert states == {PdfState.INDEXED, PdfState.FAILED}
+
+
+def test_the_hosts_of_a_crawl_are_noted(visit: Visit) -> None:
+    index = open_index(visit.library.blobs, "domains")
+    assert Lookup(index).find("127.0.0.1") is not None
+
+
+# Again ------------------------------------------------------------------------------------
+
+
+def test_a_second_crawl_asks_whether_pdfs_have_changed_and_fetches_none_that_have_not(
+    tmp_path: Path,
+) -> None:
+    sites = zoo_of("register-table", "kitaura-list")
+    with serve(sites) as zoo, crawler(tmp_path) as library:
+        crawl(library, zoo, tmp_path / "output")
+        before = told(tmp_path / "output")
+        zoo.reset()
+        reports = crawl(library, zoo, tmp_path / "output")
+        pdfs = {truth.path for site in sites for truth in site.listed}
+        statuses = {one.status for one in zoo.requests if one.path in pdfs}
+    assert statuses == {304}
+    assert {report.counts.inserted + report.counts.updated for report in reports} == {0}
+    after = told(tmp_path / "output")
+    assert after.crawl_id != before.crawl_id
+    assert after.total_pdfs_downloaded == 0
+    assert {one.sha256_hash for one in after.downloaded_files} == {
+        one.sha256_hash for one in before.downloaded_files
+    }
+
+
+def test_a_strategy_that_worked_is_used_again_without_asking(tmp_path: Path) -> None:
+    class Silent:
+        name = "silent"
+
+        async def advise(self, *_: object) -> object:
+            raise AssertionError("asked again")
+
+    with serve(zoo_of("register-table")) as zoo, crawler(tmp_path) as library:
+        crawl(library, zoo, tmp_path / "output")
+        (report,) = crawl(library, zoo, tmp_path / "output", advisors=(Silent(),))
+    assert report.status is Status.SUCCESS
+    assert report.counts.skipped == len(BY_ID["register-table"].listed)
+
+
+def test_a_crawl_into_another_folder_fills_it_from_the_archive(tmp_path: Path) -> None:
+    with serve(zoo_of("register-table")) as zoo, crawler(tmp_path) as library:
+        crawl(library, zoo, tmp_path / "one")
+        zoo.reset()
+        crawl(library, zoo, tmp_path / "two")
+        served = downloads(zoo)
+    assert not [name for name in served if name.endswith(".pdf")]
+    names = [
+        sorted(file.name for file in (tmp_path / x / "pdfs").iterdir()) for x in ("one", "two")
+    ]
+    assert names[0] == names[1]
+
+
+def test_equal_files_are_stored_once_if_asked_for_and_all_addresses_are_told(
+    tmp_path: Path,
+) -> None:
+    site = BY_ID["kammarkontoret-twice"]
+    copies = sum(truth.copy_of is not None for truth in site.listed)
+    with serve([site]) as zoo, crawler(tmp_path) as library:
+        crawl(library, zoo, tmp_path / "output", dedupe=True)
+    stored = list((tmp_path / "output" / "pdfs").iterdir())
+    assert copies
+    assert len(stored) == len(site.listed) - copies
+    assert len(told(tmp_path / "output").downloaded_files) == len(site.listed)
+
+
+def test_no_more_files_are_fetched_than_asked_for(tmp_path: Path) -> None:
+    with serve(zoo_of("register-table", "kitaura-list")) as zoo, crawler(tmp_path) as library:
+        limits = Limits(parallelism=4, max_files=7)
+        crawl(library, zoo, tmp_path / "output", limits=limits)
+    assert len(list((tmp_path / "output" / "pdfs").iterdir())) == 7
+
+
+def test_a_crawl_that_was_cancelled_is_resumed_without_fetching_anything_twice(
+    tmp_path: Path,
+) -> None:
+    site = BY_ID["disclosure-pages"]
+    with serve([site]) as zoo, crawler(tmp_path) as library:
+        asyncio.run(_cancelled(library, zoo, tmp_path / "output"))
+        first = told(tmp_path / "output")
+        assert first.crawl_end_time is None
+        (report,) = crawl(library, zoo, tmp_path / "output", resume=True)
+        served = downloads(zoo)
+    metadata = told(tmp_path / "output")
+    assert UUID(metadata.crawl_id) == UUID(first.crawl_id)
+    assert metadata.total_pdfs_discovered == len(site.listed)
+    assert metadata.total_pdfs_downloaded == len(site.listed)
+    assert report.status is Status.SUCCESS
+    assert all(served[f"{site.id} {truth.path}"] <= 2 for truth in site.listed)
+    twice = [truth for truth in site.listed if served[f"{site.id} {truth.path}"] > 1]
+    assert len(twice) <= 4
+
+
+async def _cancelled(library: Library, zoo: Zoo, output: Path) -> None:
+    plan = plan_for(library, zoo, output, limits=Limits(parallelism=4))
+    crawling = asyncio.ensure_future(library.crawl(plan))
+    while not any(one.path.endswith(".pdf") for one in zoo.requests):  # noqa: ASYNC110 — of another thread
+        await asyncio.sleep(0.005)
+    crawling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await crawling
+
+
+def test_a_website_is_a_source_that_is_run_by_its_name(tmp_path: Path) -> None:
+    with serve(zoo_of("register-table")) as zoo, crawler(tmp_path) as library:
+        crawl(library, zoo, tmp_path / "output")
+        report = library.run("site-register-table")
+    assert (report.status, report.counts.inserted) == (Status.SUCCESS, 0)
+    assert report.counts.skipped == len(BY_ID["register-table"].listed)
+
+
+def test_a_website_that_does_not_answer_fails_by_name_and_the_others_go_on(tmp_path: Path) -> None:
+    with serve(zoo_of("register-table", "kitaura-list")) as zoo, crawler(tmp_path) as library:
+        plan = plan_for(library, zoo, tmp_path / "output")
+        dead = plan.websites[0].model_copy(update={"base_url": "http://127.0.0.1:9/"})
+        websites = [dead, plan.websites[1]]
+        object.__setattr__(plan, "websites", websites)
+        failed, fine = asyncio.run(library.crawl(plan))
+    assert (failed.status, fine.status) == (Status.FAILED, Status.SUCCESS)
+    assert "127.0.0.1:9" in (failed.error_summary or "")
+    metadata = told(tmp_path / "output")
+    assert (metadata.websites_crawled, metadata.websites_failed) == (1, 1)
+
+
+# Politeness -------------------------------------------------------------------------------
+
+
+def test_a_server_is_never_asked_more_often_than_its_robots_txt_allows(tmp_path: Path) -> None:
+    site = BY_ID["bezirk-robots"]
+    delay = 0.2
+    with serve([site]) as zoo, crawler(tmp_path, rate_factor=1.0) as library:
+        crawl(library, zoo, tmp_path / "output", limits=Limits(parallelism=8))
+        times = [one.time for one in zoo.requests]
+    # What the robots.txt is asked at comes before anybody knows of it.
+    spans = [later - earlier for earlier, later in pairwise(times[1:])]
+    assert len(spans) >= len(site.listed) - 1
+    assert sum(spans) >= 0.98 * delay * len(spans)
