@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,16 +132,18 @@ def _chosen(config: Path, only: list[str]) -> list[WebsiteConfiguration]:
 
 
 async def _look(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[str, Any]]:
-    from fonds.sites.probing import look  # noqa: PLC0415 — as above
+    from fonds.sites.probing import looking  # noqa: PLC0415 — as above
+    from fonds.sites.source import Website  # noqa: PLC0415 — as above
 
     found: list[dict[str, Any]] = []
-    async with library.workplace() as workplace:
+    async with (
+        library.workplace() as workplace,
+        looking(workplace, plan.advisors, limits=plan.limits, watch=watch) as crawl,
+    ):
         for website in plan.websites:
-            if not website.enabled:
-                continue
-            looking = look(website, workplace, plan.advisors, plan.limits, watch)
-            async with aclosing(looking) as listing:
-                found += [{"website": website.id, **_facts(one)} async for one in listing]
+            if website.enabled:
+                listed = crawl.explore(Website(website, crawl))
+                found += [{"website": website.id, **_facts(one)} async for one in listed]
     return found
 
 

@@ -14,14 +14,16 @@ from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.session import run_until_stopped
 from fonds.codes.audit import audit_code
 from fonds.errors import UsageError
-from fonds.library import Library
+from fonds.library import WEBSITE, Library
 from fonds.runs.audit import Audit, audit_source
+from fonds.runs.context import Workplace
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, standing_errors
 from fonds.runs.schedule import next_run
 from fonds.runs.scheduler import serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
+from fonds.sources.base import Registered
 from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import all_sources, get_source
 
@@ -197,6 +199,8 @@ def audit(
             named = get_source(source)
             if isinstance(named, JurisdictionAdapter):
                 return await asyncio.to_thread(audit_code, named, workplace)
+            if source.startswith(WEBSITE):
+                return await _audit_website(named, workplace)
             return await audit_source(named, workplace, day(since), day(until))
 
     with context.obj.library() as library:
@@ -208,6 +212,16 @@ def audit(
         _print_audit(found)
     if found.missing or found.open_errors:
         raise typer.Exit(EXIT_INCOMPLETE)
+
+
+async def _audit_website(named: Registered, workplace: Workplace) -> Audit:
+    from fonds.sites.probing import looking  # noqa: PLC0415 — only websites need it
+    from fonds.sites.source import Website  # noqa: PLC0415 — as above
+    from fonds.sites.structure import StructureAdvisor  # noqa: PLC0415 — as above
+
+    assert isinstance(named, Website)
+    async with looking(workplace, (StructureAdvisor(),)) as crawl:
+        return await audit_source(Website(named.configuration, crawl), workplace, None, None)
 
 
 async def _tidy(library: Library) -> None:

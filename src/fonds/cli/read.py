@@ -151,11 +151,10 @@ def search(
               fonds search "42 USC 1396a"
               fonds search "flood damage" --as maria --source uploads
     """
-    names = [source_named(name) for name in source or []]
     with context.obj.library() as library:
         found = library.search(
             query,
-            sources=names,
+            sources=[source_named(name) for name in source or []],
             kinds=kind or (),
             organizations=org or (),
             since=day(since),

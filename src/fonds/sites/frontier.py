@@ -89,10 +89,9 @@ class Frontier:
     _handed_out: set[str] = field(default_factory=set)
 
     def begin(self, start: Iterable[Visit]) -> None:
-        """Forget the pages of earlier crawls, and begin with some."""
-        table = site_addresses
+        """Forget what earlier crawls saw, and begin with some pages."""
         with self.database.write() as connection:
-            connection.execute(delete(table).where(self._mine, table.c.kind == "page"))
+            connection.execute(delete(site_addresses).where(self._mine))
             self._add_pages(connection, start, found_on=None)
 
     def resume(self) -> bool:

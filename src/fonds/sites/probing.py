@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from fonds.fetch.archive import Archive
 from fonds.runs.context import Workplace
 from fonds.seams import Seams
 from fonds.sites.crawl import Crawl, CrawlWatch, Limits
-from fonds.sites.frontier import Listed
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.page import read_page
 from fonds.sites.robots import Robots, agent_of
@@ -73,18 +72,19 @@ async def probe(url: str, workplace: Workplace, advisors: tuple[Advisor, ...]) -
     )
 
 
-async def look(
-    website: WebsiteConfiguration,
+@asynccontextmanager
+async def looking(
     workplace: Workplace,
     advisors: tuple[Advisor, ...],
-    limits: Limits,
-    watch: CrawlWatch,
-) -> AsyncGenerator[Listed]:
-    """The PDFs of a website that a crawl would fetch; nothing of it is kept."""
+    *,
+    limits: Limits | None = None,
+    watch: CrawlWatch | None = None,
+) -> AsyncIterator[Crawl]:
+    """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
     async with _scratch(workplace) as apart:
-        crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits, watch=watch)
-        async for listed in crawl.explore(Website(website, crawl)):
-            yield listed
+        crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits or Limits())
+        crawl.watch = watch or crawl.watch
+        yield crawl
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fonds import ids
@@ -23,7 +24,7 @@ from fonds.sites.models import WebsiteConfiguration
 from fonds.sites.names import original_name
 from fonds.sites.opening import refuse_others
 from fonds.sites.tables import TABLES, site_files
-from fonds.sources.base import Ask, Rate, SourceInfo
+from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 
 if TYPE_CHECKING:
     from fonds.fetch.archive import KnownFile, Obtained
@@ -84,6 +85,19 @@ class Website:
         """The PDFs that the website's pages list."""
         async for listed in self._opened.explore(self):
             yield self.task_of(listed)
+
+    async def enumerate(
+        self,
+        ask: Ask,  # noqa: ARG002 — as above
+        since: date | None,  # noqa: ARG002 — pages seldom say when a report was published
+        until: date | None,  # noqa: ARG002 — as above
+    ) -> AsyncIterator[Expected]:
+        """What each page lists, seen anew and without the strategy of earlier crawls."""
+        listed: dict[str, set[str]] = {}
+        async for one in self._opened.explore(self):
+            listed.setdefault(one.found_on, set()).add(self.task_of(one).key)
+        for page, documents in listed.items():
+            yield Expected(scope=page, document_ids=frozenset(documents))
 
     async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> Obtained:
         """A PDF, stored where the crawl leaves its files, and archived."""

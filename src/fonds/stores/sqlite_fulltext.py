@@ -20,6 +20,7 @@ from fonds.stores.tables import document_chunk_buffer
 
 _INDEX: Final = table("chunk_index", column("rowid", Integer), column("chunk_index"))
 _ROW: Final = document_chunk_buffer.c.id
+_LAST: Final = select(func.max(_ROW))
 
 
 class SqliteFullText:
@@ -74,7 +75,7 @@ class SqliteFullText:
 
     def passages(self, connection: Connection) -> int:
         """How many there were ever: as good as the number there is, and known at once."""
-        return connection.scalar(select(func.max(_ROW))) or 0
+        return connection.scalar(_LAST) or 0
 
     def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
         """Conditions on passages: all of the phrases, and none of the excluded."""
