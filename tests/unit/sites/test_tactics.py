@@ -1,0 +1,175 @@
+"""How a strategy is found, tried, kept, watched and replaced."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests import servers
+
+from fonds.errors import FetchError, SettingsError
+from fonds.seams import Seams
+from fonds.settings import Settings
+from fonds.sites.models import (
+    ScrapingStrategy,
+    StrategyState,
+    StrategyType,
+    WebsiteConfiguration,
+)
+from fonds.sites.page import Page, read_page
+from fonds.sites.structure import StructureAdvisor
+from fonds.sites.tactics import MOST_QUESTIONS, Tactics, advisors_of
+from fonds.sites.websites import read_standing, remember, write_standing
+from fonds.stores.database import Database, open_database
+
+OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
+CLOCK = Seams().clock
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    file = tmp_path / "fonds.db"
+    servers.sqlite_database(file)
+    opened = open_database(f"sqlite:///{file}", seams=Seams())
+    remember(opened, OFFICE, "output", CLOCK)
+    yield opened
+    opened.close()
+
+
+class Advising:
+    """Says what it is told to, and counts how often it was asked."""
+
+    def __init__(self, name: str, *selectors: str, error: Exception | None = None) -> None:
+        self.name = name
+        self.asked = 0
+        self._selectors = list(selectors)
+        self._error = error
+
+    async def advise(self, website: WebsiteConfiguration, _page: Page) -> ScrapingStrategy:
+        self.asked += 1
+        if self._error is not None:
+            raise self._error
+        return ScrapingStrategy(
+            website_id=website.id,
+            strategy_type=StrategyType.CSS,
+            pdf_link_selectors=self._selectors,
+            confidence=0.9,
+        )
+
+
+def page(name: str, kind: str = "report", count: int = 6) -> Page:
+    """A page with a list of PDFs, marked up in its own way."""
+    items = "".join(
+        f'<li class="{kind}"><a class="{kind}-link" href="/{name}/{number}.pdf">'
+        f"Party {number} 2024</a></li>"
+        for number in range(count)
+    )
+    html = f"<html><body><main><h1>Reports</h1><ul>{items}</ul></main></body></html>"
+    return read_page(html.encode(), f"https://office.example/{name}", "text/html")
+
+
+def empty() -> Page:
+    html = "<html><body><main><p>Years: <a href='/2024'>2024</a></p></main></body></html>"
+    return read_page(html.encode(), "https://office.example/", "text/html")
+
+
+def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> Tactics:
+    return Tactics(website=OFFICE, advisors=advisors, database=database, clock=CLOCK)
+
+
+def found(using: Tactics, seen: Page) -> int:
+    return len(asyncio.run(using.sight(seen, ())).found)
+
+
+def test_a_strategy_that_works_is_active_and_kept(database: Database) -> None:
+    advisor = Advising("told", "a.report-link")
+    assert found(tactics(database, advisor), page("2024")) == 6
+    standing = read_standing(database, OFFICE.id)
+    assert standing is not None
+    assert standing.state is StrategyState.ACTIVE
+    assert standing.strategy.pdf_link_selectors == ["a.report-link"]
+
+
+def test_a_kept_strategy_is_used_without_asking(database: Database) -> None:
+    found(tactics(database, Advising("told", "a.report-link")), page("2024"))
+    again = Advising("again", "a.report-link")
+    assert found(tactics(database, again), page("2025")) == 6
+    assert again.asked == 0
+
+
+def test_a_strategy_that_finds_nothing_on_the_page_is_not_used_and_the_next_advisor_is_asked(
+    database: Database,
+) -> None:
+    wrong, right = Advising("wrong", "a.none"), Advising("right", "a.report-link")
+    using = tactics(database, wrong, right)
+    assert found(using, page("2024")) == 6
+    assert (wrong.asked, right.asked, using.advisor) == (1, 1, "right")
+
+
+def test_an_advisor_that_cannot_be_reached_is_passed_over(database: Database) -> None:
+    away = Advising("away", error=FetchError("no answer"))
+    using = tactics(database, away, StructureAdvisor())
+    assert found(using, page("2024")) == 6
+    assert using.advisor == StructureAdvisor().name
+
+
+def test_a_selector_that_cannot_be_read_is_no_strategy(database: Database) -> None:
+    broken = Advising("broken", "a[href")
+    assert found(tactics(database, broken, StructureAdvisor()), page("2024")) == 6
+
+
+def test_pages_of_another_kind_are_asked_about_and_both_are_read_from_then_on(
+    database: Database,
+) -> None:
+    using = tactics(database, StructureAdvisor())
+    assert found(using, page("one", "report")) == 6
+    assert found(using, page("two", "statement")) == 6
+    assert found(using, page("three", "report")) == 6
+    assert found(using, page("four", "statement")) == 6
+
+
+def test_pages_that_list_nothing_say_nothing_about_a_strategy(database: Database) -> None:
+    advisor = Advising("told", "a.report-link")
+    using = tactics(database, advisor)
+    found(using, page("2024"))
+    for _ in range(10):
+        assert found(using, empty()) == 0
+    assert advisor.asked == 1
+    assert using.strategy is not None
+
+
+def test_advisors_are_not_asked_without_end(database: Database) -> None:
+    wrong = Advising("wrong", "a.none")
+    using = tactics(database, wrong)
+    for number in range(2 * MOST_QUESTIONS):
+        found(using, page(f"{number}", f"kind{number}"))
+    assert wrong.asked == MOST_QUESTIONS
+
+
+def test_a_strategy_of_another_address_is_forgotten(database: Database) -> None:
+    found(tactics(database, Advising("told", "a.report-link")), page("2024"))
+    remember(database, OFFICE, "output", CLOCK)
+    assert read_standing(database, OFFICE.id) is not None
+    moved = OFFICE.model_copy(update={"base_url": "https://elsewhere.example/"})
+    remember(database, moved, "output", CLOCK)
+    assert read_standing(database, OFFICE.id) is None
+
+
+def test_a_strategy_can_be_forgotten(database: Database) -> None:
+    found(tactics(database, Advising("told", "a.report-link")), page("2024"))
+    write_standing(database, OFFICE.id, None, CLOCK)
+    assert read_standing(database, OFFICE.id) is None
+
+
+def test_the_settings_say_who_is_asked() -> None:
+    settings = Settings()
+    assert [one.name for one in advisors_of(settings)] == ["structure"]
+    model = replace(settings, advisor="openai:some-model", advisor_key="k")
+    assert [one.name for one in advisors_of(model)][-1] == "structure"
+    assert len(advisors_of(model)) == 2
+    for wrong in ("", "openai", "oracle:x", "structure:x"):
+        with pytest.raises(SettingsError, match="possible are structure and openai:MODEL"):
+            advisors_of(replace(settings, advisor=wrong))
