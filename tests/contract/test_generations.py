@@ -96,7 +96,7 @@ def library(
     endpoint: EmbeddingEndpoint,
 ) -> Iterator[Library]:
     address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
-    settings = {"database": address, "embedder": FIRST, "embed_url": endpoint.url}
+    settings = {"database": address, "embedder": FIRST, "embed_url": endpoint.url, "timeout": 10.0}
     with note_library(tmp_path, office.server, seams=seams, **settings) as library:
         ingest(library)
         yield library
