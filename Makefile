@@ -9,15 +9,15 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 JOBS   ?= 2
 
-.PHONY: demo test test-all bench check azurite clean
+.PHONY: demo test test-all bench check azurite chromium clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fonds --home demo-library demo
 
-test: check azurite
+test: check azurite chromium
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-all: $(VENV)/.dev azurite
+test-all: $(VENV)/.dev azurite chromium
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 check: $(VENV)/.dev
@@ -46,6 +46,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 # A real Azure Blob server needs Node; without it those tests are skipped, and say so.
 azurite:
 	@scripts/install-azurite
+
+# Pages are rendered in a real browser; without one those tests are skipped, and say so.
+chromium:
+	@scripts/install-chromium
 
 clean:
 	rm -rf $(VENV) .tools demo-library .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -121,6 +121,9 @@ class Settings:
         "https://api.openai.com/v1", str, "Base address of that model's endpoint."
     )
     advisor_key: str = _setting("", str, "Key of that endpoint.", secret=True)
+    browser: str = _setting(
+        "", str, "Chromium for pages that scripts build; empty: the one that is installed."
+    )
     llamaparse_key: str = _setting("", str, "Key of api.cloud.llamaindex.ai.", secret=True)
     webhook_secrets: tuple[str, ...] = _setting(
         (),

@@ -33,6 +33,10 @@ SHOWN: int = 10
 site_app = typer.Typer(
     help="Websites: how their PDFs are found, and what came of them.", no_args_is_help=True
 )
+InBrowser = Annotated[
+    bool,
+    typer.Option("--browser", help="Render pages in Chromium first: scripts build their lists."),
+]
 WebsiteId = Annotated[str, typer.Argument(metavar="ID", help="See `fonds site list`.")]
 
 
@@ -74,6 +78,7 @@ def crawl(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be fetched, and fetch no PDF.")
     ] = False,
+    browser: InBrowser = False,
     as_json: AsJson = False,
 ) -> None:
     """Crawl websites for their PDFs; each becomes a document, and a file with a good name.
@@ -104,6 +109,7 @@ def crawl(
         ),
         dedupe=dedupe,
         resume=resume,
+        browser=browser,
     )
     with context.obj.library() as library, _display(quiet=as_json) as watch:
         if dry_run:
@@ -138,7 +144,13 @@ async def _look(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[st
     found: list[dict[str, Any]] = []
     async with (
         library.workplace() as workplace,
-        looking(workplace, plan.advisors, limits=plan.limits, watch=watch) as crawl,
+        looking(
+            workplace,
+            plan.advisors,
+            limits=plan.limits,
+            watch=watch,
+            browser=plan.browser,
+        ) as crawl,
     ):
         for website in plan.websites:
             if website.enabled:
@@ -209,6 +221,7 @@ def probe(
     context: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL", help="A page that lists PDFs.")],
     *,
+    browser: InBrowser = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the strategy that a page would be read by, and what it matches there.
@@ -221,7 +234,8 @@ def probe(
 
     async def work(library: Library) -> Probe:
         async with library.workplace() as workplace:
-            return await examine(url, workplace, advisors_of(library.settings))
+            advisors = advisors_of(library.settings)
+            return await examine(url, workplace, advisors, browser=browser)
 
     with context.obj.library() as library:
         found = run_until_stopped(work(library))

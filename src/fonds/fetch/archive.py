@@ -58,21 +58,41 @@ class Archive:
         headers: Mapping[str, str] | None = None,
     ) -> Obtained:
         """The file at an address, archived under `corpus/<source>/<path>`."""
+        download = await self.ask(source=source, url=url, pace=pace, known=known, headers=headers)
+        return await asyncio.to_thread(self.take, source, path, download, known)
+
+    async def ask(
+        self,
+        *,
+        source: str,
+        url: str,
+        pace: Pace,
+        known: KnownFile | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Download | None:
+        """The file at an address, for `take`; None where the one that is known is the latest."""
         validators = Validators()
         if known is not None:
             validators = Validators(etag=known.etag, last_modified=known.last_modified)
         download = await self._fetcher.download(
             url, source=source, pace=pace, validators=validators, headers=headers
         )
-        if download is None and known is not None:
-            if await asyncio.to_thread(self._is_held, known.archived):
-                return Obtained(archived=known.archived, changed=False, known=None)
-            # Our copy is lost or cut short, so "not modified" is no help.
-            download = await self._fetcher.download(url, source=source, pace=pace, headers=headers)
-        assert download is not None, "an unconditional request is never answered by None"
+        if download is not None or known is None:
+            return download
+        if await asyncio.to_thread(self._is_held, known.archived):
+            return None
+        # Our copy is lost or cut short, so "not modified" is no help.
+        return await self._fetcher.download(url, source=source, pace=pace, headers=headers)
+
+    def take(
+        self, source: str, path: str, download: Download | None, known: KnownFile | None
+    ) -> Obtained:
+        """What `ask` gave, archived under `corpus/<source>/<path>`."""
+        if download is None:
+            assert known is not None, "an unconditional request is never answered by None"
+            return Obtained(archived=known.archived, changed=False, known=None)
         try:
-            key = archive_key(source, path)
-            return await asyncio.to_thread(self._keep, source, key, download, known)
+            return self._keep(source, archive_key(source, path), download, known)
         finally:
             download.file.unlink(missing_ok=True)
 

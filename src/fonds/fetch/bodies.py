@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
 from fonds.errors import IncompleteBodyError, RefusedError, TooLargeError
@@ -83,16 +83,19 @@ class Intake:
     """A temporary file being filled: `add` chunks, then `finish`, or `discard`."""
 
     def __init__(self, url: str, folder: Path, *, cap: int, encoding: str, announced: str) -> None:
-        self._url = public_url(url)
+        self._address = url
         self._cap = cap
         self._inflation = self._inflation_for(encoding)
         self._announced = self._length(announced)
         self._sha = hashlib.sha256()
         self.received = 0
         self.size = 0
-        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=folder)
-        self.file = Path(name)
-        self._out = os.fdopen(descriptor, "wb", buffering=0)
+        self.file = folder / f"{_PREFIX}{token_hex(8)}"
+        self._out = open(self.file, "xb", buffering=0, opener=_private)  # noqa: SIM115 — Path has no opener; closed in `finish`
+
+    @property
+    def _url(self) -> str:
+        return public_url(self._address)
 
     def _inflation_for(self, encoding: str) -> Inflation | None:
         name = encoding.strip().lower()
@@ -153,3 +156,7 @@ class Intake:
             f"{self._url} is larger than {self._cap // 2**20} MiB; "
             "FONDS_MAX_FILE_MIB sets the limit"
         )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -41,6 +41,7 @@ RETRIEVED_AT: Final = "fonds.retrieved_at"
 TOLD: Final = ("Content-Type", "Content-Length", "Content-Disposition", "ETag", "Last-Modified")
 """Headers of an answer that tell of the file."""
 
+_READ: Final = (*TOLD, "Content-Encoding")
 _MIB: Final = 2**20
 # An upstream that keeps a connection alive with single bytes is given up after so many timeouts,
 # and has to deliver this much a second from then on.
@@ -167,6 +168,11 @@ class Fetcher:
             validators=validators or Validators(),
             headers=headers or {},
         )
+        try:
+            return await self._follow(ask)
+        except FetchError as error:
+            first = error
+        # Most requests succeed at once, and the machinery of trying again costs as much as they do.
         tries = stamina.retry_context(
             on=Backoff(self._settings, self._seams.chance),
             attempts=max(1, self._settings.retries),
@@ -174,6 +180,8 @@ class Fetcher:
         )
         async for attempt in tries:
             with attempt:
+                if attempt.num == 1:
+                    raise first
                 return await self._follow(ask)
         raise AssertionError("the last try returns or raises")
 
@@ -189,12 +197,13 @@ class Fetcher:
         )
 
     async def _exchange(self, ask: _Ask) -> Download | _Ask | None:
-        request = self._request(ask)
+        address = _http_address(ask)
+        request = self._request(ask, address)
         await self._rates.take(ask.source, ask.target, ask.pace)
         spend("http")
         self.tally.total += 1
         self.tally.conditional += ask.is_conditional
-        self.tally.hosts[ask.source].add(httpx.URL(ask.target).host)
+        self.tally.hosts[ask.source].add(address.host)
         try:
             async with asyncio.timeout(self._deadline) as deadline:
                 return await self._answered(ask, request, deadline)
@@ -209,8 +218,7 @@ class Fetcher:
             self._rates.hold(ask.target, wait)
             raise
 
-    def _request(self, ask: _Ask) -> httpx.Request:
-        address = _http_address(ask)
+    def _request(self, ask: _Ask, address: httpx.URL) -> httpx.Request:
         headers = {
             "User-Agent": self._settings.user_agent,
             "Accept-Encoding": "gzip",
@@ -254,12 +262,14 @@ class Fetcher:
         deadline: asyncio.Timeout,
     ) -> Download:
         retrieved_at = answer.extensions.get(RETRIEVED_AT) or self._seams.clock.now()
+        # Each look into httpx's headers goes through all of them.
+        told = {name: value for name in _READ if (value := answer.headers.get(name)) is not None}
         intake = Intake(
             ask.target,
             self._folder,
             cap=self._settings.max_file_mib * _MIB,
-            encoding=answer.headers.get("content-encoding", ""),
-            announced=answer.headers.get("content-length", ""),
+            encoding=told.get("Content-Encoding", ""),
+            announced=told.get("Content-Length", ""),
         )
         try:
             await _fill(intake, body, deadline)
@@ -269,16 +279,16 @@ class Fetcher:
             intake.discard()
             raise
         return Download(
-            url=public_url(ask.url),
+            url=(asked := public_url(ask.url)),
             file=intake.file,
             sha256=sha256,
             size=intake.size,
-            media_type=answer.headers.get("content-type"),
-            etag=_sendable(answer.headers.get("etag")),
-            last_modified=_sendable(answer.headers.get("last-modified")),
+            media_type=told.get("Content-Type"),
+            etag=_sendable(told.get("ETag")),
+            last_modified=_sendable(told.get("Last-Modified")),
             retrieved_at=retrieved_at,
-            address=public_url(ask.target),
-            headers={name: answer.headers[name] for name in TOLD if name in answer.headers},
+            address=asked if ask.target == ask.url else public_url(ask.target),
+            headers={name: told[name] for name in TOLD if name in told},
             is_ours=True,
         )
 

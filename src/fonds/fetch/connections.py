@@ -9,43 +9,53 @@ from __future__ import annotations
 import asyncio
 import functools
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
+import h11
 import httpcore
 import httpx
 
+from fonds.fetch.dialogue import Dialogue, connect
+
 MOST: Final = 32
 """Connections at once, to all hosts together."""
-KEPT_ALIVE_SECONDS: Final = 30.0
 _HARMLESS: Final = frozenset({b"GET", b"HEAD"})
 
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
+    context = httpx.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Exchange:
     """An answer, and the connection that it still comes over."""
 
-    def __init__(
-        self,
-        answer: httpcore.Response,
-        connection: httpcore.AsyncHTTPConnection,
-        owner: Connections,
-    ) -> None:
-        self.answer = answer
+    def __init__(self, head: h11.Response, connection: Dialogue, owner: Connections) -> None:
+        self.status = head.status_code
+        self.headers: list[tuple[bytes, bytes]] = head.headers.raw_items()
+        self.extensions = {
+            "http_version": b"HTTP/" + head.http_version,
+            "reason_phrase": head.reason,
+            "network_stream": connection.stream,
+        }
         self._connection = connection
         self._owner = owner
         self._is_open = True
+
+    def body(self) -> AsyncIterator[bytes]:
+        """What follows the head, as it arrives."""
+        return self._connection.body()
 
     async def aclose(self) -> None:
         """Read no further, and let the connection go; it is kept if the answer came whole."""
         if self._is_open:
             self._is_open = False
             try:
-                await self.answer.aclose()
+                await self._connection.end()
             finally:
                 await self._owner.take_back(self._connection)
 
@@ -56,7 +66,7 @@ class Connections:
     def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
         self._backend = backend
         self._room = asyncio.Semaphore(MOST)
-        self._idle: list[httpcore.AsyncHTTPConnection] = []
+        self._idle: list[Dialogue] = []
         self._keeps = MOST
 
     async def ask(self, request: httpcore.Request) -> Exchange:
@@ -70,20 +80,18 @@ class Connections:
             connection = await self._idle_one(request.url.origin)
             if connection is not None and request.method in _HARMLESS:
                 with suppress(httpcore.RemoteProtocolError, httpcore.NetworkError):
-                    return Exchange(
-                        await connection.handle_async_request(request), connection, self
-                    )
+                    return Exchange(await connection.ask(request), connection, self)
                 connection = None
-            connection = connection or self._new(request.url.origin)
-            return Exchange(await connection.handle_async_request(request), connection, self)
+            connection = connection or await connect(self._backend, request, _tls())
+            return Exchange(await connection.ask(request), connection, self)
         except BaseException:  # the connection has closed itself
             self._room.release()
             raise
 
-    async def take_back(self, connection: httpcore.AsyncHTTPConnection) -> None:
+    async def take_back(self, connection: Dialogue) -> None:
         """Keep a connection for the next request, if it can serve one."""
         self._room.release()
-        if connection.is_idle():
+        if connection.is_idle:
             self._idle.append(connection)
         while len(self._idle) > self._keeps:
             await self._idle.pop(0).aclose()
@@ -94,23 +102,15 @@ class Connections:
         while self._idle:
             await self._idle.pop().aclose()
 
-    async def _idle_one(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection | None:
+    async def _idle_one(self, origin: httpcore.Origin) -> Dialogue | None:
         """The one that has been idle for longest: if its server has ended it, that is known."""
         place = 0
         while place < len(self._idle):
-            if not self._idle[place].can_handle_request(origin):
+            if self._idle[place].origin != origin:
                 place += 1
                 continue
             connection = self._idle.pop(place)
-            if not connection.has_expired():
+            if not connection.has_expired:
                 return connection
             await connection.aclose()
         return None
-
-    def _new(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection:
-        return httpcore.AsyncHTTPConnection(
-            origin,
-            ssl_context=_tls(),
-            keepalive_expiry=KEPT_ALIVE_SECONDS,
-            network_backend=self._backend,
-        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -21,12 +19,8 @@ from fonds.fetch.connections import Connections, Exchange
 from fonds.fetch.guard import GuardedBackend
 from fonds.fetch.hosts import map_url
 from fonds.fetch.secrecy import public_url
+from fonds.fetch.sockets import Sockets
 from fonds.settings import Settings
-
-# httpcore tries to import sniffio several times in each request. Where it is not installed, every
-# try searches the disk again, which takes as long as all the rest of a small request.
-if importlib.util.find_spec("sniffio") is None:
-    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
 class NetworkTransport(httpx.AsyncBaseTransport):
@@ -39,7 +33,7 @@ class NetworkTransport(httpx.AsyncBaseTransport):
         self, settings: Settings, *, backend: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._hosts = settings.hosts
-        backend = backend or GuardedBackend(allow_private=settings.allow_private)
+        backend = backend or GuardedBackend(allow_private=settings.allow_private, dialer=Sockets())
         self._connections = Connections(backend)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -47,12 +41,11 @@ class NetworkTransport(httpx.AsyncBaseTransport):
         url = str(request.url)
         with _our_errors(url, broken=ConnectionFailedError):
             exchange = await self._connections.ask(self._mapped(request, url))
-        answer = exchange.answer
         return httpx.Response(
-            status_code=answer.status,
-            headers=answer.headers,
+            status_code=exchange.status,
+            headers=exchange.headers,
             stream=_Body(exchange, url),
-            extensions=answer.extensions,
+            extensions=exchange.extensions,
         )
 
     def _mapped(self, request: httpx.Request, url: str) -> httpcore.Request:
@@ -87,7 +80,7 @@ class _Body(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _our_errors(self._url, broken=IncompleteBodyError):
-            async for chunk in self._exchange.answer.aiter_stream():
+            async for chunk in self._exchange.body():
                 yield chunk
 
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ from fonds.sites.models import CrawlError, DownloadedPDF, PdfState
 
 Counted = Literal["downloaded", "failed"]
 
+_WRITTEN_AFTER: Final = 64
 _SETTLED: Final = "('discovered', 'indexed', 'failed')"
 _TABLES: Final = f"""
     CREATE TABLE files (
@@ -33,6 +34,7 @@ class Book:
     """The scratch file; whoever calls lets one thread at a time in."""
 
     def __init__(self, folder: Path | None) -> None:
+        self._kept = 0
         with NamedTemporaryFile(prefix="fonds-crawl-", dir=folder) as file:
             self._base = sqlite3.connect(file.name, isolation_level=None, check_same_thread=False)
             # The file loses its name at the end of this block and lives on as long as it is open:
@@ -41,22 +43,30 @@ class Book:
                 "journal_mode=MEMORY",
                 "synchronous=OFF",
                 "locking_mode=EXCLUSIVE",
-                "cache_size=-16000",
+                "cache_size=-4000",
             ):
                 self._base.execute(f"PRAGMA {setting}").fetchall()
             self._base.executescript(_TABLES)
 
     def begin(self) -> None:
         """What follows is kept or undone as a whole."""
-        self._base.execute("BEGIN")
+        # Nobody else reads the file and nothing of it outlives the process, so what is kept may
+        # stay in memory for a while: writing its pages out each time took longer than all else.
+        if not self._base.in_transaction:
+            self._base.execute("BEGIN")
+        self._base.execute("SAVEPOINT note")
 
     def keep(self) -> None:
         """Keep what was done since `begin`."""
-        self._base.execute("COMMIT")
+        self._base.execute("RELEASE note")
+        self._kept += 1
+        if self._kept % _WRITTEN_AFTER == 0:
+            self._base.execute("COMMIT")
 
     def undo(self) -> None:
         """Undo what was done since `begin`."""
-        self._base.execute("ROLLBACK")
+        self._base.execute("ROLLBACK TO note")
+        self._base.execute("RELEASE note")
 
     def close(self) -> None:
         """Give the file back."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fonds.errors import RobotsForbiddenError
 from fonds.fetch.archive import KnownFile, Obtained
+from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
 from fonds.runs.context import Workplace
@@ -24,8 +25,39 @@ from fonds.sites.opening import Opener
 from fonds.sites.output import Output
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.source import Website
+from fonds.sites.together import Together
 
 OK: Final = 200
+
+
+@dataclass(kw_only=True, slots=True)
+class _Arrival:
+    """A PDF on its way from the fetcher to the output."""
+
+    website: Website
+    task: FetchTask
+    part: Part
+    known: KnownFile | None
+    download: Download | None
+    obtained: Obtained = field(init=False)
+    file: Path = field(init=False)
+    path: str = field(init=False)
+    error: Exception | None = None
+    is_stored: bool = False
+    """By an earlier crawl, with the same bytes."""
+
+    @property
+    def organization(self) -> str | None:
+        name: str | None = self.task.params["organization"]
+        return name
+
+    @contextmanager
+    def trouble(self) -> Iterator[None]:
+        """What goes wrong with one is no matter of the others."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 — it is raised where the file was asked for
+            self.error = error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +70,10 @@ class Collection:
     opener: Opener
     dedupe: bool = False
     resumed: bool = False
+    _receiving: Together[_Arrival, Obtained] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_receiving", Together(self._receive))
 
     async def collect(
         self, website: Website, task: FetchTask, part: Part, known: KnownFile | None, pace: Pace
@@ -46,11 +82,15 @@ class Collection:
         if self.resumed and (had := await asyncio.to_thread(self._had, website, part)):
             return had
         self.ledger.state(part.url, PdfState.DOWNLOADING)
-        obtained = await self.workplace.archive.obtain(
-            source=website.info.name, url=part.url, path=part.path, pace=pace, known=known
+        download = await self.workplace.archive.ask(
+            source=website.info.name, url=part.url, pace=pace, known=known
         )
-        await asyncio.to_thread(self._receive, website, task, part.url, obtained)
-        return obtained
+        arrival = _Arrival(website=website, task=task, part=part, known=known, download=download)
+        return await self._receiving.do(arrival)
+
+    async def finish(self) -> None:
+        """Store and note what has been fetched; to be called before anything is closed."""
+        await self._receiving.finish()
 
     def discovered(self, website: Website, urls: Sequence[str]) -> None:
         """Note what there is to be fetched."""
@@ -100,22 +140,47 @@ class Collection:
         )
         return Obtained(archived=held, changed=False, known=known)
 
-    def _receive(self, website: Website, task: FetchTask, url: str, obtained: Obtained) -> None:
-        archived = obtained.archived
+    def _receive(self, arrivals: Sequence[_Arrival]) -> list[Obtained | Exception]:
+        """Archive, check, store and note what came in at the same time, step by step."""
+        for each in arrivals:
+            with each.trouble():
+                self._archive(each)
+        new = _fine(arrivals)
+        self.ledger.moved((each.part.url for each in new), PdfState.DOWNLOADED)
+        with ExitStack() as files:
+            for each in new:
+                with each.trouble():
+                    each.file = files.enter_context(self._file(each.obtained.archived))
+            self._check(_fine(new))
+            new = _fine(new)
+            self.ledger.moved((each.part.url for each in new), PdfState.VALIDATED)
+            for each in new:
+                with each.trouble():
+                    each.path = self._place(each)
+        self.ledger.stored([self._entry(each) for each in _fine(new)])
+        return [each.error or each.obtained for each in arrivals]
+
+    def _archive(self, arrival: _Arrival) -> None:
+        source, url = arrival.website.info.name, arrival.part.url
+        arrival.obtained = self.workplace.archive.take(
+            source, arrival.part.path, arrival.download, arrival.known
+        )
         entry = self.ledger.find(url)
-        if entry is not None and entry.sha256_hash == archived.sha256 and not obtained.changed:
+        if entry is not None and not arrival.obtained.changed:
+            arrival.is_stored = entry.sha256_hash == arrival.obtained.archived.sha256
+        if arrival.is_stored:
             self.ledger.unchanged(url)
-            return
-        self.ledger.state(url, PdfState.DOWNLOADED)
-        with self._file(archived) as file:
-            self.opener.check(file)
-            self.ledger.state(url, PdfState.VALIDATED)
-            name = self._name(website, task, url, obtained)
-            path = self._stored_before(archived.sha256) or self.output.place(
-                name, file, archived.sha256
-            )
-        self.ledger.state(url, PdfState.STORED)
-        self.ledger.downloaded(self._entry(website, task, url, obtained, path))
+
+    def _check(self, arrivals: Sequence[_Arrival]) -> None:
+        troubles = self.opener.troubles([each.file for each in arrivals])
+        for each, trouble in zip(arrivals, troubles, strict=True):
+            each.error = trouble
+
+    def _place(self, arrival: _Arrival) -> str:
+        sha256 = arrival.obtained.archived.sha256
+        return self._stored_before(sha256) or self.output.place(
+            self._name(arrival), arrival.file, sha256
+        )
 
     def _stored_before(self, sha256: str) -> str | None:
         return self.ledger.path_of(sha256) if self.dedupe else None
@@ -133,33 +198,31 @@ class Collection:
             copy.flush()
             yield Path(copy.name)
 
-    def _name(self, website: Website, task: FetchTask, url: str, obtained: Obtained) -> str:
-        disposition = obtained.headers.get("Content-Disposition")
+    def _name(self, arrival: _Arrival) -> str:
+        disposition = arrival.obtained.headers.get("Content-Disposition")
         return filename(
-            organization=task.params["organization"] or website.configuration.id,
-            period=task.params["period"],
-            original=original_name(url, disposition),
+            organization=arrival.organization or arrival.website.configuration.id,
+            period=arrival.task.params["period"],
+            original=original_name(arrival.part.url, disposition),
         )
 
-    def _entry(
-        self, website: Website, task: FetchTask, url: str, obtained: Obtained, path: str
-    ) -> DownloadedPDF:
-        archived, organization = obtained.archived, task.params["organization"]
-        headers = dict(obtained.headers)
+    def _entry(self, arrival: _Arrival) -> DownloadedPDF:
+        archived, url = arrival.obtained.archived, arrival.part.url
+        website = arrival.website.configuration.id
         return DownloadedPDF(
             file_id=str(uuid5(NAMESPACE_URL, f"{self.ledger.crawl_id} {url}")),
             original_url=url,
-            local_path=path,
-            filename=path.rpartition("/")[2],
+            local_path=arrival.path,
+            filename=arrival.path.rpartition("/")[2],
             file_size_bytes=archived.size,
             sha256_hash=archived.sha256,
-            organization_name=organization,
-            organization_slug=slug(organization or website.configuration.id),
-            reporting_period=task.params["period"],
+            organization_name=arrival.organization,
+            organization_slug=slug(arrival.organization or website),
+            reporting_period=arrival.task.params["period"],
             download_timestamp=self._moment(archived),
-            website_id=website.configuration.id,
+            website_id=website,
             http_status_code=OK,
-            http_headers=headers,
+            http_headers=dict(arrival.obtained.headers),
             crawl_status="success",
             metadata_version=METADATA_VERSION,
         )
@@ -167,3 +230,8 @@ class Collection:
     def _moment(self, archived: Archived) -> datetime:
         """When this crawl got it, be it from the archive after a 304."""
         return max(archived.retrieved_at, self.ledger.started)
+
+
+def _fine(arrivals: Sequence[_Arrival]) -> list[_Arrival]:
+    """Those that something is still to be done about."""
+    return [each for each in arrivals if each.error is None and not each.is_stored]

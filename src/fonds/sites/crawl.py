@@ -16,6 +16,7 @@ from fonds.errors import FetchError, FondsError
 from fonds.fetch.archive import KnownFile, Obtained
 from fonds.model import FetchTask, Part
 from fonds.runs.context import Workplace
+from fonds.sites.browser import Browser
 from fonds.sites.collection import Collection
 from fonds.sites.exploring import Explorer
 from fonds.sites.frontier import Frontier, Listed
@@ -68,6 +69,8 @@ class Crawl:
     collection: Collection | None = None
     """None: only looked at."""
     resumed: bool = False
+    browser: Browser | None = None
+    """Where pages are rendered."""
     watch: CrawlWatch = lambda _website, _progress: None
     progress: dict[str, Progress] = field(default_factory=dict)
     _frontiers: dict[str, Frontier] = field(default_factory=dict)
@@ -181,6 +184,7 @@ class Crawl:
             robots=self._robots_of(website),
             slots=self._slots,
             at_once=self.limits.parallelism,
+            browser=self.browser,
         )
 
     def _frontier(self, website: Website) -> Frontier:

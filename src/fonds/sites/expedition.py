@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from fonds.runs.context import Workplace
 from fonds.runs.state import RunReport, Status
 from fonds.seams import Clock
 from fonds.settings import Settings
+from fonds.sites.browser import open_browser
 from fonds.sites.collection import Collection
 from fonds.sites.crawl import Crawl, CrawlWatch, Limits
 from fonds.sites.events import Outcome
@@ -38,6 +40,8 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     dedupe: bool = False
     resume: bool = False
+    browser: bool = False
+    """Whether pages are rendered before they are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +79,7 @@ class Expedition:
 
 def plan_again(database: Database, website: str, settings: Settings) -> Plan:
     """One website, crawled again as it was the last time."""
-    known, output = get_website(database, website)
+    known, output, rendered = get_website(database, website)
     if output is None:
         raise UsageError(f"it is not known where the files of {website} go: run `fonds crawl`")
     return Plan(
@@ -83,6 +87,7 @@ def plan_again(database: Database, website: str, settings: Settings) -> Plan:
         output=output,
         config_path=known.info.name,
         advisors=advisors_of(settings),
+        browser=rendered,
     )
 
 
@@ -98,25 +103,38 @@ async def open_expedition(
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(
-                remember, workplace.database, configuration, output.address, clock
+                remember,
+                workplace.database,
+                configuration,
+                output.address,
+                clock,
+                rendered=plan.browser,
             )
+        collection = Collection(
+            workplace=workplace,
+            output=output,
+            ledger=ledger,
+            opener=opener,
+            dedupe=plan.dedupe,
+            resumed=plan.resume,
+        )
         crawl = Crawl(
             id=UUID(ledger.crawl_id),
             workplace=workplace,
             advisors=plan.advisors,
             limits=plan.limits,
-            collection=Collection(
-                workplace=workplace,
-                output=output,
-                ledger=ledger,
-                opener=opener,
-                dedupe=plan.dedupe,
-                resumed=plan.resume,
-            ),
+            collection=collection,
             resumed=plan.resume,
         )
         crawl.watch = watch or crawl.watch
-        yield Expedition(plan=plan, crawl=crawl, ledger=ledger)
+        gc.freeze()  # what is loaded by now stays, and is looked through for nothing
+        try:
+            async with open_browser(workplace.settings, wanted=plan.browser) as browser:
+                crawl.browser = browser
+                yield Expedition(plan=plan, crawl=crawl, ledger=ledger)
+        finally:
+            gc.unfreeze()
+            await collection.finish()
     except BaseException:
         await asyncio.to_thread(ledger.close)
         raise

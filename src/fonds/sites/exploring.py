@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -18,16 +18,17 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.fetch.client import Download
-from fonds.model import Archived
+from fonds.fetch.rates import Pace
 from fonds.runs.context import Workplace
 from fonds.sites.addresses import canonical, file_name, is_trap, looks_like_pdf
+from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, Visit, Visited
 from fonds.sites.page import Page, read_page
 from fonds.sites.robots import Robots
 from fonds.sites.sitemaps import Sitemap, read_sitemap
 from fonds.sites.source import Website
 from fonds.sites.strategy import Found, Sighting
-from fonds.sites.tactics import Tactics
+from fonds.sites.tactics import Tactics, nearby
 from fonds.sites.wording import organization_name, period_of
 
 LARGEST_PAGE: Final = 16 << 20
@@ -38,6 +39,18 @@ READ_AHEAD: Final = 64
 _PDF: Final = b"%PDF-"
 _EXPECTED: Final = (NotFoundError, RobotsForbiddenError)
 """Dead links are the website's own, and what it forbids is its right."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A page that was looked at, and its file, until it is archived."""
+
+    visited: Visited
+    download: Download | None = None
+
+    def discard(self) -> None:
+        if self.download is not None:
+            self.download.file.unlink(missing_ok=True)
 
 
 @dataclass(kw_only=True)
@@ -51,6 +64,8 @@ class Explorer:
     robots: Robots
     slots: asyncio.Semaphore
     at_once: int
+    browser: Browser | None = None
+    """Where pages are rendered; None: they are read as they come."""
     visited: int = 0
     unread: int = 0
     """Pages that could not be had, though they should be there."""
@@ -74,67 +89,90 @@ class Explorer:
 
     async def _visit_all(self) -> AsyncIterator[list[Listed]]:
         waiting: deque[Visit] = deque()
-        begun: set[asyncio.Task[Visited]] = set()
+        begun: set[asyncio.Task[_Seen]] = set()
         try:
             while True:
-                if len(waiting) < self.at_once:
+                if len(waiting) < self.at_once and self.frontier.has_more:
                     waiting += await asyncio.to_thread(self.frontier.next_pages, READ_AHEAD)
                 while waiting and len(begun) < self.at_once:
                     begun.add(asyncio.create_task(self._visit(waiting.popleft())))
                 if not begun:
                     return
                 done, begun = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
-                new = await asyncio.to_thread(self.frontier.settle, [one.result() for one in done])
+                new = await asyncio.to_thread(self._settle, [one.result() for one in done])
                 self.visited += len(done)
                 self._found += len(new)
                 yield new
         finally:
             for task in begun:
                 task.cancel()
-            await asyncio.gather(*begun, return_exceptions=True)
+            for seen in await asyncio.gather(*begun, return_exceptions=True):
+                if isinstance(seen, _Seen):
+                    seen.discard()
 
-    async def _visit(self, visit: Visit) -> Visited:
+    def _settle(self, seen: Sequence[_Seen]) -> list[Listed]:
+        """Archive the pages that list something, and write down what all of them held."""
+        return self.frontier.settle([self._kept(each) for each in seen])
+
+    def _kept(self, seen: _Seen) -> Visited:
+        """With where it is archived: that is where names and periods come from."""
+        visited, download = seen.visited, seen.download
+        try:
+            if download is None or not visited.found:
+                return visited
+            name = sha256(visited.visit.url.encode()).hexdigest()[:16]
+            path = f"pages/{name}-{download.sha256[:16]}.html"
+            origin = self.workplace.archive.keep(self.website.info.name, path, download)
+            return replace(visited, origin=origin)
+        except FondsError as error:
+            return _failed(visited.visit, error)
+        finally:
+            seen.discard()
+
+    async def _visit(self, visit: Visit) -> _Seen:
         """One page; its trouble is written down, and the crawl goes on."""
         try:
             rules = await self.robots.rules(visit.url)
             rules.require(visit.url)
             async with self.slots:
-                download = await self._ask(visit.url)
+                download = await self._ask(visit.url, rules.pace)
             return await self._looked_at(visit, download)
         except FondsError as error:
             expected = isinstance(error, _EXPECTED) or not isinstance(error, FetchError)
             if not expected or visit.depth == 0:
                 self.unread += 1
                 self.trouble = self.trouble or f"{visit.url}: {error}"
-            return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
+            return _Seen(_failed(visit, error))
 
-    async def _ask(self, url: str) -> Download:
-        rules = await self.robots.rules(url)
+    async def _ask(self, url: str, pace: Pace) -> Download:
         download = await self.workplace.fetcher.download(
-            url, source=self.website.info.name, pace=rules.pace
+            url, source=self.website.info.name, pace=pace
         )
         assert download is not None, "an unconditional request is never answered by None"
         return download
 
-    async def _looked_at(self, visit: Visit, download: Download) -> Visited:
+    async def _ask_for_page(self, url: str) -> Download:
+        """What the scripts of a page want, by the rules that hold for pages."""
+        rules = await self.robots.rules(url)
+        rules.require(url)
+        async with self.slots:
+            return await self._ask(url, rules.pace)
+
+    async def _looked_at(self, visit: Visit, download: Download) -> _Seen:
         try:
-            page = await asyncio.to_thread(_read, download)
+            page = await nearby(download.size, _read, download)
             if page is None:
-                return Visited(visit=visit, found=(_itself(visit),))
+                download.file.unlink(missing_ok=True)
+                return _Seen(Visited(visit=visit, found=(_itself(visit),)))
+            if self.browser is not None:
+                page = await self.browser.render(page, ask=self._ask_for_page)
             sighting = await self.tactics.sight(page, visit.trail)
-            origin = None
-            if sighting.found:
-                origin = await asyncio.to_thread(self._keep, visit.url, download)
-            return await self._told(visit, sighting, origin)
-        finally:
+            return _Seen(self._told(visit, sighting), download)
+        except BaseException:
             download.file.unlink(missing_ok=True)
+            raise
 
-    def _keep(self, url: str, download: Download) -> Archived:
-        """Archive a page that lists something: it is where names and periods come from."""
-        path = f"pages/{sha256(url.encode()).hexdigest()[:16]}-{download.sha256[:16]}.html"
-        return self.workplace.archive.keep(self.website.info.name, path, download)
-
-    async def _told(self, visit: Visit, sighting: Sighting, origin: Archived | None) -> Visited:
+    def _told(self, visit: Visit, sighting: Sighting) -> Visited:
         further = tuple(
             Visit(url=url, depth=visit.depth + 1, trail=(*visit.trail, text))
             for url, text in sighting.further
@@ -145,9 +183,7 @@ class Explorer:
             for url in sighting.next_pages
             if visit.turn < self.tactics.most_turns
         )
-        return Visited(
-            visit=visit, found=sighting.found, origin=origin, further=further, turns=turns
-        )
+        return Visited(visit=visit, found=sighting.found, further=further, turns=turns)
 
     # Sitemaps -----------------------------------------------------------------------------
 
@@ -177,8 +213,9 @@ class Explorer:
 
     async def _sitemap(self, url: str) -> Sitemap:
         try:
+            rules = await self.robots.rules(url)
             async with self.slots:
-                download = await self._ask(url)
+                download = await self._ask(url, rules.pace)
         except FetchError:
             return Sitemap((), ())
         try:
@@ -199,6 +236,10 @@ def _read(download: Download) -> Page | None:
         return None
     address = canonical(download.address) or download.url
     return read_page(data, address, download.media_type)
+
+
+def _failed(visit: Visit, error: FondsError) -> Visited:
+    return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
 
 
 def _itself(visit: Visit) -> Found:

@@ -8,21 +8,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import cache
+from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from fonds.model import Archived
 from fonds.seams import Clock
 from fonds.sites.models import PdfState
 from fonds.sites.strategy import Found
 from fonds.sites.tables import site_addresses, site_files
-from fonds.stores.batches import select_in
+from fonds.stores.batches import PARAMETERS, pieces
 from fonds.stores.columns import format_timestamp
-from fonds.stores.database import Database, upsert
+from fonds.stores.database import Database, insert_many, run
 
 WAITING: Final = "waiting"
 VISITED: Final = "visited"
@@ -85,6 +87,8 @@ class Frontier:
     max_depth: int
     pages: int = 0
     """Seen so far, visited or not."""
+    has_more: bool = True
+    """Whether there may be pages that `next_pages` has not handed out."""
     _place: int = 0
     _handed_out: set[str] = field(default_factory=set)
 
@@ -92,7 +96,8 @@ class Frontier:
         """Forget what earlier crawls saw, and begin with some pages."""
         with self.database.write() as connection:
             connection.execute(delete(site_addresses).where(self._mine))
-            self._add_pages(connection, start, found_on=None)
+            first = {key_of(visit.url): visit for visit in start}
+            insert_many(connection, site_addresses, self._page_rows(first, set(), found_on=None))
 
     def resume(self) -> bool:
         """Go on where this crawl was stopped; False where it had not begun."""
@@ -101,6 +106,7 @@ class Frontier:
         with self.database.read() as connection:
             self.pages, place = connection.execute(seen).one()
         self._place = (place or 0) + 1
+        self.has_more = True
         return self.pages > 0
 
     def next_pages(self, count: int) -> list[Visit]:
@@ -115,6 +121,7 @@ class Frontier:
         with self.database.read() as connection:
             rows = connection.execute(query).all()
         fresh = [row for row in rows if row.url not in self._handed_out][:count]
+        self.has_more = len(fresh) == count
         self._handed_out.update(row.url for row in fresh)
         return [
             Visit(url=row.url, depth=row.depth, trail=tuple(row.trail), turn=row.turn)
@@ -124,14 +131,24 @@ class Frontier:
     def settle(self, visits: Sequence[Visited]) -> list[Listed]:
         """Write down what pages held; the PDFs among it that this crawl had not seen before."""
         new: list[Listed] = []
+        page_rows: list[dict[str, Any]] = []
+        file_rows: list[dict[str, Any]] = []
+        files = [self._listed(visited) for visited in visits]
+        pages = [self._near(visited) for visited in visits]
         with self.database.write() as connection:
-            for visited in visits:
-                self._end(connection, visited)
-                fresh = self._add_files(connection, visited)
+            self._end(connection, visits)
+            known = self._known(connection, chain(*files, *pages))
+            for visited, found, near in zip(visits, files, pages, strict=True):
+                fresh = {key: one for key, one in found.items() if key not in known}
+                seen = _seen_on(visited)
+                file_rows += [self._file_row(key, one, seen) for key, one in fresh.items()]
+                known.update(fresh)
                 is_going_on = bool(fresh) or visited.visit.turn == 1
-                follow = (*visited.further, *(visited.turns if is_going_on else ()))
-                self._add_pages(connection, follow, found_on=visited.visit.url)
-                new += fresh
+                follow = near if is_going_on else self._near(replace(visited, turns=()))
+                page_rows += self._page_rows(follow, known, found_on=visited.visit.url)
+                new += fresh.values()
+            insert_many(connection, site_addresses, file_rows)
+            insert_many(connection, site_addresses, page_rows)
         self._handed_out.difference_update(visited.visit.url for visited in visits)
         return new
 
@@ -153,11 +170,10 @@ class Frontier:
         """Note how far PDFs have come, and why some failed."""
         if not states:
             return
-        table, now = site_addresses, self.clock.now()
+        now = self.clock.now()
+        moved = [self._moved(url, state, error, now) for url, (state, error) in states.items()]
         with self.database.write() as connection:
-            for url, (state, error) in states.items():
-                moved = update(table).where(self._mine, table.c.key == key_of(url))
-                connection.execute(moved.values(state=state, error=error, updated_at=now))
+            run(connection, _MOVED, moved)
 
     def mark_indexed(self) -> None:
         """Note which PDFs are documents by now."""
@@ -176,63 +192,69 @@ class Frontier:
         table = site_addresses.c
         return self._mine & (table.kind == kind) & (table.crawl_id == self.crawl)
 
-    def _end(self, connection: Connection, visited: Visited) -> None:
-        table = site_addresses
-        values = {
-            "state": FAILED if visited.error else VISITED,
-            "error": visited.error,
-            "updated_at": self.clock.now(),
+    def _moved(self, url: str, state: str, error: str | None, now: datetime) -> dict[str, Any]:
+        return {
+            "of_website": self.website,
+            "of_key": key_of(url),
+            "state_now": state,
+            "error_now": error,
+            "now": now,
         }
-        ended = update(table).where(self._mine, table.c.key == key_of(visited.visit.url))
-        connection.execute(ended.values(values))
 
-    def _add_pages(
-        self, connection: Connection, pages: Iterable[Visit], *, found_on: str | None
-    ) -> None:
-        wanted = {key_of(visit.url): visit for visit in pages if visit.depth <= self.max_depth}
-        known = self._known(connection, wanted)
+    def _end(self, connection: Connection, visits: Sequence[Visited]) -> None:
+        now = self.clock.now()
+        ended = [
+            self._moved(one.visit.url, FAILED if one.error else VISITED, one.error, now)
+            for one in visits
+        ]
+        run(connection, _MOVED, ended)
+
+    def _near(self, visited: Visited) -> dict[str, Visit]:
+        pages = chain(visited.further, visited.turns)
+        return {key_of(visit.url): visit for visit in pages if visit.depth <= self.max_depth}
+
+    def _page_rows(
+        self, pages: Mapping[str, Visit], known: set[str], *, found_on: str | None
+    ) -> list[dict[str, Any]]:
+        """Those pages that are new, which are known from here on."""
         rows = []
-        for key, visit in wanted.items():
+        for key, visit in pages.items():
             if key not in known and self.pages < self.max_pages:
+                known.add(key)
                 self.pages += 1
+                self.has_more = True
                 seen = {"depth": visit.depth, "turn": visit.turn, "trail": list(visit.trail)}
                 rows.append(self._row(key, visit.url, "page", WAITING, found_on=found_on, **seen))
-        if rows:
-            connection.execute(site_addresses.insert(), rows)
+        return rows
 
-    def _add_files(self, connection: Connection, visited: Visited) -> list[Listed]:
-        """Of a PDF that several pages list, the first one says whose it is."""
-        listed = {
-            key_of(found.url): Listed(
-                url=found.url,
-                text=found.text,
-                organization=found.organization,
-                period=found.period,
-                found_on=visited.visit.url,
-                origin=visited.origin,
+    def _listed(self, visited: Visited) -> dict[str, Listed]:
+        """Of a PDF that several links lead to, the first one says whose it is."""
+        listed: dict[str, Listed] = {}
+        for found in visited.found:
+            listed.setdefault(
+                key_of(found.url),
+                Listed(
+                    url=found.url,
+                    text=found.text,
+                    organization=found.organization,
+                    period=found.period,
+                    found_on=visited.visit.url,
+                    origin=visited.origin,
+                ),
             )
-            for found in reversed(visited.found)
-        }
-        known = self._known(connection, listed, this_crawl=True)
-        new = {key: one for key, one in reversed(listed.items()) if key not in known}
-        rows = [self._file_row(key, visited.visit, one) for key, one in new.items()]
-        upsert(connection, site_addresses, rows)
-        return list(new.values())
+        return listed
 
-    def _file_row(self, key: str, visit: Visit, listed: Listed) -> dict[str, Any]:
+    def _file_row(self, key: str, listed: Listed, seen: Mapping[str, Any]) -> dict[str, Any]:
         return self._row(
             key,
             listed.url,
             "pdf",
             PdfState.DISCOVERED,
-            depth=visit.depth,
-            turn=visit.turn,
-            trail=list(visit.trail),
             found_on=listed.found_on,
             text=listed.text,
             organization=listed.organization,
             period=listed.period,
-            origin=listed.origin and _origin_to_json(listed.origin),
+            **seen,
         )
 
     def _row(self, key: str, url: str, kind: str, state: str, **more: Any) -> dict[str, Any]:
@@ -251,14 +273,53 @@ class Frontier:
             **more,
         }
 
-    def _known(
-        self, connection: Connection, keys: Iterable[str], *, this_crawl: bool = False
-    ) -> set[str]:
-        table = site_addresses.c
-        query = select(table.key).where(self._mine)
-        if this_crawl:
-            query = query.where(table.crawl_id == self.crawl)
-        return {row.key for row in select_in(connection, query, table.key, list(keys))}
+    def _known(self, connection: Connection, keys: Iterable[str]) -> set[str]:
+        known: set[str] = set()
+        for some in pieces(dict.fromkeys(keys)):
+            size = next(size for size in _SIZES if size >= len(some))
+            # The same key several times is no other question.
+            told = some + some[-1:] * (size - len(some))
+            given = {f"key_{place}": key for place, key in enumerate(told)}
+            found = run(connection, _among(size), {"of_website": self.website, **given})
+            known.update(row.key for row in found)
+        return known
+
+
+_SIZES: Final = (1, 4, 16, 64, PARAMETERS)
+"""Keys that are looked up at once; a statement of another length would be built anew."""
+
+
+@cache
+def _among(size: int) -> Any:
+    table = site_addresses.c
+    keys = [bindparam(f"key_{place}", type_=table.key.type) for place in range(size)]
+    mine = table.website_id == bindparam("of_website")
+    return select(table.key).where(mine, table.key.in_(keys))
+
+
+_MOVED: Final = (
+    update(site_addresses)
+    .where(
+        site_addresses.c.website_id == bindparam("of_website"),
+        site_addresses.c.key == bindparam("of_key"),
+    )
+    .values(
+        state=bindparam("state_now", type_=site_addresses.c.state.type),
+        error=bindparam("error_now", type_=site_addresses.c.error.type),
+        updated_at=bindparam("now", type_=site_addresses.c.updated_at.type),
+    )
+)
+
+
+def _seen_on(visited: Visited) -> dict[str, Any]:
+    """What the rows of all PDFs of a page have in common."""
+    visit = visited.visit
+    return {
+        "depth": visit.depth,
+        "turn": visit.turn,
+        "trail": list(visit.trail),
+        "origin": visited.origin and _origin_to_json(visited.origin),
+    }
 
 
 def _listed(row: Row[Any]) -> Listed:

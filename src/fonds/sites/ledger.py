@@ -9,7 +9,7 @@ there. Events that change no count can be told twice and change nothing the seco
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -174,9 +174,23 @@ class Ledger:
         """Something else went wrong, which no PDF is counted for."""
         self._note(Trouble(**self._stamp(), error=error))
 
+    def stored(self, pdfs: Sequence[DownloadedPDF]) -> None:
+        """Some PDFs have just been placed in the output."""
+        moment = self._stamp()
+        events: list[Event] = []
+        for pdf in pdfs:
+            events.append(Moved(**moment, url=pdf.original_url, state=PdfState.STORED))
+            events.append(Downloaded(**moment, pdf=pdf))
+        self._note(*events)
+
     def state(self, url: str, state: PdfState) -> None:
         """A PDF has come so far; where the journal cannot be appended to, it is not waited for."""
-        self._note(Moved(**self._stamp(), url=url, state=state), waits=False)
+        self.moved([url], state)
+
+    def moved(self, urls: Iterable[str], state: PdfState) -> None:
+        """The same of several."""
+        moment = self._stamp()
+        self._note(*(Moved(**moment, url=url, state=state) for url in urls), waits=False)
 
     def website(self, website_id: str, outcome: Outcome, error: CrawlError | None = None) -> None:
         """A website has been gone through, or given up for a reason."""
@@ -210,9 +224,10 @@ class Ledger:
         return upto
 
     def _hold_back(self, events: tuple[Event, ...]) -> None:
-        if any(isinstance(event, Downloaded) for event in events):
-            self._change.wait_for(lambda: self._downloads < FOLD_FILES or self._failure)
-            if self._failure and self._downloads >= FOLD_FILES:
+        if new := sum(isinstance(event, Downloaded) for event in events):
+            most = max(0, FOLD_FILES - new)
+            self._change.wait_for(lambda: self._downloads <= most or self._failure)
+            if self._failure and self._downloads > most:
                 raise self._failure
 
     # Folding

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,19 +62,24 @@ class Metadata:
 
     def expressions(self, links: Sequence[Link]) -> dict[str, str]:
         """Where organisation and period of some links stand, seen from them, if that is clear."""
+        chosen = {
+            ORGANIZATION: self._best(links, self._as_name),
+            PERIOD: self._best(links, self._as_period),
+        }
+        return {name: expression for name, expression in chosen.items() if expression}
+
+    def _best(
+        self, links: Sequence[Link], score: Callable[[Candidate, Sequence[Link]], float]
+    ) -> str | None:
         sample = [link for link in distinct(links) if link.element is not None][:_SAMPLE]
         if not sample:
-            return {}
-        elements = [link.element for link in sample]
-        told = list(candidates(elements, self._listing.others))
-        chosen = {}
-        name = max(told, key=lambda each: self._as_name(each, sample))
-        if self._as_name(name, sample) >= _LOWEST:
-            chosen[ORGANIZATION] = name.expression
-        period = max(told, key=lambda each: self._as_period(each, sample))
-        if self._as_period(period, sample) >= _LOWEST:
-            chosen[PERIOD] = period.expression
-        return chosen
+            return None
+        told = candidates([link.element for link in sample], self._listing.others)
+        best, reached = None, 0.0
+        for candidate in told:
+            if (reaches := score(candidate, sample)) > reached:
+                best, reached = candidate.expression, reaches
+        return best if reached >= _LOWEST else None
 
     def read(self, links: Sequence[Link], expressions: Mapping[str, str]) -> list[Told]:
         """Organisation and period of each link, by expressions or else by what is around it."""
@@ -110,7 +115,7 @@ class Metadata:
         return names
 
     def _guessed_names(self, links: Sequence[Link]) -> dict[int, str | None]:
-        expression = self.expressions(links).get(ORGANIZATION)
+        expression = self._best(links, self._as_name)
         above = self._from_above()
         names = self._expressed_names(links, expression)
         return {id(link): name or above for link, name in zip(links, names, strict=True)}
@@ -201,7 +206,8 @@ class Metadata:
         key = (expression, link.element)
         if key not in self._values:
             try:
-                told = value(expression, link.element, column=column_of(link.element))
+                column = column_of(link.element) if "$column" in expression else 1
+                told = value(expression, link.element, column=column)
             except UsageError:
                 told = ""
             self._values[key] = link.text if expression == "." and not told else told

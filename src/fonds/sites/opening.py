@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
 from fonds.engine.local import LocalEngine
-from fonds.errors import EngineError, WrongContentError
+from fonds.errors import EngineError, FondsError, StoreError, WrongContentError
 
 _HEAD = 1024
 
@@ -20,20 +21,51 @@ class Opener:
 
     def check(self, file: Path) -> None:
         """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
-        with file.open("rb") as opened:
-            refuse_others(opened.read(_HEAD))
+        for trouble in self.troubles([file]):
+            if trouble is not None:
+                raise trouble
+
+    def troubles(self, files: Sequence[Path]) -> list[FondsError | None]:
+        """Of each file, why it is no PDF that opens, or None if it is one."""
+        found = [_foreign(file) for file in files]
+        pdfs = [str(file) for file, trouble in zip(files, found, strict=True) if not trouble]
         with self._one_at_a_time:
-            outcome = next(iter(self._engine.run(open_pdf, [str(file)])))
-        if isinstance(outcome.error, EngineError):
-            raise WrongContentError(f"the file cannot be opened as a PDF: {outcome.error}")
-        if outcome.error is not None:
-            raise outcome.error
-        if outcome.result is not None:
-            raise WrongContentError(f"the file cannot be opened as a PDF: {outcome.result}")
+            opened = iter(self._opened(pdfs))
+        return [trouble or next(opened) for trouble in found]
+
+    def _opened(self, files: list[str]) -> list[FondsError | None]:
+        """All at once; if one of them takes the process with it, each alone."""
+        if len(files) > 1:
+            outcome = next(iter(self._engine.run(open_pdfs, [files])))
+            if outcome.error is None:
+                return [_unopened(reason) for reason in outcome.result or ()]
+        return [self._alone(file) for file in files]
+
+    def _alone(self, file: str) -> FondsError | None:
+        outcome = next(iter(self._engine.run(open_pdf, [file])))
+        if outcome.error is not None and not isinstance(outcome.error, EngineError):
+            return outcome.error
+        return _unopened(outcome.error or outcome.result)
 
     def close(self) -> None:
         """End the process."""
         self._engine.close()
+
+
+def _foreign(file: Path) -> FondsError | None:
+    try:
+        with file.open("rb", buffering=0) as opened:
+            refuse_others(opened.read(_HEAD))
+    except WrongContentError as error:
+        return error
+    except OSError as error:
+        return StoreError(f"cannot read {file}: {error.strerror}")
+    return None
+
+
+def _unopened(reason: object) -> WrongContentError | None:
+    told = f"the file cannot be opened as a PDF: {reason}"
+    return None if reason is None else WrongContentError(told)
 
 
 def refuse_others(head: bytes) -> None:
@@ -45,6 +77,11 @@ def refuse_others(head: bytes) -> None:
         raise WrongContentError(
             "a web page was served instead of a PDF" if is_page else "the file is no PDF"
         )
+
+
+def open_pdfs(files: Sequence[str]) -> list[str | None]:
+    """The same as `open_pdf` says, of several."""
+    return [open_pdf(file) for file in files]
 
 
 def open_pdf(file: str) -> str | None:

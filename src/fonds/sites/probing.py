@@ -11,8 +11,10 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from fonds.fetch.archive import Archive
+from fonds.fetch.client import Download
 from fonds.runs.context import Workplace
 from fonds.seams import Seams
+from fonds.sites.browser import open_browser
 from fonds.sites.crawl import Crawl, CrawlWatch, Limits
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.page import read_page
@@ -37,7 +39,9 @@ class Probe:
     sighting: Sighting
 
 
-async def probe(url: str, workplace: Workplace, advisors: tuple[Advisor, ...]) -> Probe:
+async def probe(
+    url: str, workplace: Workplace, advisors: tuple[Advisor, ...], *, browser: bool = False
+) -> Probe:
     """The strategy that a page would be read by, and what it matches there."""
     website = WebsiteConfiguration(id="probe", name=url, base_url=url)
     source = Website(website)
@@ -46,15 +50,24 @@ async def probe(url: str, workplace: Workplace, advisors: tuple[Advisor, ...]) -
         source=source.info.name,
         agent=agent_of(workplace.settings.user_agent),
     )
-    rules = await robots.rules(url)
-    rules.require(url)
-    download = await workplace.fetcher.download(url, source=source.info.name, pace=rules.pace)
-    assert download is not None, "an unconditional request is never answered by None"
+
+    async def ask(url: str) -> Download:
+        rules = await robots.rules(url)
+        rules.require(url)
+        name, pace = source.info.name, rules.pace
+        download = await workplace.fetcher.download(url, source=name, pace=pace)
+        assert download is not None, "an unconditional request is never answered by None"
+        return download
+
+    download = await ask(url)
     try:
         data = await asyncio.to_thread(download.file.read_bytes)
     finally:
         download.file.unlink(missing_ok=True)
     page = read_page(data, download.address, download.media_type)
+    async with open_browser(workplace.settings, wanted=browser) as chromium:
+        if chromium is not None:
+            page = await chromium.render(page, ask=ask)
     async with _scratch(workplace) as apart:
         tactics = Tactics(
             website=website,
@@ -79,12 +92,14 @@ async def looking(
     *,
     limits: Limits | None = None,
     watch: CrawlWatch | None = None,
+    browser: bool = False,
 ) -> AsyncIterator[Crawl]:
     """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
     async with _scratch(workplace) as apart:
         crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits or Limits())
         crawl.watch = watch or crawl.watch
-        yield crawl
+        async with open_browser(workplace.settings, wanted=browser) as crawl.browser:
+            yield crawl
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ websites: Final = Table(
         crawl_frequency="daily, weekly, monthly, quarterly, yearly; else only when asked.",
     ),
     Column("enabled", Boolean, nullable=False),
+    Column("rendered", Boolean, nullable=False, comment="Its pages are rendered by a browser."),
     Column("output", Text, comment="Address where the last crawl left its files."),
     Column("standing", Json, comment="The strategy in use, its state and scores."),
     Column("updated_at", Timestamp, nullable=False),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
 
 from fonds.errors import FondsError, SettingsError
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
 from fonds.sites.page import Page
-from fonds.sites.strategy import Advisor, Sighting, combined, sight, validated
+from fonds.sites.strategy import UNSURE, Advisor, Sighting, combined, sight, validated
 from fonds.sites.structure import StructureAdvisor
 from fonds.sites.websites import read_standing, write_standing
 from fonds.stores.database import Database
@@ -19,6 +20,18 @@ MOST_QUESTIONS: Final = 20
 """Times that advisors are asked in one crawl of a website."""
 POOR: Final = 0.5
 """The share of a strategy's best score below which a page is worth asking about."""
+SMALL: Final = 16 * 1024
+"""Bytes of a page that is read as quickly as a thread is found for it."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def nearby(size: int, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """What comes of work on so many bytes: in a thread, unless they are few."""
+    if size <= SMALL:
+        return work(*args, **more)
+    return await asyncio.to_thread(work, *args, **more)
 
 
 class Tactics:
@@ -65,12 +78,19 @@ class Tactics:
     async def _seen(self, page: Page, trail: tuple[str, ...]) -> Sighting | None:
         if self._standing is None:
             return None
-        return await asyncio.to_thread(sight, self._standing.strategy, page, trail=trail)
+        size = len(page.text)
+        return await nearby(size, sight, self._standing.strategy, page, trail=trail)
 
     def _is_poor(self, sighting: Sighting) -> bool:
         assert self._standing is not None
         missed = sighting.listed > len(sighting.found)
-        return sighting.is_telling and (missed or sighting.score < POOR * self._standing.best)
+        worse = missed or sighting.score < POOR * self._standing.best
+        return sighting.is_telling and (worse or self._is_unsure)
+
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether what is in use comes from a page that listed nothing, as first pages often do."""
+        return self._standing is not None and self._standing.strategy.confidence < UNSURE
 
     async def _asked(self, page: Page, trail: tuple[str, ...], before: Sighting | None) -> Sighting:
         """What advisors make of a page, each tried on it, unless what is in use does better."""
@@ -84,7 +104,8 @@ class Tactics:
             if standing.state is StrategyState.FAILED:
                 continue
             sighting = await asyncio.to_thread(sight, standing.strategy, page, trail=trail)
-            if before is None or sighting.score > before.score:
+            gained = before is None or sighting.score > before.score
+            if gained or (self._is_unsure and before and sighting.score == before.score):
                 self._standing, self.advisor = standing, advisor.name
                 return sighting
         if before is None:
@@ -96,6 +117,8 @@ class Tactics:
     def _merged(self, proposed: ScrapingStrategy) -> ScrapingStrategy:
         """Pages of a website may be of several kinds; a strategy that has decayed is let go."""
         if self._standing is None or self._standing.state is StrategyState.FAILED:
+            return proposed
+        if self._is_unsure:
             return proposed
         return combined(self._standing.strategy, proposed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, func, select, update
 
@@ -20,10 +20,19 @@ FAILURES: Final = 20
 
 
 def remember(
-    database: Database, configuration: WebsiteConfiguration, output: str, clock: Clock
+    database: Database,
+    configuration: WebsiteConfiguration,
+    output: str,
+    clock: Clock,
+    *,
+    rendered: bool = False,
 ) -> None:
     """Keep a website as it is configured now; its strategy stays, unless its address changed."""
-    row = configuration.model_dump() | {"output": output, "updated_at": clock.now()}
+    row = configuration.model_dump() | {
+        "output": output,
+        "rendered": rendered,
+        "updated_at": clock.now(),
+    }
     with database.write() as connection:
         held = websites.c.id == configuration.id
         address = connection.scalar(select(websites.c.base_url).where(held))
@@ -39,13 +48,23 @@ def known_websites(database: Database) -> list[Website]:
     return [Website(_configuration(row)) for row in rows]
 
 
-def get_website(database: Database, name: str) -> tuple[Website, str | None]:
-    """A website by its id, and where its last crawl left its files."""
+class Known(NamedTuple):
+    """A website, and how it was crawled the last time."""
+
+    website: Website
+    output: str | None
+    """Where its files went."""
+    rendered: bool
+    """Whether a browser rendered its pages."""
+
+
+def get_website(database: Database, name: str) -> Known:
+    """A website by its id."""
     with database.read() as connection:
         row = connection.execute(select(websites).where(websites.c.id == name)).one_or_none()
     if row is None:
         raise UsageError(f"the library knows no website {name!r}: `fonds site list` names them")
-    return Website(_configuration(row)), row.output
+    return Known(Website(_configuration(row)), row.output, row.rendered)
 
 
 def read_standing(database: Database, name: str) -> Standing | None:
@@ -89,7 +108,7 @@ def summaries(database: Database) -> list[dict[str, Any]]:
 
 def details(database: Database, name: str) -> dict[str, Any]:
     """One website: its addresses by state, and what failed last."""
-    website, output = get_website(database, name)
+    website, output, rendered = get_website(database, name)
     table = site_addresses.c
     failed = select(table.url, table.kind, table.error, table.updated_at).where(
         table.website_id == name, table.error.is_not(None)
@@ -101,6 +120,7 @@ def details(database: Database, name: str) -> dict[str, Any]:
             **website.configuration.model_dump(),
             "source": website.info.name,
             "output": output,
+            "rendered": rendered,
             "pages": counts.get((name, "page"), {}),
             "pdfs": counts.get((name, "pdf"), {}),
             "failures": [row._asdict() for row in failures],

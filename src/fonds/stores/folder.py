@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import stat
 import time
@@ -40,6 +41,8 @@ _OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _READABLE: Final = 0o644
 # Another file system, or one that has no links.
 _NO_LINK: Final = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP})
+_UNPORTABLE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_THERE: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _CONFLICT: Final = "a key cannot be both a file and the beginning of other keys in a folder"
 _CAUSES: Final = {
@@ -362,14 +365,14 @@ def _fault(key: str) -> str | None:
         return "it is empty"
     # Servers disagree about these: some take a backslash for a slash, some drop control
     # characters, and a listing in XML cannot carry them.
-    if "\\" in key or any(character < " " or character == "\x7f" for character in key):
+    if _UNPORTABLE.search(key):
         return "backslashes and control characters are not portable"
     parts = key.split("/")
     if {"", ".", ".."} & set(parts):
         return "every part between slashes must be a name"
     if any(part.startswith((_TEMPORARY, _LOCKS)) for part in parts):
         return f"names that begin with {_TEMPORARY} or {_LOCKS} are reserved"
-    if any("\ud800" <= character <= "\udfff" for character in key):
+    if not key.isascii() and _SURROGATE.search(key):
         return "it is not valid Unicode"
     return None
 

@@ -32,6 +32,9 @@ def _create_websites() -> None:
             comment="daily, weekly, monthly, quarterly, yearly; else only when asked.",
         ),
         sa.Column("enabled", sa.Boolean, nullable=False),
+        sa.Column(
+            "rendered", sa.Boolean, nullable=False, comment="Its pages are rendered by a browser."
+        ),
         sa.Column("output", sa.Text, comment="Address where the last crawl left its files."),
         sa.Column("standing", Json, comment="The strategy in use, its state and scores."),
         sa.Column("updated_at", Timestamp, nullable=False),

@@ -1,0 +1,125 @@
+"""HTTP/1.1 over one connection: a question, its answer, and the next question."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
+from typing import Any, Final
+
+import h11
+import httpcore
+
+KEPT_ALIVE_SECONDS: Final = 30.0
+_AT_ONCE: Final = 64 * 1024
+_LONGEST_HEAD: Final = 100 * 1024
+_HTTPS: Final = b"https"
+_PORTS: Final = {b"http": 80, b"https": 443}
+
+
+class Dialogue:
+    """A connection to one host that serves one request at a time."""
+
+    def __init__(self, origin: httpcore.Origin, stream: httpcore.AsyncNetworkStream) -> None:
+        self.origin = origin
+        self.is_idle = False
+        """Whether the next question may be asked."""
+        self.stream = stream
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+        self._patience: float | None = None
+        self._idle_until = 0.0
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether it has been idle for too long, or its server has ended it."""
+        late = time.monotonic() > self._idle_until
+        return late or bool(self.stream.get_extra_info("is_readable"))
+
+    async def ask(self, request: httpcore.Request) -> h11.Response:
+        """The head of the answer; its body is to be read, or closed."""
+        self.is_idle = False
+        timeouts = request.extensions.get("timeout", {})
+        self._patience = timeouts.get("read")
+        try:
+            # A server may refuse before it has read everything, and close: it has answered.
+            with suppress(httpcore.WriteError):
+                await self._send(request, timeouts.get("write"))
+            while not isinstance(event := await self._next(), h11.Response):
+                pass  # more of the same will follow, says a server that says 1xx
+        except BaseException:
+            await self.aclose()
+            raise
+        return event
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body of the answer, as it arrives."""
+        while isinstance(event := await self._next(), h11.Data):
+            yield bytes(event.data)
+
+    async def end(self) -> None:
+        """Read no further: the connection is kept if the answer was read whole."""
+        if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
+            self._state.start_next_cycle()
+            self._idle_until = time.monotonic() + KEPT_ALIVE_SECONDS
+            self.is_idle = True
+        else:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        self.is_idle = False
+        await self.stream.aclose()
+
+    async def _send(self, request: httpcore.Request, patience: float | None) -> None:
+        waiting = self._said(_head(request))
+        assert isinstance(request.stream, AsyncIterable)
+        async for piece in request.stream:
+            waiting += self._said(h11.Data(data=piece))
+            if len(waiting) > _AT_ONCE:
+                await self.stream.write(waiting, patience)
+                waiting = b""
+        await self.stream.write(waiting + self._said(h11.EndOfMessage()), patience)
+
+    def _said(self, event: Any) -> bytes:
+        try:
+            return self._state.send(event) or b""
+        except h11.LocalProtocolError as error:
+            raise httpcore.LocalProtocolError(str(error)) from error
+
+    async def _next(self) -> Any:
+        while True:
+            try:
+                event = self._state.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                data = await self.stream.read(_AT_ONCE, self._patience)
+                if not data and self._state.their_state is h11.SEND_RESPONSE:
+                    raise httpcore.RemoteProtocolError("the server ended it without an answer")
+                self._state.receive_data(data)
+            except h11.RemoteProtocolError as error:
+                raise httpcore.RemoteProtocolError(str(error)) from error
+
+
+def _head(request: httpcore.Request) -> h11.Request:
+    try:
+        return h11.Request(
+            method=request.method, target=request.url.target, headers=request.headers
+        )
+    except h11.LocalProtocolError as error:
+        raise httpcore.LocalProtocolError(str(error)) from error
+
+
+async def connect(
+    backend: httpcore.AsyncNetworkBackend, request: httpcore.Request, tls: ssl.SSLContext
+) -> Dialogue:
+    """A new connection to where a request goes."""
+    origin = request.url.origin
+    if origin.scheme not in _PORTS:
+        raise httpcore.UnsupportedProtocol(f"{origin.scheme!r} is neither http nor https")
+    host = origin.host.decode("ascii")
+    patience = request.extensions.get("timeout", {}).get("connect")
+    stream = await backend.connect_tcp(host, origin.port or _PORTS[origin.scheme], patience)
+    if origin.scheme == _HTTPS:
+        stream = await stream.start_tls(tls, host, patience)
+    return Dialogue(origin, stream)
