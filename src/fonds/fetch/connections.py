@@ -67,6 +67,7 @@ class Connections:
         self._backend = backend
         self._room = asyncio.Semaphore(MOST)
         self._idle: list[Dialogue] = []
+        self._busy: set[Dialogue] = set()
         self._keeps = MOST
 
     async def ask(self, request: httpcore.Request) -> Exchange:
@@ -80,27 +81,34 @@ class Connections:
             connection = await self._idle_one(request.url.origin)
             if connection is not None and request.method in _HARMLESS:
                 with suppress(httpcore.RemoteProtocolError, httpcore.NetworkError):
-                    return Exchange(await connection.ask(request), connection, self)
+                    return await self._answered(connection, request)
                 connection = None
             connection = connection or await connect(self._backend, request, _tls())
-            return Exchange(await connection.ask(request), connection, self)
+            return await self._answered(connection, request)
         except BaseException:  # the connection has closed itself
             self._room.release()
             raise
 
+    async def _answered(self, connection: Dialogue, request: httpcore.Request) -> Exchange:
+        head = await connection.ask(request)
+        self._busy.add(connection)
+        return Exchange(head, connection, self)
+
     async def take_back(self, connection: Dialogue) -> None:
         """Keep a connection for the next request, if it can serve one."""
         self._room.release()
+        self._busy.discard(connection)
         if connection.is_idle:
             self._idle.append(connection)
         while len(self._idle) > self._keeps:
             await self._idle.pop(0).aclose()
 
     async def aclose(self) -> None:
-        """Close every connection: now, or when its answer has been read."""
+        """Close every connection, also one whose answer nobody has read to its end."""
         self._keeps = 0
-        while self._idle:
-            await self._idle.pop().aclose()
+        while self._idle or self._busy:
+            connection = self._idle.pop() if self._idle else self._busy.pop()
+            await connection.aclose()
 
     async def _idle_one(self, origin: httpcore.Origin) -> Dialogue | None:
         """The one that has been idle for longest: if its server has ended it, that is known."""

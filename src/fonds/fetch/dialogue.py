@@ -59,7 +59,9 @@ class Dialogue:
 
     async def end(self) -> None:
         """Read no further: the connection is kept if the answer was read whole."""
-        if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
+        is_over = self._state.our_state is h11.DONE and self._state.their_state is h11.DONE
+        # What follows a whole answer would be taken for the next one.
+        if is_over and not self._state.trailing_data[0]:
             self._state.start_next_cycle()
             self._idle_until = time.monotonic() + KEPT_ALIVE_SECONDS
             self.is_idle = True
@@ -121,5 +123,9 @@ async def connect(
     patience = request.extensions.get("timeout", {}).get("connect")
     stream = await backend.connect_tcp(host, origin.port or _PORTS[origin.scheme], patience)
     if origin.scheme == _HTTPS:
-        stream = await stream.start_tls(tls, host, patience)
+        try:
+            stream = await stream.start_tls(tls, host, patience)
+        except BaseException:
+            await stream.aclose()
+            raise
     return Dialogue(origin, stream)

@@ -48,8 +48,9 @@ class Opener:
         return _unopened(outcome.error or outcome.result)
 
     def close(self) -> None:
-        """End the process."""
-        self._engine.close()
+        """End the process, when it has answered."""
+        with self._one_at_a_time:
+            self._engine.close()
 
 
 def _foreign(file: Path) -> FondsError | None:

@@ -77,7 +77,8 @@ class Robots:
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         self._known.move_to_end(origin)
-        return await asyncio.shield(self._known[origin])
+        known = self._known[origin]
+        return known.result() if known.done() else await asyncio.shield(known)
 
     async def _ask(self, url: str) -> Rules:
         """A host without rules allows everything; one that is down, nothing for now."""

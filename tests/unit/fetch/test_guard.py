@@ -224,6 +224,9 @@ class Handshake(httpcore.AsyncNetworkStream):
         self._names.append(server_hostname)
         raise httpcore.ConnectError("no certificate")
 
+    async def aclose(self) -> None:
+        return
+
 
 def test_certificates_are_asked_for_by_name(settings: Settings, fetch: Fetch) -> None:
     names: list[str | None] = []
