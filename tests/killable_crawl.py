@@ -15,7 +15,7 @@ from fonds.seams import Seams
 from fonds.sites.crawl import Limits
 from fonds.sites.expedition import Plan
 from fonds.sites.models import WebsiteConfiguration
-from fonds.sites.output import METADATA, open_output
+from fonds.sites.records.output import METADATA, open_output
 from fonds.sites.tactics import advisors_of
 from fonds.testing import Saboteur
 from tests.crawling import crawler

@@ -28,9 +28,9 @@ from uuid import UUID, uuid5
 
 from fonds.errors import StoreError
 from fonds.seams import Seams, SystemClock
-from fonds.sites.ledger import Ledger
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, DownloadedPDF, PdfState
-from fonds.sites.output import Output, open_output
+from fonds.sites.records.ledger import Ledger
+from fonds.sites.records.output import Output, open_output
 from fonds.testing import Saboteur
 
 CRAWL: Final = UUID("660e9500-f39c-41d4-b826-556655440000")

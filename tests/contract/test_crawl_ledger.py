@@ -34,11 +34,11 @@ from tests.killable_ledger import (
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
-from fonds.sites import ledger as ledgers
-from fonds.sites.events import Totals, read_events
-from fonds.sites.ledger import Ledger
 from fonds.sites.models import CrawlMetadata, PdfState, read_metadata
-from fonds.sites.output import JOURNAL, METADATA, Output, open_output
+from fonds.sites.records import ledger as ledgers
+from fonds.sites.records.events import Totals, read_events
+from fonds.sites.records.ledger import Ledger
+from fonds.sites.records.output import JOURNAL, METADATA, Output, open_output
 from fonds.stores.blobs import Blobs, open_blobs
 from fonds.testing import Saboteur
 
@@ -753,8 +753,8 @@ _MANY = """
 import os, sys
 from tests.killable_ledger import CLOCK, entry, opening, url_of
 from fonds.seams import Seams
-from fonds.sites.ledger import Ledger
-from fonds.sites.output import open_output
+from fonds.sites.records.ledger import Ledger
+from fonds.sites.records.output import open_output
 
 def held():
     pages = open("/proc/self/statm").read().split()[1]

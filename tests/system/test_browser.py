@@ -36,7 +36,7 @@ from fonds.fetch.network import NetworkTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import PROGRAMS, Browser, find_program
-from fonds.sites.page import Page, read_page
+from fonds.sites.pages.page import Page, read_page
 from fonds.sites.robots import Robots
 from fonds.sites.showing import Bounds
 

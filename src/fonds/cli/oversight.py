@@ -215,9 +215,9 @@ def audit(
 
 
 async def _audit_website(named: Registered, workplace: Workplace) -> Audit:
+    from fonds.sites.advice.structure import StructureAdvisor  # noqa: PLC0415 — as above
     from fonds.sites.probing import looking  # noqa: PLC0415 — only websites need it
     from fonds.sites.source import Website  # noqa: PLC0415 — as above
-    from fonds.sites.structure import StructureAdvisor  # noqa: PLC0415 — as above
 
     assert isinstance(named, Website)
     async with looking(workplace, (StructureAdvisor(),)) as crawl:

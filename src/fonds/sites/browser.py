@@ -33,7 +33,7 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.settings import Settings
-from fonds.sites.page import Page
+from fonds.sites.pages.page import Page
 from fonds.sites.showing import FAREWELL, Ask, Bounds, Memory, Showing, StuckError
 
 if TYPE_CHECKING:

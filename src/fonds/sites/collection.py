@@ -18,11 +18,11 @@ from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
 from fonds.runs.context import Workplace
-from fonds.sites.ledger import Ledger
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.names import filename, original_name, slug
 from fonds.sites.opening import Opener
-from fonds.sites.output import Output
+from fonds.sites.records.ledger import Ledger
+from fonds.sites.records.output import Output
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.source import Website
 from fonds.sites.together import Together

@@ -16,6 +16,7 @@ from fonds.errors import FetchError, FondsError
 from fonds.fetch.archive import KnownFile, Obtained
 from fonds.model import FetchTask, Part
 from fonds.runs.context import Workplace
+from fonds.sites.advice.strategy import Advisor
 from fonds.sites.browser import Browser
 from fonds.sites.collection import Collection
 from fonds.sites.exploring import Explorer
@@ -23,7 +24,6 @@ from fonds.sites.frontier import Frontier, Listed
 from fonds.sites.models import PdfState
 from fonds.sites.robots import FORBIDDEN, Robots, agent_of
 from fonds.sites.source import Website
-from fonds.sites.strategy import Advisor
 from fonds.sites.tactics import Tactics
 
 MARKED_AT_ONCE: Final = 50

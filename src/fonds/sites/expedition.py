@@ -14,16 +14,16 @@ from fonds.runs.context import Workplace
 from fonds.runs.state import RunReport, Status
 from fonds.seams import Clock
 from fonds.settings import Settings
+from fonds.sites.advice.strategy import Advisor
 from fonds.sites.browser import open_browser
 from fonds.sites.collection import Collection
 from fonds.sites.crawl import Crawl, CrawlWatch, Limits
-from fonds.sites.events import Outcome
-from fonds.sites.ledger import Ledger
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, WebsiteConfiguration
 from fonds.sites.opening import Opener
-from fonds.sites.output import Output, open_output
+from fonds.sites.records.events import Outcome
+from fonds.sites.records.ledger import Ledger
+from fonds.sites.records.output import Output, open_output
 from fonds.sites.source import Website
-from fonds.sites.strategy import Advisor
 from fonds.sites.tactics import advisors_of
 from fonds.sites.websites import get_website, remember
 from fonds.stores.database import Database

@@ -20,16 +20,16 @@ from fonds.errors import (
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.runs.context import Workplace
-from fonds.sites.addresses import canonical, file_name, is_trap, looks_like_pdf
+from fonds.sites.advice.strategy import Found, Sighting
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, Visit, Visited
-from fonds.sites.page import Page, read_page
+from fonds.sites.pages.addresses import canonical, file_name, is_trap, looks_like_pdf
+from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.wording import organization_name, period_of
 from fonds.sites.robots import Robots
 from fonds.sites.sitemaps import Sitemap, read_sitemap
 from fonds.sites.source import Website
-from fonds.sites.strategy import Found, Sighting
 from fonds.sites.tactics import Tactics, nearby
-from fonds.sites.wording import organization_name, period_of
 
 LARGEST_PAGE: Final = 16 << 20
 """Bytes; what is longer is no page that anybody reads."""

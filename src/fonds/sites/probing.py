@@ -14,13 +14,13 @@ from fonds.fetch.archive import Archive
 from fonds.fetch.client import Download
 from fonds.runs.context import Workplace
 from fonds.seams import Seams
+from fonds.sites.advice.strategy import Advisor, Sighting
 from fonds.sites.browser import open_browser
 from fonds.sites.crawl import Crawl, CrawlWatch, Limits
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.page import read_page
+from fonds.sites.pages.page import read_page
 from fonds.sites.robots import Robots, agent_of
 from fonds.sites.source import Website
-from fonds.sites.strategy import Advisor, Sighting
 from fonds.sites.tactics import Tactics
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database

@@ -22,8 +22,8 @@ from fonds.errors import (
     TooLargeError,
 )
 from fonds.fetch.client import Download
-from fonds.sites.addresses import canonical
-from fonds.sites.page import Page, read_page
+from fonds.sites.pages.addresses import canonical
+from fonds.sites.pages.page import Page, read_page
 
 if TYPE_CHECKING:
     from playwright import async_api as api

@@ -11,7 +11,7 @@ from typing import Final
 from lxml import etree
 
 from fonds.errors import WrongContentError
-from fonds.sites.addresses import canonical
+from fonds.sites.pages.addresses import canonical
 
 LARGEST: Final = 50 << 20
 """Bytes of a sitemap, unpacked, as its specification allows."""

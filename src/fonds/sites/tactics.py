@@ -9,10 +9,10 @@ from typing import Final, ParamSpec, TypeVar
 from fonds.errors import FondsError, SettingsError
 from fonds.seams import Clock
 from fonds.settings import Settings
+from fonds.sites.advice.strategy import UNSURE, Advisor, Sighting, combined, sight, validated
+from fonds.sites.advice.structure import StructureAdvisor
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
-from fonds.sites.page import Page
-from fonds.sites.strategy import UNSURE, Advisor, Sighting, combined, sight, validated
-from fonds.sites.structure import StructureAdvisor
+from fonds.sites.pages.page import Page
 from fonds.sites.websites import read_standing, write_standing
 from fonds.stores.database import Database
 
@@ -139,7 +139,7 @@ def advisors_of(settings: Settings) -> tuple[Advisor, ...]:
     if kind == "structure" and not model:
         return (StructureAdvisor(),)
     if kind == "openai" and model:
-        from fonds.sites.chat import ModelAdvisor  # noqa: PLC0415 — only where a model is asked
+        from fonds.sites.advice.chat import ModelAdvisor  # noqa: PLC0415 — only where a model is asked
 
         asked = ModelAdvisor(settings.advisor_url, settings.advisor_key, model)
         return (asked, StructureAdvisor())

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from fonds.errors import UsageError
 from fonds.seams import Clock
+from fonds.sites.advice.strategy import Standing
 from fonds.sites.models import PdfState, WebsiteConfiguration
 from fonds.sites.source import Website
-from fonds.sites.strategy import Standing
 from fonds.sites.tables import site_addresses, websites
 from fonds.stores.database import Database, upsert
 

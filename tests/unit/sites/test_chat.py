@@ -23,11 +23,11 @@ from fonds.errors import (
     UpstreamDownError,
     WrongContentError,
 )
-from fonds.sites.chat import MOST_ANSWERS, ModelAdvisor, schema
+from fonds.sites.advice.chat import MOST_ANSWERS, ModelAdvisor, schema
+from fonds.sites.advice.rendering import rendered
+from fonds.sites.advice.strategy import sight
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.page import Page, read_page
-from fonds.sites.rendering import rendered
-from fonds.sites.strategy import sight
+from fonds.sites.pages.page import Page, read_page
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
 KEY = "sk-not-for-anybody-else"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.errors import FondsError, WrongContentError
-from fonds.sites.page import Link, read_page
+from fonds.sites.pages.page import Link, read_page
 
 URL = "https://example.gov/list/index.html"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from fonds.errors import UsageError
-from fonds.sites import patterns, xpath
-from fonds.sites.css import css
-from fonds.sites.page import read_page
+from fonds.sites.pages import patterns, xpath
+from fonds.sites.pages.css import css
+from fonds.sites.pages.page import read_page
 
 MARKUP = """<body id=top><div class="list first"><h3>A</h3>
 <p><a id=a1 href="/x.PDF">1</a></p><p class=odd><a id=a2 href="/y.pdf" rel="nofollow next">2</a></p>

@@ -13,14 +13,14 @@ from tests import servers
 from fonds.errors import FetchError, SettingsError
 from fonds.seams import Seams
 from fonds.settings import Settings
+from fonds.sites.advice.structure import StructureAdvisor
 from fonds.sites.models import (
     ScrapingStrategy,
     StrategyState,
     StrategyType,
     WebsiteConfiguration,
 )
-from fonds.sites.page import Page, read_page
-from fonds.sites.structure import StructureAdvisor
+from fonds.sites.pages.page import Page, read_page
 from fonds.sites.tactics import MOST_QUESTIONS, Tactics, advisors_of
 from fonds.sites.websites import read_standing, remember, write_standing
 from fonds.stores.database import Database, open_database

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fonds.sites.listing import classes, has_class
-from fonds.sites.outline import item_of
+from fonds.sites.pages.listing import classes, has_class
+from fonds.sites.pages.outline import item_of
 
 _MOST_COLUMNS: Final = 15
 _MOST_PARTS: Final = 25

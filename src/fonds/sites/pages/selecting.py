@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fonds.sites import patterns, xpath
-from fonds.sites.css import css
 from fonds.sites.models import ScrapingStrategy, StrategyType
-from fonds.sites.page import Page
+from fonds.sites.pages import patterns, xpath
+from fonds.sites.pages.css import css
+from fonds.sites.pages.page import Page
 
 
 def check(strategy: ScrapingStrategy) -> None:

@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from fonds.sites.scripts import is_address
+from fonds.sites.pages.scripts import is_address
 
 _MOST: Final = 200
 _FREE: Final = frozenset(

@@ -15,7 +15,6 @@ from typing import BinaryIO, Final
 from pydantic import ValidationError
 
 from fonds.errors import StoreError
-from fonds.sites.events import Totals
 from fonds.sites.models import (
     METADATA_VERSION,
     CrawlError,
@@ -23,6 +22,7 @@ from fonds.sites.models import (
     DownloadedPDF,
     read_metadata,
 )
+from fonds.sites.records.events import Totals
 from fonds.stores.folder import PIECE
 
 Entry = DownloadedPDF | CrawlError

@@ -10,19 +10,19 @@ from typing import Any, Final, Protocol
 from pydantic import ValidationError
 
 from fonds.errors import StoreError, UsageError
-from fonds.sites import patterns
-from fonds.sites.listing import Listing, distinct, is_pdf_link
-from fonds.sites.metadata import Metadata
 from fonds.sites.models import (
     ScrapingStrategy,
     StrategyState,
     StrategyType,
     WebsiteConfiguration,
 )
-from fonds.sites.page import Link, Page, absolute, by_element
-from fonds.sites.pager import further, turns
-from fonds.sites.selecting import check, elements
-from fonds.sites.wording import is_unwanted
+from fonds.sites.pages import patterns
+from fonds.sites.pages.listing import Listing, distinct, is_pdf_link
+from fonds.sites.pages.metadata import Metadata
+from fonds.sites.pages.page import Link, Page, absolute, by_element
+from fonds.sites.pages.pager import further, turns
+from fonds.sites.pages.selecting import check, elements
+from fonds.sites.pages.wording import is_unwanted
 
 MEMORY: Final = 8
 """Pages over which a strategy is judged."""

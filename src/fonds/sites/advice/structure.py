@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from fonds.sites.css import css
-from fonds.sites.listing import Group, Listing, classes, common_step
-from fonds.sites.metadata import Metadata
 from fonds.sites.models import ScrapingStrategy, StrategyType, WebsiteConfiguration
-from fonds.sites.page import Link, Page
-from fonds.sites.pager import pagination
+from fonds.sites.pages.css import css
+from fonds.sites.pages.listing import Group, Listing, classes, common_step
+from fonds.sites.pages.metadata import Metadata
+from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.pager import pagination
 
 _MOST_SELECTORS: Final = 8
 _ANY_PDF: Final = 'a[href*=".pdf" i]'

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fonds.sites.addresses import file_name, is_other_file, looks_like_pdf, says_pdf
-from fonds.sites.outline import Outline, item_of, item_text
-from fonds.sites.page import Link, Page
-from fonds.sites.regions import Regions
-from fonds.sites.wording import is_generic, is_unwanted, tells_year, without_dates
+from fonds.sites.pages.addresses import file_name, is_other_file, looks_like_pdf, says_pdf
+from fonds.sites.pages.outline import Outline, item_of, item_text
+from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.regions import Regions
+from fonds.sites.pages.wording import is_generic, is_unwanted, tells_year, without_dates
 
 Signature = tuple[str, ...]
 

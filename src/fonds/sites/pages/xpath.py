@@ -16,7 +16,7 @@ from typing import Any, Final
 from lxml import etree
 
 from fonds.errors import UsageError
-from fonds.sites.css import chained
+from fonds.sites.pages.css import chained
 
 _LONGEST: Final = 500
 _PATIENCE: Final = 3.0

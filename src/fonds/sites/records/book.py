@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, Literal
 
-from fonds.sites.events import Outcome
 from fonds.sites.models import CrawlError, DownloadedPDF, PdfState
+from fonds.sites.records.events import Outcome
 
 Counted = Literal["downloaded", "failed"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lxml import etree
 
-from fonds.sites.page import Page, folded
+from fonds.sites.pages.page import Page, folded
 
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
 _HEADS: Final = {"details": "summary", "fieldset": "legend", "table": "caption"}

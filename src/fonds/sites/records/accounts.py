@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from fonds.errors import StoreError
-from fonds.sites.book import Book
-from fonds.sites.events import (
+from fonds.sites.models import CrawlMetadata, DownloadedPDF, PdfState
+from fonds.sites.records.book import Book
+from fonds.sites.records.events import (
     Discovered,
     Downloaded,
     Event,
@@ -20,9 +21,8 @@ from fonds.sites.events import (
     Unchanged,
     WebsiteDone,
 )
-from fonds.sites.layout import Entry, totals_of
-from fonds.sites.models import CrawlMetadata, DownloadedPDF, PdfState
-from fonds.sites.output import JOURNAL, METADATA
+from fonds.sites.records.layout import Entry, totals_of
+from fonds.sites.records.output import JOURNAL, METADATA
 
 _STRANGE: Final = (
     f"{JOURNAL} goes on from another {METADATA}: bring back the one it belongs to, or remove the"

@@ -14,9 +14,9 @@ from lxml import etree, html
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
-from fonds.sites.addresses import canonical
-from fonds.sites.forms import offered
-from fonds.sites.scripts import addresses_in, destinations, is_address
+from fonds.sites.pages.addresses import canonical
+from fonds.sites.pages.forms import offered
+from fonds.sites.pages.scripts import addresses_in, destinations, is_address
 
 Kind = Literal["anchor", "frame", "form", "script", "data", "meta"]
 

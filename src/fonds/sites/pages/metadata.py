@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fonds.errors import UsageError
-from fonds.sites.addresses import file_name
-from fonds.sites.candidates import Candidate, candidates
-from fonds.sites.listing import Listing, distinct
-from fonds.sites.outline import column_of
-from fonds.sites.page import Link
-from fonds.sites.wording import (
+from fonds.sites.pages.addresses import file_name
+from fonds.sites.pages.candidates import Candidate, candidates
+from fonds.sites.pages.listing import Listing, distinct
+from fonds.sites.pages.outline import column_of
+from fonds.sites.pages.page import Link
+from fonds.sites.pages.wording import (
     bare_name,
     head_says,
     is_generic,
@@ -23,7 +23,7 @@ from fonds.sites.wording import (
     period_of,
     without_dates,
 )
-from fonds.sites.xpath import value
+from fonds.sites.pages.xpath import value
 
 ORGANIZATION: Final = "organization"
 PERIOD: Final = "period"

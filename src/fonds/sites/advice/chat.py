@@ -28,11 +28,11 @@ from fonds.errors import (
 from fonds.fetch.answers import retry_after
 from fonds.fetch.secrecy import public_url
 from fonds.seams import spend
+from fonds.sites.advice.rendering import rendered
+from fonds.sites.advice.strategy import Sighting, sight
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.page import Page
-from fonds.sites.rendering import rendered
-from fonds.sites.selecting import check
-from fonds.sites.strategy import Sighting, sight
+from fonds.sites.pages.page import Page
+from fonds.sites.pages.selecting import check
 
 MOST_ANSWERS: Final = 3
 """Answers that are waited for, the first one included."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fonds.chunk.tokens import count
-from fonds.sites.listing import step
-from fonds.sites.page import Page, folded
+from fonds.sites.pages.listing import step
+from fonds.sites.pages.page import Page, folded
 
 _SKIPPED: Final = frozenset(
     {"style", "svg", "noscript", "head", "path", "br", "hr", "wbr", "template"}

@@ -18,9 +18,10 @@ from typing import Any, Final, Self
 
 from fonds.errors import FondsError, StoreError
 from fonds.seams import Clock
-from fonds.sites.accounts import Accounts
-from fonds.sites.book import Book
-from fonds.sites.events import (
+from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
+from fonds.sites.records.accounts import Accounts
+from fonds.sites.records.book import Book
+from fonds.sites.records.events import (
     Discovered,
     Downloaded,
     Event,
@@ -35,10 +36,16 @@ from fonds.sites.events import (
     line_of,
     read_events,
 )
-from fonds.sites.journal import Journal, open_journal
-from fonds.sites.layout import Entries, Entry, Stored, scan_metadata, with_totals, write_metadata
-from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
-from fonds.sites.output import JOURNAL, METADATA, Output
+from fonds.sites.records.journal import Journal, open_journal
+from fonds.sites.records.layout import (
+    Entries,
+    Entry,
+    Stored,
+    scan_metadata,
+    with_totals,
+    write_metadata,
+)
+from fonds.sites.records.output import JOURNAL, METADATA, Output
 
 FOLD_SECONDS: Final = 10.0
 FOLD_FILES: Final = 1000

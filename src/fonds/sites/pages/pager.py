@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from fonds.sites.addresses import is_other_file, is_trap, same_site
-from fonds.sites.listing import Listing, classes, has_class
-from fonds.sites.page import Link, Page
-from fonds.sites.wording import is_generic, is_unwanted, names_a_body, plain, tells_year
+from fonds.sites.pages.addresses import is_other_file, is_trap, same_site
+from fonds.sites.pages.listing import Listing, classes, has_class
+from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.wording import is_generic, is_unwanted, names_a_body, plain, tells_year
 
 _NEXT: Final = re.compile(
     r"(?:next|older)(?:\s+(?:page|results?|reports?|entries|posts|\d+.*))?\W*|(?:次|つぎ)(?:へ|の?ページ(?:へ)?|の\d+件)?\W*"

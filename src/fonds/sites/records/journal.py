@@ -7,7 +7,7 @@ import threading
 from typing import Protocol
 
 from fonds.errors import StoreError
-from fonds.sites.output import JOURNAL, Output
+from fonds.sites.records.output import JOURNAL, Output
 
 
 class Journal(Protocol):

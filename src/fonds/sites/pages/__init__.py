@@ -1,0 +1,1 @@
+"""Reading a page: its links, its lists, and what stands beside them."""

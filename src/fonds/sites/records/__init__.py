@@ -1,0 +1,1 @@
+"""What a crawl leaves behind: files, metadata and the journal."""
