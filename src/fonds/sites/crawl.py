@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from fonds.errors import FetchError, FondsError
+from fonds.errors import FetchError, FondsError, WrongContentError
 from fonds.fetch.archive import KnownFile, Obtained
 from fonds.model import FetchTask, Part
 from fonds.runs.context import Workplace
@@ -122,6 +122,8 @@ class Crawl:
             progress.failed += 1
             await asyncio.to_thread(self.collection.failed, website, part.url, error)
             await self._mark(website, part.url, PdfState.FAILED, str(error))
+            if isinstance(error, WrongContentError):
+                raise WrongContentError(f"{part.url}: {error}") from error
             raise
         progress.fetched += obtained.changed
         progress.unchanged += not obtained.changed
