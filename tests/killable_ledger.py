@@ -1,29 +1,13 @@
-"""A crawl that keeps its ledger and may be killed: each is a fork of a process that imported all.
-
-python -m tests.killable_ledger
-
-Each line on stdin asks for one crawl, `{"address": …, "kill_at": 7}` or `{…, "kill_after": 0.1}`;
-the answer is the code with which it ended.
-"""
+"""A crawl that keeps its ledger, to be killed; see tests/nursery.py."""
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-import traceback
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from uuid import UUID, uuid5
 
 from fonds.errors import StoreError
@@ -32,6 +16,7 @@ from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, Down
 from fonds.sites.records.ledger import Ledger
 from fonds.sites.records.output import Output, open_output
 from fonds.testing import Saboteur
+from tests.nursery import raise_children
 
 CRAWL: Final = UUID("660e9500-f39c-41d4-b826-556655440000")
 WEBSITES: Final = 3
@@ -148,71 +133,10 @@ def _fetch(ledger: Ledger, output: Output, files: int, scratch: Path, acknowledg
             ledger.fold()
 
 
-# The process they are forks of --------------------------------------------------------------
-
-
-def main() -> None:
-    """Do what stdin asks for, until it ends."""
-    gc.freeze()
-    for line in sys.stdin:
-        sys.stdout.write(f"{_run(json.loads(line))}\n")
-        sys.stdout.flush()
-
-
-def _run(question: dict[str, Any]) -> int:
-    kill_after = question.pop("kill_after", None)
-    child = os.fork()
-    if not child:
-        _become(question)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _become(question: Mapping[str, Any]) -> None:
-    os.dup2(2, 1)  # answers are the parent's alone
-    try:
-        crawl(**question)
-    except BaseException:  # noqa: BLE001 — nothing may come back to where the fork was made
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
-
-
-class Crawls:
-    """Starts crawls between `with` and the end of the block."""
-
-    def run(self, **question: Any) -> int:
-        """The code with which a crawl ended."""
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(f"{json.dumps(question)}\n".encode())
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.killable_ledger"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=Path(__file__).parent.parent,
-        )
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.communicate()
-
-
 def some_seconds(seed: int, most: float) -> float:
     """How long a crawl may live."""
     return random.Random(seed).uniform(0, most)
 
 
 if __name__ == "__main__":
-    main()
+    raise_children({crawl.__name__: crawl})

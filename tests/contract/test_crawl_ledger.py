@@ -22,7 +22,7 @@ import pytest
 from tests.killable_ledger import (
     CLOCK,
     WEBSITES,
-    Crawls,
+    crawl,
     data_of,
     entry,
     error_of,
@@ -31,6 +31,7 @@ from tests.killable_ledger import (
     some_seconds,
     url_of,
 )
+from tests.nursery import Nursery
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
@@ -62,8 +63,8 @@ def folder(tmp_path: Path) -> Output:
 
 
 @pytest.fixture(scope="module")
-def crawls() -> Iterator[Crawls]:
-    with Crawls() as crawls:
+def crawls() -> Iterator[Nursery]:
+    with Nursery("tests.killable_ledger") as crawls:
         yield crawls
 
 
@@ -530,26 +531,26 @@ def _addresses(address: str) -> Iterator[str]:
 
 
 def _killed_at_every_step(
-    crawls: Crawls, address: str, tmp_path: Path, *, files: int, step: int
+    crawls: Nursery, address: str, tmp_path: Path, *, files: int, step: int
 ) -> int:
     for kill_at, place in zip(count(1, step), _addresses(address), strict=False):
         noted = tmp_path / f"noted-{kill_at}"
         noted.touch()
         output = open_output(place, seams=Seams())
         told: dict[str, Any] = {"address": place, "files": files, "noted": str(noted)}
-        code = crawls.run(**told, kill_at=kill_at)
+        code = crawls.run(crawl, **told, kill_at=kill_at)
         if code == 0:
             return kill_at
         assert code == -signal.SIGKILL
         _check_after_a_kill(output, files, noted)
-        assert crawls.run(**told) == 0
+        assert crawls.run(crawl, **told) == 0
         _check_recovered(output, noted)
         _check_complete(output, files)
     raise AssertionError
 
 
 def test_a_crawl_killed_at_any_durable_step_loses_and_doubles_nothing(
-    crawls: Crawls, address: str, tmp_path: Path
+    crawls: Nursery, address: str, tmp_path: Path
 ) -> None:
     files = 6
     steps = _killed_at_every_step(crawls, address, tmp_path, files=files, step=3)
@@ -558,23 +559,23 @@ def test_a_crawl_killed_at_any_durable_step_loses_and_doubles_nothing(
 
 @pytest.mark.long
 def test_a_crawl_killed_at_every_durable_step_loses_and_doubles_nothing(
-    crawls: Crawls, address: str, tmp_path: Path
+    crawls: Nursery, address: str, tmp_path: Path
 ) -> None:
     assert _killed_at_every_step(crawls, address, tmp_path, files=10, step=1) > 30
 
 
 def test_a_crawl_killed_again_and_again_comes_to_its_end(
-    crawls: Crawls, address: str, tmp_path: Path
+    crawls: Nursery, address: str, tmp_path: Path
 ) -> None:
     files = 60
     noted = tmp_path / "noted"
     noted.touch()
     output = open_output(address, seams=Seams())
-    told = {"address": address, "files": files, "noted": str(noted)}
+    told: dict[str, Any] = {"address": address, "files": files, "noted": str(noted)}
     for seed in range(12):
-        crawls.run(**told, kill_after=some_seconds(seed, 0.25))
+        crawls.run(crawl, **told, kill_after=some_seconds(seed, 0.25))
         _check_after_a_kill(output, files, noted)
-    assert crawls.run(**told) == 0
+    assert crawls.run(crawl, **told) == 0
     _check_recovered(output, noted)
     _check_complete(output, files)
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 import pytest
 from tests.failing_store import FailingStore, Fault, Request
 from tests.killable_shards import (
-    Nursery,
     compile_on,
     compile_once,
     write,
 )
+from tests.nursery import Nursery
 from tests.sharding import AT_ONCE, check_manifest, keys_of, make_index, record
 
 from fonds.seams import Seams
@@ -54,7 +54,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
+    with Nursery("tests.killable_shards") as nursery:
         yield nursery
 
 
