@@ -59,7 +59,7 @@ class Seams:
     """Jitter and generated identities."""
     durable: Callable[[str, str], None] = _unobserved
     """Called as (operation, subject) before each `commit`, `blob.put`, `blob.rename`,
-    `blob.delete`."""
+    `blob.delete` and `journal.append`."""
 
 
 Expense = Literal["http", "database", "blob"]
