@@ -182,7 +182,7 @@ def main() -> None:
         report(found, polite)
     faster = found["scrapy / fonds"]["seconds"] >= AT_LEAST
     leaner = found["scrapy / fonds"]["mib"] >= AT_LEAST
-    slow_enough = polite["a_second"] <= POLITE_RATE * 1.01
+    slow_enough = polite["a_second"] <= POLITE_RATE
     sys.exit(0 if faster and leaner and slow_enough else 1)
 
 

@@ -14,8 +14,10 @@ from fonds.errors import FetchError, NotFoundError, RefusedError, RobotsForbidde
 from fonds.fetch.client import Fetcher
 from fonds.fetch.rates import Pace
 
-PACE: Final = Pace(per_second=2.0, at_home=True)
-"""Where a host does not ask for another one."""
+MARGIN: Final = 1.02
+"""Pauses are longer by this: requests take their time to arrive, some less than others."""
+PACE: Final = Pace(per_second=2.0 / MARGIN, at_home=True)
+"""Where a host does not ask for another one: a little less than twice a second."""
 SLOWEST: Final = 60.0
 """Seconds between two requests that are kept to, however much longer a host asks for."""
 LARGEST: Final = 512 * 1024
@@ -50,7 +52,7 @@ class Rules:
         rate = self.parsed.request_rate(self.agent)
         if rate is not None and rate.requests > 0:
             delay = max(delay, rate.seconds / rate.requests)
-        slowed = max(1 / PACE.per_second, min(delay, SLOWEST))
+        slowed = max(1 / PACE.per_second, MARGIN * min(delay, SLOWEST))
         return Pace(per_second=1 / slowed, at_home=True)
 
     @property
