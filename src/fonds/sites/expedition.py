@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -127,13 +126,11 @@ async def open_expedition(
             resumed=plan.resume,
         )
         crawl.watch = watch or crawl.watch
-        gc.freeze()  # what is loaded by now stays, and is looked through for nothing
         try:
             async with open_browser(workplace.settings, wanted=plan.browser) as browser:
                 crawl.browser = browser
                 yield Expedition(plan=plan, crawl=crawl, ledger=ledger)
         finally:
-            gc.unfreeze()
             await collection.finish()
     except BaseException:
         await asyncio.to_thread(ledger.close)

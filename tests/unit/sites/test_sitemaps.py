@@ -62,12 +62,13 @@ def test_no_more_is_read_than_a_sitemap_may_hold() -> None:
     assert len(read_sitemap(data).pages) == MOST
 
 
-def test_entities_are_not_resolved() -> None:
+@pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/hostname"', '"secret"'])
+def test_entities_are_not_resolved(entity: str) -> None:
     data = (
-        '<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+        f"<!DOCTYPE urlset [<!ENTITY x {entity}>]>"
         "<urlset><url><loc>https://x.org/&x;a</loc></url></urlset>"
     )
-    assert not any("x.org" in url and len(url) > 20 for url in read_sitemap(data.encode()).pages)
+    assert read_sitemap(data.encode()).pages == ("https://x.org/",)
 
 
 @pytest.mark.parametrize(
