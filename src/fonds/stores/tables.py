@@ -84,6 +84,12 @@ documents: Final = Table(
     Index("ix_documents_unit", "unit"),
     # Titles stand in citations, and no tree of PostgreSQL takes a value as long as some are.
     Index("ix_documents_citation_string", "citation_string", postgresql_using="hash"),
+    Index(
+        "ix_documents_gone_at",
+        "gone_at",
+        sqlite_where=text("gone_at IS NOT NULL"),
+        postgresql_where=text("gone_at IS NOT NULL"),
+    ),
 )
 
 document_versions: Final = Table(
@@ -98,6 +104,7 @@ document_versions: Final = Table(
     Column("body_text_sha256", Text),
     Column("first_seen_at", Timestamp, nullable=False),
     Column("last_seen_at", Timestamp, nullable=False),
+    Index("ix_document_versions_first_seen_at", "first_seen_at", "document_id"),
 )
 
 document_aliases: Final = Table(
@@ -596,6 +603,46 @@ ingestion_commands: Final = Table(
     Column("lease_until", Timestamp),
     Column("finished_at", Timestamp),
     Column("outcome", Text),
+    Column("run_id", Identity, comment="ingestion_runs.id of the run that came of it."),
+    Index(
+        "ix_ingestion_commands_open",
+        "id",
+        sqlite_where=text("finished_at IS NULL"),
+        postgresql_where=text("finished_at IS NULL"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+RUN_STAGES: Final = ("discover", "fetch", "parse", "load")
+
+ingestion_stages: Final = Table(
+    "ingestion_stages",
+    metadata,
+    Column("run_id", ForeignKey("ingestion_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("stage", Text, primary_key=True),
+    Column("began_at", Timestamp, nullable=False),
+    Column("ended_at", Timestamp, nullable=False, comment="When it last did something."),
+    _count("items"),
+    Column("seconds", Float, nullable=False, comment="Spent on them, added up."),
+    Column("waited_seconds", Float, nullable=False, comment="Of them, for a host's rate limit."),
+    _count("retries"),
+    CheckConstraint(_one_of("stage", RUN_STAGES), name="stage"),
+    comment="What each stage of a run took.",
+)
+
+ingestion_audits: Final = Table(
+    "ingestion_audits",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("audited_at", Timestamp, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("expected", Integer, nullable=False, comment="Documents that the upstream lists."),
+    Column("missing", Integer, nullable=False, comment="Of them, not held."),
+    Column("open_errors", Integer, nullable=False, comment="Failures that stood then."),
+    Column("findings", Json, nullable=False, comment="By list of the upstream, some of each."),
+    Index("ix_ingestion_audits_source", "source", "audited_at"),
+    comment="What audits found.",
     sqlite_autoincrement=True,
 )
 

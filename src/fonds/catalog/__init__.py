@@ -1,0 +1,1 @@
+"""What readers look up besides ranking: facets, links between documents, trees, what changed."""

@@ -1,0 +1,1 @@
+"""Keeping a library well: what is wrong with it, and what may go."""

@@ -1,0 +1,1 @@
+"""Pages for people: search and reading for everybody, operations for those who run the library."""
