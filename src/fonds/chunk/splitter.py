@@ -63,7 +63,14 @@ class Chunker:
         return chunks
 
 
-def whole_document_chunk(title: str, summary: str | None = None) -> Chunk:
-    """The one passage of a document without a body: its title and its summary."""
+def whole_document_chunk(
+    title: str, summary: str | None = None, *, is_stopgap: bool = False
+) -> Chunk:
+    """The one passage of a document without a body: its title and its summary.
+
+    Of a stopgap, which the document's text will replace, `tokens` is only a bound: counting them
+    takes the vocabulary, of 50 MiB, and no token is shorter than a byte.
+    """
     text = "\n\n".join(part.strip() for part in (title, summary or "") if part.strip())
-    return Chunk(ordinal=0, text=text, start=0, end=len(text), tokens=count(text))
+    tokens = len(text.encode(errors="surrogatepass")) if is_stopgap else count(text)
+    return Chunk(ordinal=0, text=text, start=0, end=len(text), tokens=tokens)

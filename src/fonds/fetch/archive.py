@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
 
-from fonds.errors import BlobExistsError, StoreError
+from fonds.errors import BlobExistsError, FondsError, StoreError
 from fonds.fetch.client import Download, Fetcher, Validators
 from fonds.fetch.rates import Pace
 from fonds.ids import archive_key, changed_key
 from fonds.model import Archived
 from fonds.stores.blobs import Blobs
+from fonds.stores.folder import create_all
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +43,21 @@ class Obtained:
     """What to remember from here on; None when that has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """What the answer told of the file; nothing, when it said 304."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taking:
+    """What `ask` gave, and where it goes."""
+
+    source: str
+    path: str
+    download: Download | None
+    known: KnownFile | None
+
+    @property
+    def key(self) -> str:
+        """Where it is archived, if nothing else is there."""
+        return archive_key(self.source, self.path)
 
 
 class Archive:
@@ -69,20 +89,26 @@ class Archive:
         pace: Pace,
         known: KnownFile | None,
         headers: Mapping[str, str] | None = None,
+        held: int = 0,
     ) -> Download | None:
-        """The file at an address, for `take`; None where the one that is known is the latest."""
+        """The file at an address, for `take`; None where the one that is known is the latest.
+
+        One that has no more bytes than `held` is kept in memory until then.
+        """
         validators = Validators()
         if known is not None:
             validators = Validators(etag=known.etag, last_modified=known.last_modified)
         download = await self._fetcher.download(
-            url, source=source, pace=pace, validators=validators, headers=headers
+            url, source=source, pace=pace, validators=validators, headers=headers, held=held
         )
         if download is not None or known is None:
             return download
         if await asyncio.to_thread(self._is_held, known.archived):
             return None
         # Our copy is lost or cut short, so "not modified" is no help.
-        return await self._fetcher.download(url, source=source, pace=pace, headers=headers)
+        return await self._fetcher.download(
+            url, source=source, pace=pace, headers=headers, held=held
+        )
 
     def take(
         self, source: str, path: str, download: Download | None, known: KnownFile | None
@@ -94,11 +120,44 @@ class Archive:
         try:
             return self._keep(source, archive_key(source, path), download, known)
         finally:
-            download.file.unlink(missing_ok=True)
+            download.discard()
+
+    def take_all(self, some: Sequence[Taking]) -> list[Obtained | Exception]:
+        """As `take`, for several: of each what it became, or the error that it alone ended with."""
+        new = [(one.key, one.download) for one in some if one.known is None]
+        stored = self._stored([(key, download) for key, download in new if download is not None])
+        return [_outcome(self._taken, one, stored) for one in some]
+
+    def _taken(self, one: Taking, stored: dict[str, Download]) -> Obtained:
+        download = one.download
+        if download is None or stored.get(one.key) is not download:
+            return self.take(one.source, one.path, download, one.known)
+        return _obtained(one.source, _archived(one.key, download), download, None)
 
     def keep(self, source: str, path: str, download: Download) -> Archived:
         """A file that was obtained in another way, archived under `corpus/<source>/<path>`."""
         return self._archived(archive_key(source, path), download)
+
+    def keep_all(
+        self, source: str, some: Sequence[tuple[str, Download]]
+    ) -> list[Archived | Exception]:
+        """As `keep`, for several: of each what it became, or the error that it alone ended with."""
+        keyed = [(archive_key(source, path), download) for path, download in some]
+        stored = self._stored(keyed)
+        return [_outcome(self._kept, key, download, stored) for key, download in keyed]
+
+    def _kept(self, key: str, download: Download, stored: dict[str, Download]) -> Archived:
+        if stored.get(key) is not download:
+            return self._archived(key, download)
+        return _archived(key, download)
+
+    def _stored(self, some: Sequence[tuple[str, Download]]) -> dict[str, Download]:
+        """Those of some files in memory that could be stored at once, by their keys."""
+        light = [(key, download, download.data) for key, download in some]
+        held = [(key, download, data) for key, download, data in light if data is not None]
+        outcomes = create_all(self._blobs, [(key, data) for key, _, data in held])
+        told = zip(held, outcomes, strict=True)
+        return {key: download for (key, download, _), outcome in told if isinstance(outcome, str)}
 
     def find(self, source: str, path: str, proven: Archived) -> Archived | None:
         """A file that is known to have been archived, wherever its key is; None if it is lost."""
@@ -122,19 +181,9 @@ class Archive:
         return info is not None and info.size == archived.size
 
     def _keep(self, source: str, key: str, download: Download, known: KnownFile | None) -> Obtained:
-        same = known is not None and self._is_still_there(known.archived, download)
-        archived = known.archived if known and same else self._archived(key, download)
-        latest = KnownFile(
-            source=source,
-            url=download.url,
-            archived=archived,
-            etag=download.etag,
-            last_modified=download.last_modified,
-        )
-        remember = None if latest == known else latest
-        return Obtained(
-            archived=archived, changed=not same, known=remember, headers=download.headers
-        )
+        if known is not None and self._is_still_there(known.archived, download):
+            return _obtained(source, known.archived, download, known, changed=False)
+        return _obtained(source, self._archived(key, download), download, known)
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
         """Whether the known blob stands for this download, being put back if it was lost."""
@@ -144,14 +193,7 @@ class Archive:
         return info.size == archived.size if info else self._put(archived.key, download)
 
     def _archived(self, key: str, download: Download) -> Archived:
-        return Archived(
-            url=download.url,
-            key=self._place(key, download),
-            sha256=download.sha256,
-            size=download.size,
-            retrieved_at=download.retrieved_at,
-            media_type=download.media_type,
-        )
+        return _archived(self._place(key, download), download)
 
     def _place(self, key: str, download: Download) -> str:
         renamed = changed_key(key, download.sha256)
@@ -164,9 +206,13 @@ class Archive:
 
     def _put(self, key: str, download: Download) -> bool:
         """Whether the key holds these bytes now; a taken key is left as it is."""
-        store = self._blobs.adopt if download.is_ours else self._blobs.create
         try:
-            store(key, download.file)
+            if download.data is not None:
+                self._blobs.create(key, download.data)
+            elif download.is_ours:
+                self._blobs.adopt(key, download.file)
+            else:
+                self._blobs.create(key, download.file)
         except BlobExistsError:
             return self._holds(key, download)
         return True
@@ -179,3 +225,40 @@ class Archive:
         for chunk in self._blobs.stream(key):
             sha.update(chunk)
         return sha.hexdigest() == file.sha256
+
+
+def _archived(key: str, download: Download) -> Archived:
+    return Archived(
+        url=download.url,
+        key=key,
+        sha256=download.sha256,
+        size=download.size,
+        retrieved_at=download.retrieved_at,
+        media_type=download.media_type,
+    )
+
+
+def _obtained(
+    source: str,
+    archived: Archived,
+    download: Download,
+    known: KnownFile | None,
+    *,
+    changed: bool = True,
+) -> Obtained:
+    latest = KnownFile(
+        source=source,
+        url=download.url,
+        archived=archived,
+        etag=download.etag,
+        last_modified=download.last_modified,
+    )
+    remember = None if latest == known else latest
+    return Obtained(archived=archived, changed=changed, known=remember, headers=download.headers)
+
+
+def _outcome(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T | Exception:
+    try:
+        return work(*args, **more)
+    except (FondsError, OSError) as error:
+        return error

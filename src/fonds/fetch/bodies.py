@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from io import FileIO
 from pathlib import Path
 from secrets import token_hex
 from typing import Final
@@ -80,9 +81,14 @@ def sweep(folder: Path, clock: Clock) -> None:
 
 
 class Intake:
-    """A temporary file being filled: `add` chunks, then `finish`, or `discard`."""
+    """What is being received: `add` chunks, then `finish`, or `discard`.
 
-    def __init__(self, url: str, folder: Path, *, cap: int, encoding: str, announced: str) -> None:
+    It goes to a temporary file, unless it is no longer than what is to be held in memory.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, *, cap: int, encoding: str, announced: str, held: int = 0
+    ) -> None:
         self._address = url
         self._cap = cap
         self._inflation = self._inflation_for(encoding)
@@ -91,7 +97,17 @@ class Intake:
         self.received = 0
         self.size = 0
         self.file = folder / f"{_PREFIX}{token_hex(8)}"
-        self._out = open(self.file, "xb", buffering=0, opener=_private)  # noqa: SIM115 — Path has no opener; closed in `finish`
+        self._held = held
+        self._pieces: list[bytes] = []
+        self._out = None if held else self._opened()
+
+    @property
+    def data(self) -> bytes | None:
+        """All of it, where it is held in memory and there is no file."""
+        return b"".join(self._pieces) if self._out is None else None
+
+    def _opened(self) -> FileIO:
+        return open(self.file, "xb", buffering=0, opener=_private)
 
     @property
     def _url(self) -> str:
@@ -130,14 +146,22 @@ class Intake:
         if self.size > self._cap:
             raise self._too_large()
         self._sha.update(piece)
-        # An unbuffered file may take less than it is given.
-        view = memoryview(piece)
-        while view:
-            view = view[self._out.write(view) :]
+        if self._out is None and self.size <= self._held:
+            self._pieces.append(piece)
+            return
+        if self._out is None:
+            self._out = self._opened()
+        pieces, self._pieces = [*self._pieces, piece], []
+        for each in pieces:
+            # An unbuffered file may take less than it is given.
+            view = memoryview(each)
+            while view:
+                view = view[self._out.write(view) :]
 
     def finish(self) -> str:
-        """Close the file, make sure nothing is missing, and give the hash of what it holds."""
-        self._out.close()
+        """Make sure nothing is missing, close the file, and give the hash of what came."""
+        if self._out is not None:
+            self._out.close()
         if self._announced is not None and self.received < self._announced:
             raise IncompleteBodyError(
                 f"{self._url} ended after {self.received} of {self._announced} bytes"
@@ -148,8 +172,9 @@ class Intake:
 
     def discard(self) -> None:
         """Leave nothing behind."""
-        self._out.close()
-        self.file.unlink(missing_ok=True)
+        if self._out is not None:
+            self._out.close()
+            self.file.unlink(missing_ok=True)
 
     def _too_large(self) -> TooLargeError:
         return TooLargeError(

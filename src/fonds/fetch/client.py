@@ -27,6 +27,7 @@ from fonds.fetch import answers
 from fonds.fetch.bodies import Intake, sweep
 from fonds.fetch.customs import headers_for
 from fonds.fetch.network import NetworkTransport
+from fonds.fetch.patience import retried
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.retries import Backoff
 from fonds.fetch.secrecy import public_url
@@ -81,6 +82,17 @@ class Download:
     """Those of the answer that tell of the file: `TOLD`."""
     is_ours: bool = False
     """The file was made by the fetcher, and may be moved; others belong to somebody."""
+    data: bytes | None = field(default=None, repr=False)
+    """All of it, where it is no longer than was to be held in memory; there is no file then."""
+
+    def read(self) -> bytes:
+        """All of it."""
+        return self.file.read_bytes() if self.data is None else self.data
+
+    def discard(self) -> None:
+        """Remove its file, if it has one that nobody has moved."""
+        if self.data is None:
+            self.file.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -102,6 +114,7 @@ class _Ask:
     source: str
     pace: Pace
     validators: Validators
+    held: int
     headers: Mapping[str, str] = field(repr=False)
 
     @property
@@ -158,14 +171,19 @@ class Fetcher:
         pace: Pace,
         validators: Validators | None = None,
         headers: Mapping[str, str] | None = None,
+        held: int = 0,
     ) -> Download | None:
-        """The file at an address, or None where it has not changed since the validators."""
+        """The file at an address, or None where it has not changed since the validators.
+
+        One that has no more bytes than `held` is kept in memory, and has no file.
+        """
         ask = _Ask(
             url=url,
             target=url,
             source=source,
             pace=pace,
             validators=validators or Validators(),
+            held=held,
             headers=headers or {},
         )
         try:
@@ -182,6 +200,7 @@ class Fetcher:
             with attempt:
                 if attempt.num == 1:
                     raise first
+                retried()
                 return await self._follow(ask)
         raise AssertionError("the last try returns or raises")
 
@@ -262,14 +281,14 @@ class Fetcher:
         deadline: asyncio.Timeout,
     ) -> Download:
         retrieved_at = answer.extensions.get(RETRIEVED_AT) or self._seams.clock.now()
-        # Each look into httpx's headers goes through all of them.
-        told = {name: value for name in _READ if (value := answer.headers.get(name)) is not None}
+        told = _told(answer)
         intake = Intake(
             ask.target,
             self._folder,
             cap=self._settings.max_file_mib * _MIB,
             encoding=told.get("Content-Encoding", ""),
             announced=told.get("Content-Length", ""),
+            held=ask.held,
         )
         try:
             await _fill(intake, body, deadline)
@@ -290,7 +309,16 @@ class Fetcher:
             address=asked if ask.target == ask.url else public_url(ask.target),
             headers={name: told[name] for name in TOLD if name in told},
             is_ours=True,
+            data=intake.data,
         )
+
+
+def _told(answer: httpx.Response) -> dict[str, str]:
+    """Those headers that matter here; each look into httpx's own goes through all of them."""
+    held: dict[str, str] = {}
+    for name, value in answer.headers.multi_items():
+        held[name] = f"{held[name]}, {value}" if name in held else value
+    return {name: held[name.lower()] for name in _READ if name.lower() in held}
 
 
 async def _fill(intake: Intake, body: httpx.AsyncByteStream, deadline: asyncio.Timeout) -> None:

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
-import h11
 import httpcore
 import httpx
 
 from fonds.fetch.dialogue import Dialogue, connect
+from fonds.fetch.heads import Head
 
 MOST: Final = 32
 """Connections at once, to all hosts together."""
@@ -34,9 +34,9 @@ def _tls() -> ssl.SSLContext:
 class Exchange:
     """An answer, and the connection that it still comes over."""
 
-    def __init__(self, head: h11.Response, connection: Dialogue, owner: Connections) -> None:
-        self.status = head.status_code
-        self.headers: list[tuple[bytes, bytes]] = head.headers.raw_items()
+    def __init__(self, head: Head, connection: Dialogue, owner: Connections) -> None:
+        self.status = head.status
+        self.headers = head.headers
         self.extensions = {
             "http_version": b"HTTP/" + head.http_version,
             "reason_phrase": head.reason,

@@ -11,6 +11,8 @@ from typing import Any, Final
 import h11
 import httpcore
 
+from fonds.fetch.heads import Head, read, written
+
 KEPT_ALIVE_SECONDS: Final = 30.0
 _AT_ONCE: Final = 64 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
@@ -26,7 +28,11 @@ class Dialogue:
         self.is_idle = False
         """Whether the next question may be asked."""
         self.stream = stream
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+        self._state: h11.Connection | None = None
+        """Of an answer that is not plain."""
+        self._arrived = b""
+        self._missing = 0
+        """Bytes of a plain answer that are still to come."""
         self._patience: float | None = None
         self._idle_until = 0.0
 
@@ -36,45 +42,86 @@ class Dialogue:
         late = time.monotonic() > self._idle_until
         return late or bool(self.stream.get_extra_info("is_readable"))
 
-    async def ask(self, request: httpcore.Request) -> h11.Response:
+    async def ask(self, request: httpcore.Request) -> Head:
         """The head of the answer; its body is to be read, or closed."""
         self.is_idle = False
         timeouts = request.extensions.get("timeout", {})
         self._patience = timeouts.get("read")
+        plain = written(request.method, request.url.target, request.headers)
+        self._state = None if plain else _machine()
         try:
             # A server may refuse before it has read everything, and close: it has answered.
             with suppress(httpcore.WriteError):
-                await self._send(request, timeouts.get("write"))
-            while not isinstance(event := await self._next(), h11.Response):
-                pass  # more of the same will follow, says a server that says 1xx
+                if plain:
+                    await self.stream.write(plain, timeouts.get("write"))
+                else:
+                    await self._send(request, timeouts.get("write"))
+            return await self._head(request)
         except BaseException:
             await self.aclose()
             raise
-        return event
+
+    async def _head(self, request: httpcore.Request) -> Head:
+        if self._state is None:
+            data = await self._read()
+            if plain := read(data):
+                head, begin, length = plain
+                self._arrived, self._missing = data[begin:], length
+                return head
+            self._state = _machine()
+            self._said(_question(request))
+            self._said(h11.EndOfMessage())
+            self._state.receive_data(data)
+        while not isinstance(event := await self._next(), h11.Response):
+            pass  # more of the same will follow, says a server that says 1xx
+        raw = event.headers.raw_items()
+        return Head(event.status_code, event.reason, raw, event.http_version)
 
     async def body(self) -> AsyncIterator[bytes]:
         """The body of the answer, as it arrives."""
-        while isinstance(event := await self._next(), h11.Data):
-            yield bytes(event.data)
+        if self._state is not None:
+            while isinstance(event := await self._next(), h11.Data):
+                yield bytes(event.data)
+            return
+        while self._missing:
+            data, self._arrived = self._arrived, b""
+            data = data or await self.stream.read(_AT_ONCE, self._patience)
+            if not data:
+                raise httpcore.RemoteProtocolError(
+                    f"the server ended it {self._missing} bytes too early"
+                )
+            # What follows a whole answer would be taken for the next one.
+            data, self._arrived = data[: self._missing], data[self._missing :]
+            self._missing -= len(data)
+            yield data
 
     async def end(self) -> None:
         """Read no further: the connection is kept if the answer was read whole."""
-        is_over = self._state.our_state is h11.DONE and self._state.their_state is h11.DONE
-        # What follows a whole answer would be taken for the next one.
-        if is_over and not self._state.trailing_data[0]:
-            self._state.start_next_cycle()
+        if self._is_over():
             self._idle_until = time.monotonic() + KEPT_ALIVE_SECONDS
             self.is_idle = True
         else:
             await self.aclose()
+
+    def _is_over(self) -> bool:
+        if self._state is None:
+            return not self._missing and not self._arrived
+        is_done = self._state.our_state is h11.DONE and self._state.their_state is h11.DONE
+        return is_done and not self._state.trailing_data[0]
 
     async def aclose(self) -> None:
         """Close the connection."""
         self.is_idle = False
         await self.stream.aclose()
 
+    async def _read(self) -> bytes:
+        data = await self.stream.read(_AT_ONCE, self._patience)
+        if not data:
+            raise httpcore.RemoteProtocolError("the server ended it without an answer")
+        return data
+
     async def _send(self, request: httpcore.Request, patience: float | None) -> None:
-        waiting = self._said(_head(request))
+        waiting = self._said(_question(request))
         assert isinstance(request.stream, AsyncIterable)
         async for piece in request.stream:
             waiting += self._said(h11.Data(data=piece))
@@ -84,26 +131,31 @@ class Dialogue:
         await self.stream.write(waiting + self._said(h11.EndOfMessage()), patience)
 
     def _said(self, event: Any) -> bytes:
+        assert self._state is not None
         try:
             return self._state.send(event) or b""
         except h11.LocalProtocolError as error:
             raise httpcore.LocalProtocolError(str(error)) from error
 
     async def _next(self) -> Any:
+        assert self._state is not None
         while True:
             try:
                 event = self._state.next_event()
                 if event is not h11.NEED_DATA:
                     return event
-                data = await self.stream.read(_AT_ONCE, self._patience)
-                if not data and self._state.their_state is h11.SEND_RESPONSE:
-                    raise httpcore.RemoteProtocolError("the server ended it without an answer")
-                self._state.receive_data(data)
+                is_answered = self._state.their_state is not h11.SEND_RESPONSE
+                more = self.stream.read(_AT_ONCE, self._patience) if is_answered else self._read()
+                self._state.receive_data(await more)
             except h11.RemoteProtocolError as error:
                 raise httpcore.RemoteProtocolError(str(error)) from error
 
 
-def _head(request: httpcore.Request) -> h11.Request:
+def _machine() -> h11.Connection:
+    return h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+
+
+def _question(request: httpcore.Request) -> h11.Request:
     try:
         return h11.Request(
             method=request.method, target=request.url.target, headers=request.headers

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from fonds.fetch.hosts import is_this_machine, map_url
+from fonds.fetch.patience import waited
 from fonds.seams import Clock
 from fonds.settings import Settings
 
@@ -84,6 +85,7 @@ class Rates:
         )
         if max(turns) > 0:
             await self._sleep(max(turns))
+            waited(max(turns))
 
     def hold(self, url: str, seconds: float) -> None:
         """Let everybody wait for this host, as it asked for."""

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from fonds.errors import RobotsForbiddenError
-from fonds.fetch.archive import KnownFile, Obtained
+from fonds.fetch.archive import KnownFile, Obtained, Taking
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
@@ -26,8 +26,11 @@ from fonds.sites.records.output import Output
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.source import Website
 from fonds.sites.together import Together
+from fonds.stores.blobs import Data
 
 OK: Final = 200
+HELD: Final = 512 * 1024
+"""Bytes of a PDF that stays in memory until it is stored; a longer one goes through a file."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -40,11 +43,20 @@ class _Arrival:
     known: KnownFile | None
     download: Download | None
     obtained: Obtained = field(init=False)
-    file: Path = field(init=False)
+    data: Data = field(init=False)
     path: str = field(init=False)
     error: Exception | None = None
     is_stored: bool = False
     """By an earlier crawl, with the same bytes."""
+
+    @property
+    def taking(self) -> Taking:
+        return Taking(
+            source=self.website.info.name,
+            path=self.part.path,
+            download=self.download,
+            known=self.known,
+        )
 
     @property
     def organization(self) -> str | None:
@@ -70,6 +82,7 @@ class Collection:
     opener: Opener
     dedupe: bool = False
     resumed: bool = False
+    _begun: list[str] = field(default_factory=list, init=False, repr=False)
     _receiving: Together[_Arrival, Obtained] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -81,12 +94,23 @@ class Collection:
         """A PDF that this crawl has not had yet, fetched unless it has not changed."""
         if self.resumed and (had := await asyncio.to_thread(self._had, website, part)):
             return had
-        self.ledger.state(part.url, PdfState.DOWNLOADING)
+        self._begin(part.url)
         download = await self.workplace.archive.ask(
-            source=website.info.name, url=part.url, pace=pace, known=known
+            source=website.info.name, url=part.url, pace=pace, known=known, held=HELD
         )
         arrival = _Arrival(website=website, task=task, part=part, known=known, download=download)
         return await self._receiving.do(arrival)
+
+    def _begin(self, url: str) -> None:
+        """Note a download together with those that begin in the same moment."""
+        if not self._begun:
+            asyncio.get_running_loop().call_soon(self._note_begun)
+        self._begun.append(url)
+
+    def _note_begun(self) -> None:
+        urls = list(self._begun)
+        self._begun.clear()
+        self.ledger.moved(urls, PdfState.DOWNLOADING)
 
     async def finish(self) -> None:
         """Store and note what has been fetched; to be called before anything is closed."""
@@ -142,52 +166,70 @@ class Collection:
 
     def _receive(self, arrivals: Sequence[_Arrival]) -> list[Obtained | Exception]:
         """Archive, check, store and note what came in at the same time, step by step."""
-        for each in arrivals:
-            with each.trouble():
-                self._archive(each)
+        self._archive(arrivals)
         new = _fine(arrivals)
         self.ledger.moved((each.part.url for each in new), PdfState.DOWNLOADED)
         with ExitStack() as files:
             for each in new:
                 with each.trouble():
-                    each.file = files.enter_context(self._file(each.obtained.archived))
+                    each.data = files.enter_context(self._data(each))
             self._check(_fine(new))
             new = _fine(new)
             self.ledger.moved((each.part.url for each in new), PdfState.VALIDATED)
-            for each in new:
-                with each.trouble():
-                    each.path = self._place(each)
+            self._place(new)
         self.ledger.stored([self._entry(each) for each in _fine(new)])
         return [each.error or each.obtained for each in arrivals]
 
-    def _archive(self, arrival: _Arrival) -> None:
-        source, url = arrival.website.info.name, arrival.part.url
-        arrival.obtained = self.workplace.archive.take(
-            source, arrival.part.path, arrival.download, arrival.known
-        )
-        entry = self.ledger.find(url)
-        if entry is not None and not arrival.obtained.changed:
-            arrival.is_stored = entry.sha256_hash == arrival.obtained.archived.sha256
-        if arrival.is_stored:
-            self.ledger.unchanged(url)
+    def _archive(self, arrivals: Sequence[_Arrival]) -> None:
+        taken = self.workplace.archive.take_all([each.taking for each in arrivals])
+        for each, outcome in zip(arrivals, taken, strict=True):
+            if isinstance(outcome, Exception):
+                each.error = outcome
+                continue
+            each.obtained = outcome
+            with each.trouble():
+                self._recognise(each)
+
+    def _recognise(self, arrival: _Arrival) -> None:
+        """What an earlier crawl stored and has not changed is noted, and left where it is."""
+        if arrival.obtained.changed:
+            return
+        entry = self.ledger.find(arrival.part.url)
+        if entry is not None and entry.sha256_hash == arrival.obtained.archived.sha256:
+            arrival.is_stored = True
+            self.ledger.unchanged(arrival.part.url)
 
     def _check(self, arrivals: Sequence[_Arrival]) -> None:
-        troubles = self.opener.troubles([each.file for each in arrivals])
+        troubles = self.opener.troubles([each.data for each in arrivals])
         for each, trouble in zip(arrivals, troubles, strict=True):
             each.error = trouble
 
-    def _place(self, arrival: _Arrival) -> str:
-        sha256 = arrival.obtained.archived.sha256
-        return self._stored_before(sha256) or self.output.place(
-            self._name(arrival), arrival.file, sha256
-        )
+    def _place(self, arrivals: Sequence[_Arrival]) -> None:
+        new = []
+        for each in arrivals:
+            with each.trouble():
+                sha256 = each.obtained.archived.sha256
+                if path := self._stored_before(sha256):
+                    each.path = path
+                else:
+                    new.append((each, (self._name(each), each.data, sha256)))
+        placed = self.output.place_all([told for _, told in new])
+        for (each, _), outcome in zip(new, placed, strict=True):
+            if isinstance(outcome, str):
+                each.path = outcome
+            else:
+                each.error = outcome
 
     def _stored_before(self, sha256: str) -> str | None:
         return self.ledger.path_of(sha256) if self.dedupe else None
 
     @contextmanager
-    def _file(self, archived: Archived) -> Iterator[Path]:
-        """An archived file on this machine."""
+    def _data(self, arrival: _Arrival) -> Iterator[Data]:
+        """What was archived: in memory, if it still is there, or in a file of this machine."""
+        archived, download = arrival.obtained.archived, arrival.download
+        if download is not None and download.data is not None:
+            yield download.data
+            return
         if (held := self.workplace.blobs.local_path(archived.key)) is not None:
             yield held
             return

@@ -19,6 +19,7 @@ from fonds.errors import (
 )
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
+from fonds.model import Archived
 from fonds.runs.context import Workplace
 from fonds.sites.advice.strategy import Found, Sighting
 from fonds.sites.browser import Browser
@@ -34,6 +35,8 @@ from fonds.sites.tactics import Tactics, nearby
 LARGEST_PAGE: Final = 16 << 20
 """Bytes; what is longer is no page that anybody reads."""
 MOST_SITEMAPS: Final = 20
+HELD: Final = 1 << 20
+"""Bytes of a page that stays in memory until it is read; a longer one goes through a file."""
 READ_AHEAD: Final = 64
 """Pages taken from the frontier at once."""
 _PDF: Final = b"%PDF-"
@@ -50,7 +53,7 @@ class _Seen:
 
     def discard(self) -> None:
         if self.download is not None:
-            self.download.file.unlink(missing_ok=True)
+            self.download.discard()
 
 
 @dataclass(kw_only=True)
@@ -112,22 +115,19 @@ class Explorer:
 
     def _settle(self, seen: Sequence[_Seen]) -> list[Listed]:
         """Archive the pages that list something, and write down what all of them held."""
-        return self.frontier.settle([self._kept(each) for each in seen])
-
-    def _kept(self, seen: _Seen) -> Visited:
-        """With where it is archived: that is where names and periods come from."""
-        visited, download = seen.visited, seen.download
         try:
-            if download is None or not visited.found:
-                return visited
-            name = sha256(visited.visit.url.encode()).hexdigest()[:16]
-            path = f"pages/{name}-{download.sha256[:16]}.html"
-            origin = self.workplace.archive.keep(self.website.info.name, path, download)
-            return replace(visited, origin=origin)
-        except FondsError as error:
-            return _failed(visited.visit, error)
+            return self.frontier.settle(self._kept(seen))
         finally:
-            seen.discard()
+            for each in seen:
+                each.discard()
+
+    def _kept(self, seen: Sequence[_Seen]) -> list[Visited]:
+        """With where they are archived: that is where names and periods come from."""
+        listing = [each for each in seen if each.download is not None and each.visited.found]
+        pages = [(_path(each), each.download) for each in listing if each.download]
+        kept = self.workplace.archive.keep_all(self.website.info.name, pages)
+        origins = {id(each): told for each, told in zip(listing, kept, strict=True)}
+        return [_with_origin(each.visited, origins.get(id(each))) for each in seen]
 
     async def _visit(self, visit: Visit) -> _Seen:
         """One page; its trouble is written down, and the crawl goes on."""
@@ -146,7 +146,7 @@ class Explorer:
 
     async def _ask(self, url: str, pace: Pace) -> Download:
         download = await self.workplace.fetcher.download(
-            url, source=self.website.info.name, pace=pace
+            url, source=self.website.info.name, pace=pace, held=HELD
         )
         assert download is not None, "an unconditional request is never answered by None"
         return download
@@ -162,14 +162,14 @@ class Explorer:
         try:
             page = await nearby(download.size, _read, download)
             if page is None:
-                download.file.unlink(missing_ok=True)
+                download.discard()
                 return _Seen(Visited(visit=visit, found=(_itself(visit),)))
             if self.browser is not None:
                 page = await self.browser.render(page, ask=self._ask_for_page)
             sighting = await self.tactics.sight(page, visit.trail)
             return _Seen(self._told(visit, sighting), download)
         except BaseException:
-            download.file.unlink(missing_ok=True)
+            download.discard()
             raise
 
     def _told(self, visit: Visit, sighting: Sighting) -> Visited:
@@ -219,23 +219,39 @@ class Explorer:
         except FetchError:
             return Sitemap((), ())
         try:
-            data = await asyncio.to_thread(download.file.read_bytes)
+            data = await asyncio.to_thread(download.read)
             return await asyncio.to_thread(read_sitemap, data)
         except WrongContentError:
             return Sitemap((), ())
         finally:
-            download.file.unlink(missing_ok=True)
+            download.discard()
 
 
 def _read(download: Download) -> Page | None:
     """The page that was fetched; None if it turns out to be a PDF."""
     if download.size > LARGEST_PAGE:
         raise WrongContentError(f"{download.size:,} bytes are no page")
-    data = download.file.read_bytes()
+    data = download.read()
     if data.startswith(_PDF):
         return None
     address = canonical(download.address) or download.url
     return read_page(data, address, download.media_type)
+
+
+def _path(seen: _Seen) -> str:
+    assert seen.download is not None
+    name = sha256(seen.visited.visit.url.encode()).hexdigest()[:16]
+    return f"pages/{name}-{seen.download.sha256[:16]}.html"
+
+
+def _with_origin(visited: Visited, origin: Archived | Exception | None) -> Visited:
+    if isinstance(origin, Archived):
+        return replace(visited, origin=origin)
+    if isinstance(origin, FondsError):
+        return _failed(visited.visit, origin)
+    if origin is not None:
+        raise origin
+    return visited
 
 
 def _failed(visit: Visit, error: FondsError) -> Visited:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Lock
 
 from fonds.engine.local import LocalEngine
 from fonds.errors import EngineError, FondsError, StoreError, WrongContentError
+from fonds.sites.plain import is_plain_pdf
+from fonds.stores.blobs import Data
 
 _HEAD = 1024
 
 
 class Opener:
-    """Opens PDFs one after another in a process of its own."""
+    """Opens PDFs: the plain ones here, all others one after another in a process of their own."""
 
     def __init__(self) -> None:
         self._engine = LocalEngine(workers=1, memory_mib=512, seconds=30.0)
@@ -25,13 +29,15 @@ class Opener:
             if trouble is not None:
                 raise trouble
 
-    def troubles(self, files: Sequence[Path]) -> list[FondsError | None]:
+    def troubles(self, files: Sequence[Data]) -> list[FondsError | None]:
         """Of each file, why it is no PDF that opens, or None if it is one."""
         found = [_foreign(file) for file in files]
-        pdfs = [str(file) for file, trouble in zip(files, found, strict=True) if not trouble]
-        with self._one_at_a_time:
-            opened = iter(self._opened(pdfs))
-        return [trouble or next(opened) for trouble in found]
+        unsure = [at for at, file in enumerate(files) if not found[at] and not is_plain_pdf(file)]
+        with self._one_at_a_time, ExitStack() as written:
+            opened = self._opened([written.enter_context(_in_file(files[at])) for at in unsure])
+        for at, trouble in zip(unsure, opened, strict=True):
+            found[at] = trouble
+        return found
 
     def _opened(self, files: list[str]) -> list[FondsError | None]:
         """All at once; if one of them takes the process with it, each alone."""
@@ -53,15 +59,31 @@ class Opener:
             self._engine.close()
 
 
-def _foreign(file: Path) -> FondsError | None:
+@contextmanager
+def _in_file(data: Data) -> Iterator[str]:
+    if isinstance(data, Path):
+        yield str(data)
+        return
+    with NamedTemporaryFile(suffix=".pdf") as file:
+        file.write(data)
+        file.flush()
+        yield file.name
+
+
+def _foreign(file: Data) -> FondsError | None:
+    try:
+        refuse_others(file[:_HEAD] if isinstance(file, bytes) else _head(file))
+    except (WrongContentError, StoreError) as error:
+        return error
+    return None
+
+
+def _head(file: Path) -> bytes:
     try:
         with file.open("rb", buffering=0) as opened:
-            refuse_others(opened.read(_HEAD))
-    except WrongContentError as error:
-        return error
+            return opened.read(_HEAD)
     except OSError as error:
-        return StoreError(f"cannot read {file}: {error.strerror}")
-    return None
+        raise StoreError(f"cannot read {file}: {error.strerror}") from error
 
 
 def _unopened(reason: object) -> WrongContentError | None:

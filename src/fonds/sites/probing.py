@@ -61,9 +61,9 @@ async def probe(
 
     download = await ask(url)
     try:
-        data = await asyncio.to_thread(download.file.read_bytes)
+        data = await asyncio.to_thread(download.read)
     finally:
-        download.file.unlink(missing_ok=True)
+        download.discard()
     page = read_page(data, download.address, download.media_type)
     async with open_browser(workplace.settings, wanted=browser) as chromium:
         if chromium is not None:

@@ -97,7 +97,7 @@ class Robots:
             with download.file.open("rb") as file:
                 return read_rules(file.read(LARGEST), self._agent)
         finally:
-            download.file.unlink(missing_ok=True)
+            download.discard()
 
 
 def read_rules(data: bytes, agent: str) -> Rules:

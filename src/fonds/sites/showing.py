@@ -302,9 +302,9 @@ def _answer(download: Download, room: int) -> _Answer:
     try:
         if download.size > room:
             raise TooLargeError(f"{download.url} is too much for the page that asks for it")
-        return _Answer(download.file.read_bytes(), download.media_type or "")
+        return _Answer(download.read(), download.media_type or "")
     finally:
-        download.file.unlink(missing_ok=True)
+        download.discard()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -251,3 +252,10 @@ def test_document_without_body_is_found_by_title_and_summary() -> None:
     assert chunk == Chunk(ordinal=0, text=text, start=0, end=len(text), tokens=count(text))
     assert whole_document_chunk("A title").text == "A title"
     assert whole_document_chunk("A title", " ").text == "A title"
+
+
+@pytest.mark.parametrize("title", ["Annual report 2024", "令和６年分 収支報告書", "half \ud83d"])
+def test_stopgap_has_no_fewer_tokens_than_it_would_be_counted_with(title: str) -> None:
+    exact, stopgap = whole_document_chunk(title), whole_document_chunk(title, is_stopgap=True)
+    assert stopgap.tokens >= exact.tokens
+    assert replace(stopgap, tokens=exact.tokens) == exact

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import zlib
 from pathlib import Path
@@ -52,3 +53,26 @@ def test_files_of_killed_processes_are_swept_after_a_day_and_younger_ones_are_no
     os.utime(old, (0, 0))
     sweep(tmp_path, SystemClock())
     assert [file.name for file in tmp_path.iterdir()] == [young.name]
+
+
+@pytest.mark.parametrize("length", [0, 9, 10, 11, 25])
+def test_only_what_is_too_long_to_be_held_has_a_file(tmp_path: Path, length: int) -> None:
+    body = bytes(range(length))
+    intake = Intake("https://a.gov/", tmp_path, cap=100, encoding="", announced="", held=10)
+    for start in range(0, length, 4):
+        intake.add(body[start : start + 4])
+    assert intake.finish() == hashlib.sha256(body).hexdigest()
+    if length <= 10:
+        assert intake.data == body
+        assert list(tmp_path.iterdir()) == []
+    else:
+        assert intake.data is None
+        assert intake.file.read_bytes() == body
+
+
+def test_what_is_held_and_discarded_leaves_nothing(tmp_path: Path) -> None:
+    for length in (5, 20):
+        intake = Intake("https://a.gov/", tmp_path, cap=100, encoding="", announced="", held=10)
+        intake.add(bytes(length))
+        intake.discard()
+    assert list(tmp_path.iterdir()) == []

@@ -55,9 +55,9 @@ def test_a_file_that_kills_its_reader_takes_nothing_with_it(
 ) -> None:
     monkeypatch.setattr(opening, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):
-        opener.check(file(tmp_path, pdf("A report")))
+        opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
     monkeypatch.undo()
-    opener.check(file(tmp_path, pdf("A report")))
+    opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
 
 
 def _deadly(_file: str) -> None:

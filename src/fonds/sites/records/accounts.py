@@ -56,6 +56,8 @@ class Accounts:
     def add(self, event: Event) -> Event:
         """Take an event in, and give it with the counts after it."""
         self.totals = self._after(event)
+        if event.totals is self.totals:
+            return event
         return event.model_copy(update={"totals": self.totals})
 
     # What an event changes
@@ -91,6 +93,8 @@ class Accounts:
         return _raised(self.totals, pdfs_discovered=1)
 
     def _move(self, url: str, state: PdfState) -> Totals:
+        if self._book.move(url, state):
+            return self.totals
         totals = self._meet(url)
         self._book.move(url, state)
         return totals

@@ -179,9 +179,10 @@ class Book:
             "UPDATE addresses SET counted = ?, state = ? WHERE url = ?", (counted, state, url)
         )
 
-    def move(self, url: str, state: PdfState) -> None:
-        """Remember how far an address has come."""
-        self._base.execute("UPDATE addresses SET state = ? WHERE url = ?", (state, url))
+    def move(self, url: str, state: PdfState) -> bool:
+        """Remember how far an address has come, and say whether it was known."""
+        statement = "UPDATE addresses SET state = ? WHERE url = ?"
+        return self._base.execute(statement, (state, url)).rowcount == 1
 
     def met(self) -> int:
         """How many addresses are known."""

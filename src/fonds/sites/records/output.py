@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from fonds.errors import BlobExistsError, BlobMissingError, SettingsError, Store
 from fonds.seams import Seams
 from fonds.sites.names import collided
 from fonds.stores.blobs import Blobs, Data, open_blobs
-from fonds.stores.folder import PIECE
+from fonds.stores.folder import create_all
 
 METADATA: Final = "metadata.json"
 JOURNAL: Final = "metadata.journal.jsonl"
@@ -46,22 +46,38 @@ class Output:
     seams: Seams
     blobs: Blobs = field(repr=False)
 
-    def place(self, filename: str, file: Path, sha256: str) -> str:
+    def place(self, filename: str, data: Data, sha256: str) -> str:
         """Store a file under its name and give its path below the output.
 
         A name that holds the same bytes already stays as it is; one that holds others is left to
         them, and the file gets its hash into its own.
         """
-        size = _check(file, sha256)
+        size = _check(data, sha256)
         for name in (filename, collided(filename, sha256)):
             key = f"{PDFS}{name}"
             try:
-                self.blobs.create(key, file)
+                self.blobs.create(key, data)
             except BlobExistsError:
                 if not self._holds(key, size, sha256):
                     continue
             return key
         raise StoreError(f"{key} in {self.address} is damaged: remove it, and crawl again")
+
+    def place_all(self, some: Sequence[tuple[str, Data, str]]) -> list[str | StoreError]:
+        """As `place`, for several: of each its path, or the error that it alone ended with."""
+        light = [(f"{PDFS}{name}", data) for name, data, _ in some if isinstance(data, bytes)]
+        created = iter(create_all(self.blobs, light))
+        return [
+            self._placed(one, next(created) if isinstance(one[1], bytes) else None) for one in some
+        ]
+
+    def _placed(
+        self, one: tuple[str, Data, str], created: str | StoreError | None
+    ) -> str | StoreError:
+        try:
+            return f"{PDFS}{one[0]}" if isinstance(created, str) else self.place(*one)
+        except StoreError as error:
+            return error
 
     def files(self) -> Iterator[tuple[str, int]]:
         """The path and size of all files placed here, by whatever crawl, in no order."""
@@ -140,16 +156,17 @@ def _as_az(address: str) -> str:
     return f"az://{container}{parts.path}{query}"
 
 
-def _check(file: Path, sha256: str) -> int:
-    """The size of a file, which must have this hash."""
-    digest = hashlib.sha256()
-    size = 0
-    with file.open("rb") as source:
-        while piece := source.read(PIECE):
-            digest.update(piece)
-            size += len(piece)
-    if digest.hexdigest() != sha256:
-        raise StoreError(f"{file.name} is not what was downloaded: its bytes have changed")
+def _check(data: Data, sha256: str) -> int:
+    """The size of what is to be stored, which must have this hash."""
+    if isinstance(data, bytes):
+        told, size = hashlib.sha256(data).hexdigest(), len(data)
+    else:
+        with data.open("rb") as source:
+            told = hashlib.file_digest(source, "sha256").hexdigest()
+            size = source.tell()
+    if told != sha256:
+        named = "a file" if isinstance(data, bytes) else data.name
+        raise StoreError(f"{named} is not what was downloaded: its bytes have changed")
     return size
 
 
