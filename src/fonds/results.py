@@ -50,6 +50,44 @@ class RetrievalResult(BaseModel):
     citation: Citation
 
 
+class FacetCount(BaseModel):
+    """How many of the documents that were looked at have one value."""
+
+    model_config = ConfigDict(frozen=True)
+
+    value: str
+    """What a filter takes."""
+    label: str
+    """For people."""
+    count: int
+
+
+class Facets(BaseModel):
+    """What the best documents have in common; each list has the most frequent first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sources: list[FacetCount] = []
+    kinds: list[FacetCount] = []
+    organizations: list[FacetCount] = []
+    years: list[FacetCount] = []
+    """The newest first."""
+    jurisdictions: list[FacetCount] = []
+    counted: int = 0
+    """Over so many documents: the best of what was found."""
+    is_all: bool = True
+    """Whether nothing else was found."""
+
+
+class Found(BaseModel):
+    """A page of results, and what could be filtered by."""
+
+    model_config = ConfigDict(frozen=True)
+
+    results: list[RetrievalResult]
+    facets: Facets
+
+
 class HeldDocument(BaseModel):
     """A document of the library, as far as somebody needs it who follows a citation."""
 

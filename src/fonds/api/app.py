@@ -7,10 +7,31 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from fonds.api import documents, events, files, health, jobs, problems, uploads
+from fonds.api import (
+    admin,
+    admin_actions,
+    admin_stores,
+    changes,
+    citing,
+    codes,
+    documents,
+    events,
+    feeds,
+    files,
+    following,
+    health,
+    jobs,
+    llms,
+    problems,
+    relations,
+    uploads,
+)
 from fonds.api.answers import Complaint, Problem
 from fonds.api.desk import Desk
 from fonds.api.edge import Edge
+from fonds.api.problems import Present
+from fonds.api.sessions import Sessions
+from fonds.api.traffic import Watched
 from fonds.library import Library
 from fonds.uploads.signing import Signer, server_secret
 
@@ -18,9 +39,19 @@ ROUTERS: Final = (
     jobs.router,
     uploads.router,
     events.router,
+    relations.router,
     documents.router,
+    codes.router,
+    citing.router,
+    changes.router,
+    feeds.router,
+    llms.router,
     files.router,
     health.router,
+    following.router,
+    admin.router,
+    admin_actions.router,
+    admin_stores.router,
 )
 
 _DESCRIPTION: Final = (
@@ -34,8 +65,15 @@ class _App(FastAPI):
         return _described(super().openapi())
 
 
-def make_app(library: Library, *, is_exposed: bool = True) -> FastAPI:
+def make_app(
+    library: Library,
+    *,
+    is_exposed: bool = True,
+    needs_login: bool = False,
+    present: Present | None = None,
+) -> FastAPI:
     """The library over HTTP; `is_exposed` unless only this machine reaches it."""
+    secret = server_secret(library.settings)
     # Neither page of documentation: both would load scripts from elsewhere.
     app = _App(
         title="fonds",
@@ -45,14 +83,17 @@ def make_app(library: Library, *, is_exposed: bool = True) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.desk = Desk(
+    desk = app.state.desk = Desk(
         library=library,
         shelf=library.shelf(),
-        signer=Signer(server_secret(library.settings)),
+        signer=Signer(secret),
+        sessions=Sessions(secret, is_secure=library.settings.public_url.startswith("https:")),
         is_exposed=is_exposed,
+        needs_login=needs_login,
     )
-    problems.install(app)
+    problems.install(app, present)
     app.add_middleware(Edge)
+    app.add_middleware(Watched, traffic=desk.traffic, clock=library.seams.clock)
     for router in ROUTERS:
         app.include_router(router)
     return app

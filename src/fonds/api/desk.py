@@ -7,22 +7,32 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+from uuid import UUID
 
 from fastapi import Request
 from sqlalchemy import Connection
 
 from fonds.api.problems import ProblemError
+from fonds.api.sessions import Sessions
+from fonds.api.traffic import Traffic
 from fonds.library import Library
+from fonds.mcp.exposure import is_loopback
 from fonds.runs.shelf import Shelf
 from fonds.stores.blobs import Method
 from fonds.stores.columns import format_timestamp
 from fonds.uploads.signing import Signer
-from fonds.uploads.users import Caller, Scope, authenticate
+from fonds.uploads.users import Caller, Scope, authenticate, caller_of_token, user_named
 
 VALID_FOR: Final = timedelta(minutes=5)
 """How long a signed address may be used."""
 
+LOCAL: Final = "local"
+"""The user who is whoever sits at this machine, where nobody else reaches the server."""
+NOBODY: Final = UUID(int=0)
+"""An id that no user and no token has."""
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
 
 
@@ -42,9 +52,13 @@ class Desk:
     library: Library
     shelf: Shelf
     signer: Signer
+    sessions: Sessions
     is_exposed: bool
     """Whether others than this machine reach the server."""
+    needs_login: bool = False
+    """Whether whoever sits at this machine must show a token too."""
     figures: Figures = field(default_factory=Figures)
+    traffic: Traffic = field(default_factory=Traffic)
 
     def now(self) -> datetime:
         """The moment of a request."""
@@ -63,10 +77,10 @@ class Desk:
         return caller
 
     def any_caller(self, request: Request, connection: Connection) -> Caller | None:
-        """Who calls, or None without a token; 401 for one that is good for nothing."""
+        """Who calls, or None without token and session; 401 for a token good for nothing."""
         given = request.headers.getlist("authorization")
         if not given:
-            return None
+            return self.in_session(request, connection)
         scheme, _, secret = given[0].partition(" ")
         if len(given) == 1 and scheme.lower() == "bearer":
             caller = authenticate(connection, secret.strip(), self.now())
@@ -76,6 +90,43 @@ class Desk:
             "the token is wrong, revoked or out of date; `fonds token create` makes another",
             ', error="invalid_token"',
         )
+
+    def owner(self, request: Request) -> UUID | None:
+        """The user whose uploads are shown beside what is public; nobody is asked to say."""
+        if "authorization" not in request.headers and "cookie" not in request.headers:
+            return None
+        with self.library.database.read() as connection:
+            caller = self.any_caller(request, connection)
+        return None if caller is None else caller.user_id
+
+    def in_session(self, request: Request, connection: Connection) -> Caller | None:
+        """Who is logged in; nobody, if a page of somebody else's may have sent the request."""
+        now = self.now()
+        token_id = self.sessions.visit(request, now).token_id
+        if token_id is None or not is_our_own(request):
+            return None
+        return caller_of_token(connection, token_id, now)
+
+    def operator(self, request: Request, connection: Connection) -> Caller:
+        """Who may look after the library: a token or session of the scope admin, or local."""
+        caller = self.any_caller(request, connection) or self.local(request, connection)
+        if caller is None:
+            caller = self.known_caller(request, connection)
+        require_scope(caller, "admin")
+        return caller
+
+    def local(self, request: Request, connection: Connection) -> Caller | None:
+        """Whoever sits at this machine, if nobody else can have asked."""
+        if self.needs_login or not self.is_local(request) or not is_our_own(request):
+            return None
+        user_id = user_named(connection, LOCAL) or NOBODY
+        return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NOBODY)
+
+    def is_local(self, request: Request) -> bool:
+        """Whether only this machine can have asked, not even a web page under another name."""
+        host = request.headers.get("host", "")
+        name = urlsplit(f"//{host}").hostname if _HOST.fullmatch(host) else None
+        return not self.is_exposed and name is not None and is_loopback(name)
 
     def address(self, request: Request, path: str) -> str:
         """A path of ours as the client reaches it."""
@@ -108,6 +159,16 @@ def desk_of(request: Request) -> Desk:
     """The desk of the application that was asked."""
     desk: Desk = request.app.state.desk
     return desk
+
+
+def is_our_own(request: Request) -> bool:
+    """Whether a request changes nothing, or comes from a page of ours or from no page at all."""
+    if request.method in _SAFE:
+        return True
+    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
 
 
 def require_scope(caller: Caller, *scopes: Scope) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import JSONResponse, RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds.api.answers import (
     BEARER_OR_NOBODY,
@@ -16,11 +15,12 @@ from fonds.api.answers import (
     Day,
     DocumentAnswer,
     DocumentId,
-    SearchAnswer,
     problems,
 )
-from fonds.api.desk import Desk, desk_of
-from fonds.search.filters import UPLOADS, source_named
+from fonds.api.conditional import UNCHANGED, answered, etag_of
+from fonds.api.desk import desk_of
+from fonds.api.reading_answers import FacetedAnswer
+from fonds.search.filters import UPLOADS, Filters, source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
 from fonds.stores.columns import format_timestamp
 
@@ -30,6 +30,7 @@ _FURTHEST: Final = RANKED - MOST_RESULTS - 1
 
 _Name = Annotated[str, Query(min_length=1, max_length=LONGEST_ID, pattern=PLAIN_PATTERN)]
 _Names = Annotated[list[_Name], Query(max_length=50)]
+_Year = Annotated[int, Query(ge=1, le=9999)]
 _Query = Annotated[
     str,
     Query(
@@ -47,7 +48,7 @@ router: Final = APIRouter(prefix="/api", tags=["documents"])
 @router.get(
     "/search",
     openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": SearchAnswer}, **problems(401, 422, 503)},
+    responses={200: {"model": FacetedAnswer}, **problems(401, 422, 503)},
 )
 def search(
     request: Request,
@@ -58,34 +59,35 @@ def search(
     organization: _Names = [],  # noqa: B006 — as above
     since: Annotated[Day, Query(description="First day of publication.")] = None,
     until: Annotated[Day, Query(description="Last day of publication.")] = None,
+    year: Annotated[list[_Year], Query(max_length=50, description="Of publication.")] = [],  # noqa: B006 — as above
+    jurisdiction: _Names = [],  # noqa: B006 — as above
     under: _Name | None = None,
     edition: _Name | None = None,
     mode: Literal["hybrid", "lexical", "semantic"] | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST_RESULTS)] = 10,
     offset: Annotated[int, Query(ge=0, le=_FURTHEST)] = 0,
+    facets: Annotated[bool, Query(description="With counts over the best documents.")] = False,
 ) -> JSONResponse:
     """The best passages for a question, of what is public and what you have uploaded."""
     desk = desk_of(request)
-    found = desk.library.search(
-        q,
+    filters = Filters(
         sources=[source_named(name) for name in source],
         kinds=kind,
         organizations=organization,
         since=since,
         until=until,
+        years=year,
+        jurisdictions=jurisdiction,
         under=under,
         edition=edition,
-        mode=mode,
-        limit=limit + 1,
-        offset=offset,
-        owner=_owner(desk, request),
+        owner=desk.owner(request),
     )
-    return JSONResponse(
-        {
-            "results": [hit.model_dump(mode="json") for hit in found[:limit]],
-            "next_offset": offset + limit if len(found) > limit else None,
-        }
-    )
+    found = desk.library.look(q, filters, mode=mode, limit=limit + 1, offset=offset)
+    body: dict[str, Any] = {
+        "results": [hit.model_dump(mode="json") for hit in found.results[:limit]],
+        "next_offset": offset + limit if len(found.results) > limit else None,
+    }
+    return JSONResponse({**body, "facets": found.facets.model_dump()} if facets else body)
 
 
 @router.get(
@@ -100,7 +102,7 @@ def search(
 def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
     """The file that a document was made from."""
     desk = desk_of(request)
-    row = desk.library.document(document_id, owner=_owner(desk, request))
+    row = desk.library.document(document_id, owner=desk.owner(request))
     key, filename = _raw(row)
     signed = desk.signed(request, "GET", key, filename=filename)
     return RedirectResponse(signed["url"])
@@ -109,26 +111,21 @@ def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
 @router.get(
     "/documents/{document_id:path}",
     openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": DocumentAnswer}, **problems(401, 404, 422, 503)},
+    responses={200: {"model": DocumentAnswer}, 304: UNCHANGED, **problems(401, 404, 422, 503)},
 )
 def get_document(
     request: Request,
     document_id: DocumentId,
     text: Annotated[bool, Query(description="With its text, as Markdown.")] = False,  # noqa: FBT002 — a flag of the query
-) -> JSONResponse:
+) -> Response:
     """A document: how to cite it, and what it was made from."""
     desk = desk_of(request)
-    row = desk.library.document(document_id, owner=_owner(desk, request))
+    row = desk.library.document(document_id, owner=desk.owner(request), with_text=text)
     body = _document(row)
-    return JSONResponse({**body, "text": row["body_text"]} if text else body)
-
-
-def _owner(desk: Desk, request: Request) -> UUID | None:
-    if "authorization" not in request.headers:
-        return None
-    with desk.library.database.read() as connection:
-        caller = desk.any_caller(request, connection)
-    return None if caller is None else caller.user_id
+    tag = etag_of(body, row["body_text_sha256"] if text else None)
+    return answered(
+        request, tag, lambda: JSONResponse({**body, "text": row["body_text"]} if text else body)
+    )
 
 
 def _raw(row: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -159,7 +156,10 @@ def _document(row: Mapping[str, Any]) -> dict[str, Any]:
             **{name: row[name] for name in _HASHES},
             "normalizer": row["body_normalizer_version"],
         },
-        "links": {"self": at, "raw": f"{at}/raw"},
+        "links": {
+            "self": at,
+            **{name: f"{at}/{name}" for name in ("raw", "links", "editions")},
+        },
     }
 
 

@@ -10,18 +10,30 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fonds.api.problems import UNEXPECTED, ProblemError, problem
+from fonds.api.problems import UNEXPECTED, ProblemError, answer
 
 LARGEST_BODY: Final = 1024 * 1024
-STREAMED: Final = ("/files/", "/webhooks/")
+STREAMED: Final = ("/files/", "/upload/files", "/webhooks/")
 """Paths whose handlers read the body in pieces, each with a limit of its own."""
 
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HARDENED: Final = (
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-_UNCACHED: Final = (b"cache-control", b"no-store")
+_POLICY: Final = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_DEFAULTS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", _POLICY),
+)
+"""For answers that say nothing else themselves."""
 
 _OURS: Final = "/fonds/"
 
@@ -54,14 +66,13 @@ class Edge:
             _log.error("request_failed", **_place(error), method=scope["method"])
             if is_begun:
                 raise
-            await problem(UNEXPECTED, scope["path"])(scope, receive, hardened)
+            await answer(scope, UNEXPECTED)(scope, receive, hardened)
 
 
 def _harden(message: Message) -> None:
     headers = [*message.get("headers", ()), *_HARDENED]
-    if all(name != b"cache-control" for name, _ in headers):
-        headers.append(_UNCACHED)
-    message["headers"] = headers
+    given = {name for name, _ in headers}
+    message["headers"] = [*headers, *(each for each in _DEFAULTS if each[0] not in given)]
 
 
 def _bounded(scope: Scope, receive: Receive) -> Callable[[], Awaitable[Message]]:

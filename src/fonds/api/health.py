@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, Response
 from fonds.api.answers import BEARER_OR_NOBODY, HealthAnswer, problems
 from fonds.api.desk import Desk, desk_of, require_scope
 from fonds.api.problems import RETRY_AFTER, Told, problem
-from fonds.mcp.exposure import is_loopback
+from fonds.runs.exposition import CONTENT_TYPE
 from fonds.stores.schema import current_version, require_current
-from fonds.uploads.metrics import CONTENT_TYPE, render
+from fonds.upkeep.metrics import render
 
 PATIENCE: Final = 5
 """Seconds; what takes longer to answer does not."""
@@ -59,12 +59,15 @@ async def health(request: Request) -> Response:
     },
 )
 def metrics(request: Request) -> Response:
-    """All figures, for Prometheus; from elsewhere with a token of the scope admin or service."""
+    """All figures, for Prometheus; from elsewhere with a token of the scope admin or service.
+
+    Those of requests are of the process that answers; the others are the library's.
+    """
     desk = desk_of(request)
     with desk.library.database.read() as connection:
-        if not _is_local(desk, request):
+        if not desk.is_local(request):
             require_scope(desk.known_caller(request, connection), "admin", "service")
-    return Response(_figures(desk), media_type=CONTENT_TYPE)
+    return Response(_figures(desk) + desk.traffic.render(), media_type=CONTENT_TYPE)
 
 
 def _figures(desk: Desk) -> str:
@@ -76,13 +79,6 @@ def _figures(desk: Desk) -> str:
                 desk.figures.text = render(connection, desk.now())
             desk.figures.at = now
         return desk.figures.text
-
-
-def _is_local(desk: Desk, request: Request) -> bool:
-    """Whether nobody but this machine can have asked, not even a web page under another name."""
-    host = request.headers.get("host", "")
-    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.split(":")[0]
-    return not desk.is_exposed and is_loopback(name)
 
 
 async def _outcome(look: Callable[[Desk], str], desk: Desk) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,7 +13,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy import exc as database_errors
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
 from fonds.errors import (
     AddressRefusedError,
@@ -145,22 +146,34 @@ def problem(told: Told, path: str, **more: Any) -> JSONResponse:
     )
 
 
-def install(app: FastAPI) -> None:
-    """Have the app answer every error it knows as a problem."""
+Present = Callable[[Scope, Told], Response | None]
+"""Tells somebody of an error in another shape than a problem; None for whom that is right."""
+
+
+def install(app: FastAPI, present: Present | None = None) -> None:
+    """Have the app answer every error it knows as a problem, or as `present` shows it."""
+    app.state.present = present
     for kind in (FondsError, *_AWAY, ProblemError):
         app.add_exception_handler(kind, _answer_known)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
 
 
-async def _answer_known(request: Request, error: Exception) -> JSONResponse:
+def answer(scope: Scope, known: Told, **more: Any) -> Response:
+    """Tell whoever sent a request what went wrong."""
+    present: Present | None = scope["app"].state.present
+    shown = present(scope, known) if present is not None else None
+    return shown or problem(known, scope["path"], **more)
+
+
+async def _answer_known(request: Request, error: Exception) -> Response:
     known = told(error)
     if known is None:
         raise error
-    return problem(known, request.scope["path"])
+    return answer(request.scope, known)
 
 
-async def _answer_http(request: Request, error: Exception) -> JSONResponse:
+async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     kind = _NO_WORD.sub("-", phrase.lower())
@@ -168,15 +181,15 @@ async def _answer_http(request: Request, error: Exception) -> JSONResponse:
     known = Told(
         status=error.status_code, kind=kind, detail=phrase.lower(), headers=error.headers or {}
     )
-    return problem(known, request.scope["path"])
+    return answer(request.scope, known)
 
 
-async def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
+async def _answer_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     complaints = [_complaint(each) for each in error.errors()[:_MOST_COMPLAINTS]]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in complaints)
     known = Told(status=422, kind="invalid", detail=detail)
-    return problem(known, request.scope["path"], errors=complaints)
+    return answer(request.scope, known, errors=complaints)
 
 
 def _complaint(error: Mapping[str, Any]) -> dict[str, str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, Select, select
 
 from fonds import ids
 from fonds.errors import UnknownDocumentError
-from fonds.stores.database import Database, by_bytes
+from fonds.stores.batches import select_in
+from fonds.stores.database import Database
 from fonds.stores.tables import code_units, nodes
 
 
@@ -28,11 +29,15 @@ class EditionHeld:
     """Whether a search looks at any of its units."""
 
 
-def editions(database: Database) -> list[EditionHeld]:
-    """All editions that are held, the newest of each code first."""
+def editions(database: Database, source: str | None = None) -> list[EditionHeld]:
+    """All editions that are held, or those of one code; of each code the oldest first."""
     table = code_units.c
+    columns = (table.source, table.version, table.unit, table.nodes, table.shards)
+    query = select(*columns, table.state, table.is_newest)
+    if source is not None:
+        query = query.where(table.source == source)
     with database.read() as connection:
-        rows = connection.execute(select(code_units).order_by(table.source, table.version)).all()
+        rows: Sequence[Any] = connection.execute(query.order_by(table.source, table.version)).all()
     found: dict[tuple[str, str], list[Row[Any]]] = {}
     for row in rows:
         found.setdefault((row.source, row.version), []).append(row)
@@ -84,19 +89,29 @@ def tree(
 
 
 def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
+    """The node itself and those so many levels below, each level in the publisher's order."""
+    rows = list(connection.execute(_nodes().where(nodes.c.id == start)))
+    level = [start]
+    for _ in range(depth):
+        found = in_order(select_in(connection, _nodes(), nodes.c.parent, level))
+        if not found:
+            break
+        rows += found
+        level = [row.id for row in found]
+    return rows
+
+
+def _nodes() -> Select[Any]:
     table = nodes.c
-    key = by_bytes(connection, table.id)
-    levels = func.length(table.id) - func.length(func.replace(table.id, "/", ""))
-    query = (
-        select(table.id, table.kind, table.label, table.status, table.unit)
-        # `0` is the character after the slash.
-        .where((key == start) | ((key > f"{start}/") & (key < f"{start}0")))
-        .where(levels <= start.count("/") + depth)
-        .order_by(table.unit, table.position)
-    )
-    rows: Sequence[Any] = connection.execute(query).all()
-    # Units have no place among each other but their numbers; within one, the order is stable.
-    return sorted(rows, key=lambda row: ids.edition_order(row.unit))
+    return select(table.id, table.kind, table.label, table.status, table.unit, table.position)
+
+
+def in_order(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
+    """Nodes in the publisher's order, by `unit` and `position`.
+
+    Units have no place among each other but their numbers; within one, the position tells.
+    """
+    return sorted(rows, key=lambda row: (ids.edition_order(row.unit), row.position))
 
 
 def _branches(rows: Sequence[Row[Any]]) -> list[Branch]:

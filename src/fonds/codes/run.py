@@ -13,9 +13,12 @@ from fonds.codes.invocation import InvocationReport, UnitOrder
 from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.units import settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
+from fonds.fetch.patience import counted_by
+from fonds.fetch.redaction import Redaction
 from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import Claim, claim_source, kept
+from fonds.runs.pulse import shown
 from fonds.runs.state import Counts, Run, RunReport, RunRequest, Status
 from fonds.runs.tasks import (
     Failure,
@@ -140,13 +143,14 @@ async def run_code(
     """Bring one edition of a code up to date; what is asked for is in the request's options."""
     database, clock, info = workplace.database, workplace.seams.clock, adapter.info
     with claim_source(database, workplace.settings.home, info.name, clock) as claim:
-        run = Run(source=info.name, request=request, database=database, clock=clock)
+        redact = Redaction(workplace.settings)
+        run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
         run.start()
         with database.read() as connection:
             standing = open_errors(connection, info.name)
         work = _Work(run, claim, workplace, invoke, standing)
         try:
-            async with kept(claim):
+            async with kept(claim), shown(run, claim):
                 await work.take(adapter, CodeRequest.of(request.options))
         except asyncio.CancelledError:
             run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
@@ -168,13 +172,19 @@ class _Work:
 
     async def take(self, adapter: JurisdictionAdapter, request: CodeRequest) -> None:
         """Bring units up to date, one after the other; one that fails does not stop the others."""
+        stage = self.run.stages.discover
+        began = stage.begin()
         try:
-            orders = await find_orders(adapter, request, self.workplace)
+            with counted_by(stage):
+                orders = await find_orders(adapter, request, self.workplace)
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
             return
+        finally:
+            stage.end(began)
         self._make_good([_DISCOVERY])
         self.run.count(discovered=len(orders))
+        stage.conclude(len(orders))
         for order in orders:
             try:
                 report = await self._unit(order)
@@ -215,7 +225,7 @@ class _Work:
         """One after the other until nothing remains; two that get nowhere are the last."""
         stuck = 0
         while True:
-            report = await self.invoke(order)
+            report = await self._invoked(order)
             yield report
             if report.is_done:
                 return
@@ -227,6 +237,16 @@ class _Work:
                     "allow more (--max-subrequests, --max-memory-mib)"
                 )
             order = replace(order, first_batch=report.progress.next_batch)
+
+    async def _invoked(self, order: UnitOrder) -> InvocationReport:
+        """One invocation fetches, parses and loads; all of it counts as loading."""
+        stage = self.run.stages.load
+        began = stage.begin()
+        try:
+            with counted_by(stage):
+                return await self.invoke(order)
+        finally:
+            stage.end(began)
 
     def _settle(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
         """A unit's row in the run: loaded, or errored with the sections that are missing."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from fonds import ids
 from fonds.codes.bodies import Found
 from fonds.codes.plan import PlanHead, PlannedNode
 from fonds.errors import ParseError
@@ -90,6 +91,7 @@ class SectionWriter:
             "position": node.position,
             "status": node.status or None,
             "created_at": int(now.timestamp()),
+            "parent": ids.tree_parent(node.id),
         }
 
     def _document(self, section: Found) -> Document:

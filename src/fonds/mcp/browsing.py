@@ -4,67 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
-
 from fonds import ids
-from fonds.codes.outline import Branch, EditionHeld, editions, tree
+from fonds.catalog.tree import Code, Node, Place, code, codes, place
+from fonds.codes.outline import EditionHeld
+from fonds.errors import UnknownDocumentError
 from fonds.library import Library
 from fonds.mcp.answers import CodeListing, CodeNode
 from fonds.mcp.problems import RefusedError
-from fonds.sources.registry import all_codes
-from fonds.stores.batches import select_in
-from fonds.stores.tables import nodes
 
 
 def browse(library: Library, path: str | None, offset: int, limit: int) -> CodeListing:
     """What stands below a code, an edition or a node; without a path, the codes."""
-    held = editions(library.database)
-    parts = (path or "").strip("/").split("/")
-    code, version = parts[0], parts[1] if len(parts) > 1 else ""
-    if not code:
-        return _listing(None, (), _codes(held), offset, limit)
-    mine = [one for one in held if one.source == code]
-    if not mine:
-        raise RefusedError(
-            "not_found", f"no code {code!r} is held", hint="browse_code without a path lists them."
-        )
-    if not version:
-        return _listing(_code(code), (), [*map(_edition, mine)], offset, limit)
-    edition = next((one for one in mine if _edition(one).id == f"{code}/{version}"), None)
-    if edition is None:
-        known = ", ".join(one.version for one in mine)
-        message = f"of {code} there is no edition {version!r}"
-        raise RefusedError("not_found", message, hint=f"The editions held are: {known}.")
-    if parts[2:] in ([], ["root"]):
-        tops = tree(library.database, code, version, depth=1)
-        return _listing(_edition(edition), (code,), _nodes(library, tops), offset, limit)
-    return _below(library, edition, "/".join(parts), offset, limit)
+    asked = (path or "").strip("/")
+    if not asked:
+        return _listing(None, (), [_code(one) for one in codes(library.database)], offset, limit)
+    known = _known(library, asked)
+    name, _, below = asked.partition("/")
+    if not below:
+        mine = [_edition(one) for one in reversed(known.editions)]
+        return _listing(_code(known), (), mine, offset, limit)
+    found = place(library.database, asked, limit=limit, offset=offset)
+    edition = f"{name}/{below.partition('/')[0]}"
+    held = next(one for one in map(_edition, known.editions) if one.id == edition)
+    return _below(found, held, known)
 
 
-def _below(
-    library: Library, edition: EditionHeld, path: str, offset: int, limit: int
-) -> CodeListing:
-    code, version = edition.source, edition.version
-    (branch,) = tree(library.database, code, version, path, depth=1)
-    children = branch.children[offset : offset + limit]
-    node, *shown = _nodes(library, [branch, *children])
+def _known(library: Library, path: str) -> Code:
+    """The code that a path begins with; of an edition that is not held, those that are."""
+    name, _, below = path.partition("/")
+    try:
+        known = code(library.database, name)
+    except UnknownDocumentError:
+        hint = "browse_code without a path lists them."
+        raise RefusedError("not_found", f"no code {name!r} is held", hint=hint) from None
+    version = below.partition("/")[0]
+    if version and all(_edition(one).id != f"{name}/{version}" for one in known.editions):
+        held = ", ".join(one.version for one in reversed(known.editions))
+        message = f"of {name} there is no edition {version!r}"
+        raise RefusedError("not_found", message, hint=f"The editions held are: {held}.")
+    return known
+
+
+def _below(found: Place, edition: CodeNode, known: Code) -> CodeListing:
+    above = [known.name, edition.id, *(one.id for one in found.above)]
     return CodeListing(
-        node=node,
-        above=_above(edition, branch.id),
-        children=shown,
-        total_children=len(branch.children),
-        next_offset=_next(offset, limit, len(branch.children)),
+        node=_node(found.node) if found.node else edition,
+        above=above if found.node else [known.name],
+        children=[_node(one) for one in found.children.items],
+        total_children=found.children.total or 0,
+        next_offset=found.children.next_offset,
     )
-
-
-def _above(edition: EditionHeld, node_id: str) -> list[str]:
-    root = ids.tree_root(edition.source, edition.version)
-    between = []
-    above = ids.tree_parent(node_id)
-    while above is not None and above != root:
-        between.append(above)
-        above = ids.tree_parent(above)
-    return [edition.source, _edition(edition).id, *reversed(between)]
 
 
 def _listing(
@@ -87,14 +76,8 @@ def _next(offset: int, limit: int, total: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-def _codes(held: Sequence[EditionHeld]) -> list[CodeNode]:
-    return [_code(name) for name in dict.fromkeys(one.source for one in held)]
-
-
-def _code(name: str) -> CodeNode:
-    known = all_codes().get(name)
-    label = known.info.title if known else name
-    return CodeNode(id=name, kind="code", label=label, status=None, is_leaf=False)
+def _code(one: Code) -> CodeNode:
+    return CodeNode(id=one.name, kind="code", label=one.title, status=None, is_leaf=False)
 
 
 def _edition(one: EditionHeld) -> CodeNode:
@@ -108,18 +91,7 @@ def _edition(one: EditionHeld) -> CodeNode:
     )
 
 
-def _nodes(library: Library, branches: Sequence[Branch]) -> list[CodeNode]:
-    query = select(nodes.c.id).where(nodes.c.body_ref.is_not(None))
-    with library.database.read() as connection:
-        known = [branch.id for branch in branches]
-        leaves = {row.id for row in select_in(connection, query, nodes.c.id, known)}
-    return [
-        CodeNode(
-            id=branch.id,
-            kind=branch.kind,
-            label=branch.label,
-            status=branch.status,
-            is_leaf=branch.id in leaves,
-        )
-        for branch in branches
-    ]
+def _node(one: Node) -> CodeNode:
+    return CodeNode(
+        id=one.id, kind=one.kind, label=one.label, status=one.status, is_leaf=one.is_leaf
+    )

@@ -136,6 +136,8 @@ def shown_passages(connection: Connection, rows: Sequence[int]) -> dict[int, Row
         chunk.meta,
         chunk.chunk_ord,
         document.id.label("document_id"),
+        document.source,
+        document.kind,
         document.title,
         document.source_org,
         document.source_url,

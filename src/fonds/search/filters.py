@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, func, or_, select
 
 from fonds.errors import UsageError
 from fonds.search.query import Query
-from fonds.sources.registry import get_source
+from fonds.sources.registry import all_sources, get_source
 from fonds.stores.database import by_bytes
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
 from fonds.stores.visibility import visible_to
@@ -42,6 +42,10 @@ class Filters:
     """An id; only what is it or stands below it: `usc/2024/root/title-42`."""
     owner: UUID | None = None
     """The user whose uploads may be seen beside what is public."""
+    years: Sequence[int] = ()
+    """Of publication."""
+    jurisdictions: Sequence[str] = ()
+    """Whose law or record it is, as sources say: `United States`."""
     edition: str | None = None
     """Sections of this edition of codes; None is the newest edition of each, and all else."""
     include_gone: bool = False
@@ -89,9 +93,27 @@ def _conditions(connection: Connection, filters: Filters) -> list[Any]:
     if filters.until and filters.until < date.max:
         after = filters.until + timedelta(days=1)
         conditions.append(table.published_at < after.isoformat())
+    if filters.years:
+        years = [f"{year:04}" for year in filters.years]
+        conditions.append(func.substr(table.published_at, 1, 4).in_(years))
+    if filters.jurisdictions:
+        conditions.append(table.source.in_(_sources_of(filters.jurisdictions)))
     if filters.under:
         conditions.append(_below(connection, filters.under.rstrip("/")))
     return [*conditions, *_editions(filters)]
+
+
+def _sources_of(jurisdictions: Sequence[str]) -> list[str]:
+    by_jurisdiction: dict[str, list[str]] = {}
+    for name, source in all_sources().items():
+        by_jurisdiction.setdefault(source.info.jurisdiction.casefold(), []).append(name)
+    for wanted in jurisdictions:
+        if not wanted or wanted.casefold() not in by_jurisdiction:
+            known = {source.info.jurisdiction for source in all_sources().values()} - {""}
+            raise UsageError(
+                f"no source is of {wanted!r}; there are sources of: {', '.join(sorted(known))}"
+            )
+    return [name for wanted in jurisdictions for name in by_jurisdiction[wanted.casefold()]]
 
 
 def _editions(filters: Filters) -> list[Any]:

@@ -54,6 +54,8 @@ class SourceInfo:
     tables: tuple[Table, ...]
     """Its typed tables, parents before children."""
     key: Key | None = None
+    jurisdiction: str = ""
+    """Whose law or record it is: `United States`; empty for what is nobody's in particular."""
     depends_on: tuple[str, ...] = ()
     """Sources that `bootstrap` loads first."""
     at_least: int = 1

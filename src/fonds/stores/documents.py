@@ -272,6 +272,7 @@ def _version(writing: Writing, now: datetime) -> dict[str, Any]:
         "body_text_sha256": writing.body_text_sha256,
         "first_seen_at": now,
         "last_seen_at": now,
+        "source": document.source,
     }
 
 

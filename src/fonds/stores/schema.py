@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from fonds.errors import SchemaError
 from fonds.stores.database import Database
 
-HEAD: Final = "0024"
+HEAD: Final = "0025"
 
 
 def upgrade(database: Database) -> None:

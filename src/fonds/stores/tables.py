@@ -104,7 +104,9 @@ document_versions: Final = Table(
     Column("body_text_sha256", Text),
     Column("first_seen_at", Timestamp, nullable=False),
     Column("last_seen_at", Timestamp, nullable=False),
+    Column("source", Text, comment="documents.source"),
     Index("ix_document_versions_first_seen_at", "first_seen_at", "document_id"),
+    Index("ix_document_versions_source", "source", "first_seen_at", "document_id"),
 )
 
 document_aliases: Final = Table(
@@ -179,8 +181,10 @@ nodes: Final = Table(
     Column("position", Integer, nullable=False, comment="In reading order, within the unit."),
     Column("status", Text, comment="repealed, reserved, …; NULL is in force."),
     Column("created_at", Integer, nullable=False, comment="Unix seconds."),
+    Column("parent", Text, nullable=False, comment="The id above: id without its last segment."),
     Index("ix_nodes_source_version", "source", "version"),
     Index("ix_nodes_unit_position", "unit", "position"),
+    Index("ix_nodes_parent", "parent", "unit", "position"),
 )
 
 # Passages and vectors ---------------------------------------------------------------------

@@ -66,6 +66,7 @@ class Bills:
         name=NAME,
         title="Bills of Congress",
         organisation="U.S. Government Publishing Office and Library of Congress",
+        jurisdiction="United States",
         version="1.0.0",
         # Statuses of the current Congress are rebuilt every four hours, at four, eight and twelve.
         schedule="50 1,5,9,13,17,21 * * *",

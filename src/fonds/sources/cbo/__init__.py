@@ -63,6 +63,7 @@ class Cbo:
         name=NAME,
         title="CBO publications",
         organisation=PUBLISHER,
+        jurisdiction="United States",
         version="1.0.0",
         schedule="40 8-20/3 * * *",
         rate=Rate(per_second=0.5, burst=2),

@@ -29,6 +29,7 @@ INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Committee Reports",
     organisation="U.S. Government Publishing Office",
+    jurisdiction="United States",
     version="1.0.0",
     schedule="50 6 * * *",
     rate=Rate(per_second=4, burst=8),

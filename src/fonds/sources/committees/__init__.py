@@ -351,6 +351,7 @@ class Committees:
         name="committees",
         title="Committees of Congress",
         organisation="unitedstates/congress-legislators",
+        jurisdiction="United States",
         version="1.0.0",
         schedule="40 5 * * *",
         rate=Rate(per_second=1, burst=2),

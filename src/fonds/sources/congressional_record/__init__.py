@@ -42,6 +42,7 @@ INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Record, daily edition",
     organisation="U.S. Government Publishing Office",
+    jurisdiction="United States",
     version="1.0.0",
     # The issue of a day is online the next morning.
     schedule="40 9 * * *",

@@ -71,6 +71,7 @@ class Crs:
         name=NAME,
         title="CRS reports",
         organisation=PUBLISHER,
+        jurisdiction="United States",
         version="1.0.0",
         # EveryCRSReport.com is brought up to date in the night.
         schedule="20 8 * * *",

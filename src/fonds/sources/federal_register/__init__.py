@@ -131,6 +131,7 @@ class FederalRegister:
         name=NAME,
         title="Federal Register",
         organisation=PUBLISHER,
+        jurisdiction="United States",
         version="1.0.0",
         # The day's issue is complete by 8:45 in the morning.
         schedule="10 10 * * 1-5",

@@ -64,6 +64,7 @@ class Gao:
         name=NAME,
         title="GAO reports",
         organisation=PUBLISHER,
+        jurisdiction="United States",
         version="1.0.0",
         # The feed holds about two weeks; its own cache lives for an hour.
         schedule="25 7-19/4 * * *",

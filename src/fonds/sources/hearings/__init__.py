@@ -30,6 +30,7 @@ INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Hearings",
     organisation="U.S. Government Publishing Office",
+    jurisdiction="United States",
     version="1.0.0",
     schedule="20 7 * * *",
     rate=Rate(per_second=4, burst=8),

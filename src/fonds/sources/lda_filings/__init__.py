@@ -90,6 +90,7 @@ class LdaFilings:
         name=NAME,
         title="Lobbying Disclosure Act filings",
         organisation=PUBLISHER,
+        jurisdiction="United States",
         version="1.0.0",
         schedule="20 22 * * *",
         rate=Rate(per_second=0.25),

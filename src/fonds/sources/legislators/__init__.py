@@ -357,6 +357,7 @@ class Legislators:
         name="legislators",
         title="Members of Congress",
         organisation="unitedstates/congress-legislators",
+        jurisdiction="United States",
         version="1.0.0",
         schedule="30 5 * * *",
         rate=Rate(per_second=1, burst=2),

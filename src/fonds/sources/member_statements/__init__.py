@@ -68,6 +68,7 @@ class MemberStatements:
         name=NAME,
         title="Statements of members of Congress",
         organisation="Offices of the members of Congress",
+        jurisdiction="United States",
         version="1.0.0",
         schedule="15 6,10,14,18,22 * * *",
         # Each feed is on a host of its own.

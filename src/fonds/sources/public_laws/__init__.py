@@ -58,6 +58,7 @@ class PublicLaws:
         name=NAME,
         title="Public and private laws",
         organisation="U.S. Government Publishing Office and Office of the Federal Register",
+        jurisdiction="United States",
         version="1.0.0",
         schedule="25 6 * * *",
         rate=Rate(per_second=4, burst=4),

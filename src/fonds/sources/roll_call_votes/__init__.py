@@ -80,6 +80,7 @@ class RollCallVotes:
         name=NAME,
         title="Roll call votes",
         organisation="U.S. House of Representatives and U.S. Senate",
+        jurisdiction="United States",
         version="1.0.0",
         # Both chambers publish a vote within the hour, and may sit until late.
         schedule="40 7,19 * * *",

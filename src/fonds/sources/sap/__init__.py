@@ -85,6 +85,7 @@ class Sap:
         name=NAME,
         title="Statements of Administration Policy",
         organisation=ISSUER,
+        jurisdiction="United States",
         version="1.0.0",
         schedule="50 9,15,21 * * *",
         rate=Rate(per_second=1, burst=2),

@@ -56,6 +56,7 @@ class Taxonomy:
         name=NAME,
         title="Subject terms, policy areas and agencies",
         organisation="Congressional Research Service and Office of the Federal Register",
+        jurisdiction="United States",
         version="1.0.0",
         # The lists change a few times a year.
         schedule="15 4 * * 1",

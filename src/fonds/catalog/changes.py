@@ -1,0 +1,325 @@
+"""What was added, changed and withdrawn since a moment, in the order in which it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, Literal, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    and_,
+    exists,
+    literal,
+    or_,
+    select,
+)
+
+from fonds import ids
+from fonds.errors import UsageError
+from fonds.stores.batches import select_in
+from fonds.stores.columns import format_timestamp
+from fonds.stores.database import Database, by_bytes
+from fonds.stores.tables import code_units, document_versions, documents
+from fonds.stores.visibility import visible_to
+
+MOST_CHANGES: Final = 500
+"""Of one page."""
+MOST_LOOKED: Final = 3000
+"""Looked at for one page; a new edition of a code may leave nearly every section as it was."""
+
+What = Literal["added", "changed", "withdrawn", "reprinted"]
+"""`reprinted`: a section of another edition, in the words of the edition before it."""
+
+_AT_ONCE: Final = 100
+_VERSION, _GONE = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """Something that was seen to happen to a document."""
+
+    at: datetime
+    what: What
+    id: str
+    source: str
+    kind: str
+    title: str
+    """As it is today."""
+    citation_string: str
+    url: str
+    published_at: str | None
+    edition: str | None
+    """Of a section of a code."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Changes:
+    """A page of changes."""
+
+    items: tuple[Change, ...]
+    next_cursor: str | None
+    """Where the next page begins; None when all has been told."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """Which changes, and in which order."""
+
+    since: datetime | None = None
+    source: str | None = None
+    under: str | None = None
+    """An id; only what is it or stands below it. A path of a code without an edition,
+    `usc/title-42`, is that place in all of them."""
+    owner: UUID | None = None
+    """The user whose uploads are told of beside what is public."""
+    newest_first: bool = False
+    reprints: bool = False
+    """Whether sections are told of that only came again, in another edition."""
+
+
+class _Place(NamedTuple):
+    """Where a change stands among all others."""
+
+    at: datetime
+    id: str
+    rank: int
+
+
+def changes(
+    database: Database, wanted: Wanted, *, limit: int = 100, cursor: str | None = None
+) -> Changes:
+    """A page of changes, from a cursor on."""
+    if not 1 <= limit <= MOST_CHANGES:
+        raise UsageError(f"limit must be between 1 and {MOST_CHANGES}")
+    after = _read(cursor) if cursor else None
+    at_once = max(limit, _AT_ONCE)
+    found: list[Change] = []
+    with database.read() as connection:
+        asking = _Asking(connection, wanted)
+        for _ in range(MOST_LOOKED // at_once):
+            rows = asking.rows(after, at_once + 1)
+            for row, what in _told(connection, rows[:at_once]):
+                if len(found) == limit:
+                    return Changes(items=tuple(found), next_cursor=_written(after))
+                after = _Place(row.at, row.id, row.rank)
+                if what != "reprinted" or wanted.reprints:
+                    found.append(_change(row, what))
+            if len(rows) <= at_once:
+                return Changes(items=tuple(found), next_cursor=None)
+    return Changes(items=tuple(found), next_cursor=_written(after))
+
+
+class _Kind(NamedTuple):
+    """One kind of change: where it is read from, and what orders it."""
+
+    query: Select[Any]
+    at: ColumnElement[Any]
+    name: ColumnElement[Any]
+    source: ColumnElement[Any]
+    rank: int
+
+
+class _Asking:
+    """Reads the changes that are wanted, from wherever it is told."""
+
+    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._source = wanted.source
+        self._tops: list[str] | None = None
+        if wanted.under:
+            code, self._tops = _tops(connection, wanted.under)
+            self._source = wanted.source or code
+
+    def rows(self, after: _Place | None, limit: int) -> list[Row[Any]]:
+        """The next of them, in order: changes of content, and withdrawals."""
+        rows = [
+            row
+            for kind in (_versions(), _withdrawals())
+            for row in self._connection.execute(self._in_order(kind, after).limit(limit))
+        ]
+        ordered = sorted(rows, key=lambda row: tuple(row[:3]), reverse=self._wanted.newest_first)
+        return ordered[:limit]
+
+    def _in_order(self, kind: _Kind, after: _Place | None) -> Select[Any]:
+        query, at = kind.query.where(visible_to(self._wanted.owner)), kind.at
+        name = by_bytes(self._connection, kind.name)
+        if self._source:
+            query = query.where(kind.source == self._source)
+        if self._wanted.since is not None:
+            query = query.where(at >= self._wanted.since)
+        if self._tops is not None:
+            query = query.where(self._below(kind.name))
+        if after is not None:
+            query = query.where(self._beyond(kind, name, after))
+        if self._wanted.newest_first:
+            return query.order_by(at.desc(), name.desc())
+        return query.order_by(at, name)
+
+    def _below(self, name: ColumnElement[Any]) -> ColumnElement[bool]:
+        """By range and not by pattern: % and _ are only characters."""
+        # Below a code there is so much that it must be read by time, up to the limit; appending
+        # nothing keeps the other index out of it.
+        own = by_bytes(self._connection, name + "" if self._source else name)
+        return or_(
+            *(or_(own == top, and_(own >= f"{top}/", own < f"{top}0")) for top in self._tops or ())
+        )
+
+    def _beyond(self, kind: _Kind, name: ColumnElement[Any], after: _Place) -> ColumnElement[bool]:
+        """What comes behind a place; the bound on the moment alone is for the index."""
+        at = kind.at
+        if self._wanted.newest_first:
+            same = name <= after.id if kind.rank < after.rank else name < after.id
+            return and_(at <= after.at, or_(at < after.at, same))
+        same = name >= after.id if kind.rank > after.rank else name > after.id
+        return and_(at >= after.at, or_(at > after.at, same))
+
+
+def _versions() -> _Kind:
+    table, earlier = document_versions.c, document_versions.alias()
+    is_first = ~exists().where(
+        earlier.c.document_id == table.document_id,
+        earlier.c.first_seen_at < table.first_seen_at,
+    )
+    # An outer join, though every version has its document: SQLite reads the left side first,
+    # in the order of its index, and stops at the limit.
+    origin = document_versions.outerjoin(documents, table.document_id == documents.c.id)
+    query = _selected(origin, table.first_seen_at, _VERSION, is_first)
+    return _Kind(query, table.first_seen_at, table.document_id, table.source, _VERSION)
+
+
+def _withdrawals() -> _Kind:
+    # There are few, and only their own index has them alone.
+    table = documents.c
+    query = _selected(documents, table.gone_at, _GONE, literal(False))
+    source = table.source + ""
+    return _Kind(query.where(table.gone_at.is_not(None)), table.gone_at, table.id, source, _GONE)
+
+
+def _selected(
+    origin: FromClause, at: ColumnElement[Any], rank: int, is_first: ColumnElement[bool]
+) -> Select[Any]:
+    table = documents.c
+    return select(
+        at.label("at"),
+        table.id,
+        literal(rank).label("rank"),
+        is_first.label("is_first"),
+        table.source,
+        table.kind,
+        table.title,
+        table.citation_string,
+        table.source_url,
+        table.published_at,
+        table.body_text_sha256,
+        code_units.c.unit,
+        code_units.c.version,
+    ).select_from(origin.outerjoin(code_units, code_units.c.id == table.unit))
+
+
+def _tops(connection: Connection, under: str) -> tuple[str | None, list[str]]:
+    """The code that a path is in, if it is in one, and the nodes that it may mean."""
+    path = under.strip("/")
+    source, _, rest = path.partition("/")
+    unit = code_units.c
+    versions = connection.scalars(select(unit.version).where(unit.source == source).distinct())
+    roots = [ids.tree_root(source, version) for version in sorted(versions)]
+    if not roots:
+        return None, [path]
+    edition = "/".join(path.split("/")[:2])
+    if not rest or f"{edition}/root" in roots:
+        return source, [path]
+    return source, [ids.tree_child(root, rest) for root in roots]
+
+
+# Editions ---------------------------------------------------------------------------------
+
+
+def _told(connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[Row[Any], What]]:
+    """What each row is, a section of a new edition being compared with the edition before."""
+    sections = [row for row in rows if row.unit is not None and row.is_first]
+    before = _before(connection, sections)
+    table = documents.c
+    query = select(table.id, table.body_text_sha256).where(visible_to(None))
+    held = {
+        row.id: row.body_text_sha256
+        for row in select_in(connection, query, table.id, sorted({*before.values()}))
+    }
+    return [(row, _what(row, held, before.get(row.id))) for row in rows]
+
+
+def _before(connection: Connection, sections: Sequence[Row[Any]]) -> dict[str, str]:
+    """The id that each section has, or would have, in the edition before its own."""
+    unit = code_units.c
+    query = select(unit.source, unit.unit, unit.version, unit.published_at)
+    units = sorted({row.unit for row in sections})
+    sources = {row.source for row in sections}
+    found = [row for row in select_in(connection, query, unit.unit, units) if row.source in sources]
+    found.sort(key=lambda row: (row.published_at or "", ids.edition_order(row.version)))
+    editions: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        editions.setdefault((row.source, row.unit), []).append(row.version)
+    previous = {
+        (*known, later): earlier
+        for known, versions in editions.items()
+        for earlier, later in pairwise(versions)
+    }
+    named = {}
+    for row in sections:
+        if earlier := previous.get((row.source, row.unit, row.version)):
+            path = row.id.partition("/root/")[2]
+            named[row.id] = ids.tree_child(ids.tree_root(row.source, earlier), path)
+    return named
+
+
+def _what(row: Row[Any], held: Mapping[str, str | None], before: str | None) -> What:
+    if row.rank == _GONE:
+        return "withdrawn"
+    if not row.is_first:
+        return "changed"
+    if before is None or before not in held:
+        return "added"
+    return "reprinted" if held[before] == row.body_text_sha256 else "changed"
+
+
+def _change(row: Row[Any], what: What) -> Change:
+    return Change(
+        at=row.at,
+        what=what,
+        id=row.id,
+        source=row.source,
+        kind=row.kind,
+        title=row.title,
+        citation_string=row.citation_string,
+        url=row.source_url,
+        published_at=row.published_at,
+        edition=row.version,
+    )
+
+
+# Cursors ----------------------------------------------------------------------------------
+
+
+def _written(place: _Place | None) -> str:
+    assert place is not None
+    return f"{format_timestamp(place.at)}~{place.rank}~{place.id}"
+
+
+def _read(cursor: str) -> _Place:
+    moment, _, rest = cursor.partition("~")
+    rank, _, name = rest.partition("~")
+    try:
+        at = datetime.fromisoformat(f"{moment.removesuffix('Z')}+00:00")
+    except ValueError:
+        at = None
+    if at is None or rank not in {"0", "1"} or "\0" in name:
+        raise UsageError("this cursor is none of ours; begin without one")
+    return _Place(at, name, int(rank))

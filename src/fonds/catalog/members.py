@@ -1,0 +1,281 @@
+"""A member of Congress: terms, committees, bills, votes and statements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, select
+
+from fonds.catalog.bills import Vote, vote_of
+from fonds.catalog.paging import Page, page_of
+from fonds.errors import UnknownDocumentError
+from fonds.results import HeldDocument
+from fonds.search.holdings import document_rows, held_document
+from fonds.sources.bills.tables import bills
+from fonds.sources.committees.tables import committee_members, committees
+from fonds.sources.legislators.tables import (
+    legislator_leadership_roles,
+    legislator_terms,
+    legislators,
+)
+from fonds.sources.member_statements.tables import member_statements
+from fonds.sources.roll_call_votes.tables import roll_call_votes, vote_positions
+from fonds.stores.database import Database
+from fonds.stores.tables import documents
+from fonds.stores.visibility import visible_to
+
+MOST_ITEMS: Final = 50
+"""Of one page."""
+_MOST_TERMS: Final = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Term:
+    """A term of office."""
+
+    type: str
+    """`sen` or `rep`."""
+    start: str | None
+    end: str | None
+    state: str | None
+    district: int | None
+    """0 is at large, -1 unknown; None for senators."""
+    party: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seat:
+    """A seat on a committee."""
+
+    committee_id: str | None
+    """If the committee is held."""
+    name: str
+    is_subcommittee: bool
+    title: str | None
+    """`Chairman`, `Ranking Member`; None for most."""
+    rank: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Role:
+    """An office in the leadership."""
+
+    title: str
+    chamber: str | None
+    start: str | None
+    end: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sponsored:
+    """A bill that a member brought in."""
+
+    id: str
+    congress: int
+    type: str
+    number: int
+    title: str
+    introduced: str | None
+    latest_action: str | None
+    latest_action_date: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cast:
+    """How a member voted."""
+
+    position: str
+    """As printed: `Aye`, `Not Voting`, a candidate's name."""
+    vote: Vote
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """Something a member published."""
+
+    id: str
+    title: str
+    published_at: str | None
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member:
+    """Everything of one member that a page shows first."""
+
+    document: HeldDocument
+    name: str
+    in_office: bool | None
+    party: str | None
+    state: str | None
+    district: int | None
+    chamber: str | None
+    birthday: str | None
+    terms: tuple[Term, ...]
+    """The newest first."""
+    roles: tuple[Role, ...]
+    """The newest first."""
+    seats: tuple[Seat, ...]
+    sponsored: Page[Sponsored]
+    votes: Page[Cast]
+    statements: Page[Statement]
+
+
+def member(database: Database, member_id: str, *, owner: UUID | None = None) -> Member:
+    """A member by id, with the first page of bills, votes and statements."""
+    with database.read() as connection:
+        query = document_rows(owner).where(documents.c.id == member_id)
+        document = connection.execute(query).one_or_none()
+        own = select(legislators).where(legislators.c.id == member_id)
+        row = connection.execute(own).one_or_none()
+        if document is None or row is None:
+            raise UnknownDocumentError(f"the library has no member {member_id!r}")
+        return Member(
+            document=held_document(document),
+            name=row.official_full or " ".join(filter(None, (row.first, row.last, row.suffix))),
+            in_office=row.in_office,
+            party=row.party,
+            state=row.state,
+            district=row.district,
+            chamber=row.chamber,
+            birthday=row.birthday,
+            terms=_terms(connection, member_id),
+            roles=_roles(connection, member_id),
+            seats=_seats(connection, member_id),
+            sponsored=_sponsored(connection, member_id, MOST_ITEMS, 0),
+            votes=_votes(connection, member_id, MOST_ITEMS, 0),
+            statements=_statements(connection, member_id, owner, MOST_ITEMS, 0),
+        )
+
+
+def sponsored(
+    database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
+) -> Page[Sponsored]:
+    """The bills that a member brought in, the newest first."""
+    with database.read() as connection:
+        return _sponsored(connection, member_id, limit, offset)
+
+
+def votes_cast(
+    database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
+) -> Page[Cast]:
+    """How a member voted, the newest vote first."""
+    with database.read() as connection:
+        return _votes(connection, member_id, limit, offset)
+
+
+def statements(
+    database: Database,
+    member_id: str,
+    *,
+    owner: UUID | None = None,
+    limit: int = MOST_ITEMS,
+    offset: int = 0,
+) -> Page[Statement]:
+    """What a member published, the newest first."""
+    with database.read() as connection:
+        return _statements(connection, member_id, owner, limit, offset)
+
+
+def _terms(connection: Connection, member_id: str) -> tuple[Term, ...]:
+    table = legislator_terms
+    query = select(table).where(table.c.legislator_id == member_id)
+    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MOST_TERMS))
+    return tuple(
+        Term(
+            type=row.type,
+            start=row.start,
+            end=row.end_date,
+            state=row.state,
+            district=row.district,
+            party=row.party,
+            url=row.url,
+        )
+        for row in rows
+    )
+
+
+def _roles(connection: Connection, member_id: str) -> tuple[Role, ...]:
+    table = legislator_leadership_roles
+    query = select(table).where(table.c.legislator_id == member_id)
+    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MOST_TERMS))
+    return tuple(
+        Role(title=row.title or "", chamber=row.chamber, start=row.start, end=row.end_date)
+        for row in rows
+    )
+
+
+def _seats(connection: Connection, member_id: str) -> tuple[Seat, ...]:
+    seat, table = committee_members.c, committees.c
+    query = (
+        select(seat.committee_ref, seat.title, seat.rank, table.id, table.name, table.parent_ref)
+        .outerjoin(committees, table.id == seat.committee_id)
+        .where(seat.legislator_id == member_id)
+        .order_by(seat.committee_ref)
+        .limit(_MOST_TERMS)
+    )
+    return tuple(
+        Seat(
+            committee_id=row.id,
+            name=row.name or row.committee_ref,
+            is_subcommittee=row.parent_ref is not None,
+            title=row.title,
+            rank=row.rank,
+        )
+        for row in connection.execute(query)
+    )
+
+
+def _sponsored(connection: Connection, member_id: str, limit: int, offset: int) -> Page[Sponsored]:
+    table = bills.c
+    query = select(bills).where(table.sponsor_id == member_id)
+    newest = query.order_by(table.introduced_date.desc(), table.id.desc())
+    return page_of(connection, newest, _bill, limit=limit, offset=offset)
+
+
+def _bill(row: Row[Any]) -> Sponsored:
+    return Sponsored(
+        id=row.id,
+        congress=row.congress,
+        type=row.type,
+        number=row.number,
+        title=row.title,
+        introduced=row.introduced_date,
+        latest_action=row.latest_action_text,
+        latest_action_date=row.latest_action_date,
+    )
+
+
+def _votes(connection: Connection, member_id: str, limit: int, offset: int) -> Page[Cast]:
+    vote, cast = roll_call_votes.c, vote_positions.c
+    query = (
+        select(roll_call_votes, cast.position)
+        .join(vote_positions, cast.vote_id == vote.id)
+        .where(cast.legislator_id == member_id)
+        .order_by(vote.vote_date.desc(), vote.chamber, vote.number.desc())
+    )
+    return page_of(connection, query, _cast, limit=limit, offset=offset)
+
+
+def _cast(row: Row[Any]) -> Cast:
+    return Cast(position=row.position, vote=vote_of(row))
+
+
+def _statements(
+    connection: Connection, member_id: str, owner: UUID | None, limit: int, offset: int
+) -> Page[Statement]:
+    said, table = member_statements.c, documents.c
+    query = (
+        select(table.id, table.title, table.published_at, table.source_url)
+        .join(member_statements, said.id == table.id)
+        .where(said.legislator_id == member_id, visible_to(owner))
+        .order_by(said.pub_date.desc(), table.id)
+    )
+    return page_of(connection, query, _statement, limit=limit, offset=offset)
+
+
+def _statement(row: Row[Any]) -> Statement:
+    return Statement(id=row.id, title=row.title, published_at=row.published_at, url=row.source_url)
