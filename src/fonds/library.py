@@ -27,6 +27,7 @@ from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.normalization import Drained, Renormalized, drain, renormalize
 from fonds.runs.order import in_order
+from fonds.runs.overview import last_report
 from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     import httpx
 
     from fonds.embed.worker import EmbeddingReport, Watch
-    from fonds.results import QuoteCheck, Resolution, RetrievalResult, Verification
+    from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
+    from fonds.search.filters import Filters
     from fonds.search.meaning import Mode, Understanding
     from fonds.sites.crawl import CrawlWatch
     from fonds.sites.expedition import Plan
@@ -113,7 +115,7 @@ class Library:
             return await self._crawl_again(source.removeprefix(WEBSITE), progress)
         async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
             known = get_source(source) if isinstance(source, str) else source
-            return await run_source(known, request, workplace)
+            return await _run(known, request, workplace)
 
     async def ingest_code(
         self,
@@ -131,7 +133,10 @@ class Library:
         async with self.workplace(progress=progress, tables=False) as workplace:
             invoker = Invoker(adapter, workplace, apart=apart)
             run = RunRequest(mode="manual", options=request.as_options())
-            return await run_code(adapter, run, workplace, invoker)
+            try:
+                return await run_code(adapter, run, workplace, invoker)
+            except asyncio.CancelledError:
+                return CodeReport(run=_cancelled(name, workplace))
 
     async def crawl(
         self, plan: Plan, *, watch: CrawlWatch | None = None, progress: Progress | None = None
@@ -147,7 +152,7 @@ class Library:
             async def run(website: Website) -> RunReport:
                 try:
                     request = RunRequest(mode="manual")
-                    report = await run_source(website, request, workplace)
+                    report = await _run(website, request, workplace)
                 except FondsError as error:
                     report = RunReport.refused(website.info.name, error)
                 await expedition.end(website, report)
@@ -179,7 +184,7 @@ class Library:
 
             async def run(name: str) -> RunReport:
                 try:
-                    return await run_source(get_source(name), request, workplace)
+                    return await _run(get_source(name), request, workplace)
                 except FondsError as error:
                     return RunReport.refused(name, error)
 
@@ -264,6 +269,28 @@ class Library:
             owner=owner,
         )
         return search(
+            self.database,
+            query,
+            filters,
+            limit=limit,
+            offset=offset,
+            meaning=self._understanding.meaning(query, mode),
+            by_words=mode != "semantic",
+        )
+
+    def look(
+        self,
+        query: str,
+        filters: Filters,
+        *,
+        mode: Mode | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Found:
+        """What `search` finds, with what the best documents could be filtered by, and counts."""
+        from fonds.search.retrieve import look  # noqa: PLC0415 — ingesting needs none
+
+        return look(
             self.database,
             query,
             filters,
@@ -360,11 +387,14 @@ class Library:
             bench.stop = stop or bench.stop
             yield bench
 
-    def document(self, name: str, *, owner: UUID | None = None) -> dict[str, Any]:
+    def document(
+        self, name: str, *, owner: UUID | None = None, with_text: bool = True
+    ) -> dict[str, Any]:
         """A document by its id or any other name it goes by."""
+        columns = [each for each in documents.c if with_text or each.name not in _LONG]
         by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
         named = (documents.c.id == name) | documents.c.id.in_(by_alias)
-        query = select(documents).where(visible_to(owner), named)
+        query = select(*columns).where(visible_to(owner), named)
         with self.database.read() as connection:
             found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
             newest = set(connection.scalars(select(code_units.c.id).where(code_units.c.is_newest)))
@@ -425,6 +455,24 @@ def _websites(database: Database) -> list[Website]:
     from fonds.sites.websites import known_websites  # noqa: PLC0415 — few libraries need it
 
     return known_websites(database)
+
+
+async def _run(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
+    try:
+        return await run_source(source, request, workplace)
+    except asyncio.CancelledError:
+        return _cancelled(source.info.name, workplace)
+
+
+def _cancelled(source: str, workplace: Workplace) -> RunReport:
+    """The report of a run that a command has ended; whoever asks this task to stop has none."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise asyncio.CancelledError
+    return last_report(workplace.database, source)
+
+
+_LONG: Final = frozenset({"body_text", "body_map"})
 
 
 def _unwatched(_source: str, _counts: Counts) -> None:

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fonds.codes.process import Invoker
 from fonds.codes.run import run_code
 from fonds.errors import SuspiciousYieldError
+from fonds.fetch.redaction import Redaction
 from fonds.runs.ahead import each
 from fonds.runs.context import Job, Workplace
 from fonds.runs.discovery import Asker, changed, discover, discovery_key
@@ -33,6 +34,7 @@ from fonds.runs.guards import check_yield, require_key
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
+from fonds.runs.pulse import shown
 from fonds.runs.state import Run, RunReport, RunRequest, Status
 from fonds.runs.tasks import Failure, open_errors, resolve
 from fonds.sources.base import Registered, Source
@@ -53,15 +55,16 @@ async def run_source(source: Registered, request: RunRequest, workplace: Workpla
         claim_source(database, workplace.settings.home, info.name, clock) as claim,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix=info.name) as thread,
     ):
-        run = Run(source=info.name, request=request, database=database, clock=clock)
+        redact = Redaction(workplace.settings)
+        run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
         job = Job(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
         state = run.start()
         with database.read() as connection:
             standing = open_errors(connection, info.name)
-        asker = Asker(info, workplace)
+        asker = Asker(info, workplace, run.stages.discover)
         loader = Loader(job, standing, asker.take_learned)
         try:
-            async with kept(claim):
+            async with kept(claim), shown(run, claim):
                 found = discover(job, state, asker, standing)  # what there is, less what is known
                 fetched = fetch(job, found)  # its bytes, archived
                 await load(job, fetched, loader)  # its records, in batches
@@ -79,6 +82,7 @@ async def load(job: Job, fetched: AsyncIterator[list[Fetched]], loader: Loader) 
     """Parse and load in order, while fetching goes on; one thread, one writer."""
     async for ready in fetched:
         await _take(job, ready, loader)
+    job.run.stages.fetch.conclude(job.run.counts.fetched)
     await job.in_thread(loader.flush)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fonds.cli.lines import set_up_logging
 from fonds.cli.output import err
-from fonds.cli.session import owner_named, set_up_logging
+from fonds.cli.session import owner_named
 from fonds.errors import UsageError
 from fonds.mcp.exposure import require_safe
 from fonds.uploads.users import has_valid_token

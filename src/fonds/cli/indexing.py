@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fonds.cli.lines import set_up_logging
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson
 from fonds.cli.output import err, out, print_json, print_table, safe
-from fonds.cli.session import set_up_logging
 from fonds.cli.stopping import stoppable
 from fonds.errors import UsageError
 from fonds.seams import Seams

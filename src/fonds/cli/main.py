@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.cli import (
     agents,
+    changes,
     citing,
     codes,
     crawling,
@@ -27,6 +28,7 @@ from fonds.cli import (
     system,
     texts,
     tokens,
+    upkeep,
     uploading,
     working,
 )
@@ -72,6 +74,7 @@ for module in (
     crawling,
     oversight,
     read,
+    changes,
     citing,
     proof,
     embedding,
@@ -82,6 +85,7 @@ for module in (
     working,
     indexing,
     system,
+    upkeep,
     texts,
 ):
     module.register(app)

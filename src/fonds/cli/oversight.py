@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 import typer
 
 from fonds.cli.citing import extract_in_steps
+from fonds.cli.commanding import audited, dispatcher
 from fonds.cli.embedding import embed_until_stopped
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.session import run_until_stopped
-from fonds.codes.audit import audit_code
 from fonds.errors import UsageError
-from fonds.library import WEBSITE, Library
-from fonds.runs.audit import Audit, audit_source
-from fonds.runs.context import Workplace
+from fonds.library import Library
+from fonds.runs.audit import Audit
+from fonds.runs.commands import listing
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, standing_errors
 from fonds.runs.schedule import next_run
 from fonds.runs.scheduler import serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
-from fonds.sources.base import Registered
-from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import all_sources, get_source
 
 SHOWN_FAILURES: Final = 20
+LOCAL: Final = "local"
+"""Who asks, where nobody has said a name."""
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
-    for command in (status, logs, errors, dismiss, schedule, scheduler, audit):
+    for command in (status, logs, errors, dismiss, schedule, scheduler, commands, audit):
         app.command()(command)
 
 
@@ -155,7 +156,10 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 def scheduler(context: typer.Context) -> None:
-    """Run every source by its schedule until stopped.
+    """Run every source by its schedule until stopped, and what is asked for meanwhile.
+
+    Whatever the admin pages or the API ask for is taken up within a second or two, one thing
+    after the other; `fonds commands` shows it.
 
     \b
     Example: fonds scheduler
@@ -163,16 +167,64 @@ def scheduler(context: typer.Context) -> None:
 
     async def serve(library: Library) -> None:
         err.print("scheduler started; stop it with Ctrl-C")
-        await serve_schedule(
-            all_sources().values(),
-            lambda name: library.ingest(name, RunRequest(mode="incremental")),
-            lambda: _tidy(library),
-            asyncio.Event(),
-            follow_up=lambda: _follow_up(library),
-        )
+        asked = asyncio.create_task(dispatcher(library).serve())
+        try:
+            await serve_schedule(
+                all_sources().values(),
+                lambda name: library.ingest(name, RunRequest(mode="incremental")),
+                lambda: _tidy(library),
+                asyncio.Event(),
+                follow_up=lambda: _follow_up(library),
+            )
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
 
     with context.obj.library() as library:
         run_until_stopped(serve(library))
+
+
+def commands(
+    context: typer.Context,
+    *,
+    source: Annotated[str | None, typer.Option(help="Of one source.")] = None,
+    is_open: Annotated[
+        bool, typer.Option("--open", help="Only those that nothing has come of yet.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, from the newest.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show what operators asked for, who did, and what came of it.
+
+    \b
+    Examples: fonds commands
+              fonds commands --open --source federal_register
+    """
+    with context.obj.library() as library, library.database.read() as connection:
+        known = get_source(source).info.name if source else None
+        found = listing(connection, limit=limit, source=known, is_open=is_open or None)
+    if as_json:
+        print_json([{**asdict(each), "state": each.state} for each in found])
+        return
+    if not found:
+        err.print("nobody has asked for anything")
+        return
+    print_table(
+        ["id", "command", "source", "asked (UTC)", "by", "state", "outcome"],
+        [
+            (
+                each.id,
+                each.command,
+                each.source or each.args.get("queue"),
+                each.requested_at,
+                safe(each.requested_by),
+                each.state,
+                safe(each.outcome) if each.outcome else None,
+            )
+            for each in found
+        ],
+        prose=["outcome"],
+    )
 
 
 async def _follow_up(library: Library) -> None:
@@ -195,13 +247,7 @@ def audit(
     """
 
     async def count(library: Library) -> Audit:
-        async with library.workplace() as workplace:
-            named = get_source(source)
-            if isinstance(named, JurisdictionAdapter):
-                return await asyncio.to_thread(audit_code, named, workplace)
-            if source.startswith(WEBSITE):
-                return await _audit_website(named, workplace)
-            return await audit_source(named, workplace, day(since), day(until))
+        return await audited(library, source, day(since), day(until), requested_by=LOCAL)
 
     with context.obj.library() as library:
         found = run_until_stopped(count(library))
@@ -212,16 +258,6 @@ def audit(
         _print_audit(found)
     if found.missing or found.open_errors:
         raise typer.Exit(EXIT_INCOMPLETE)
-
-
-async def _audit_website(named: Registered, workplace: Workplace) -> Audit:
-    from fonds.sites.advice.structure import StructureAdvisor  # noqa: PLC0415 — as above
-    from fonds.sites.probing import looking  # noqa: PLC0415 — only websites need it
-    from fonds.sites.source import Website  # noqa: PLC0415 — as above
-
-    assert isinstance(named, Website)
-    async with looking(workplace, (StructureAdvisor(),)) as crawl:
-        return await audit_source(Website(named.configuration, crawl), workplace, None, None)
 
 
 async def _tidy(library: Library) -> None:

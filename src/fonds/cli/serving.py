@@ -35,19 +35,24 @@ def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")
     ] = PORT,
+    login: Annotated[
+        bool, typer.Option("--login", help="Ask for a token on this machine too.")
+    ] = False,
 ) -> None:
-    """Serve the library over HTTP: uploads and their jobs, documents, search.
+    """Serve the library over HTTP: pages for people, and an API for programs.
 
-    Uploads are worked on by `fonds worker`. What is public everybody may read; for uploads a
-    client sends a token of `fonds token create`. Other machines are served only if there is one.
+    What is public everybody may read. For uploads and for operating the library a token of
+    `fonds token create` is needed, except by whoever sits at this machine while nobody else is
+    served. Other machines are served only if there is a token. Uploads are worked on by
+    `fonds worker`.
 
     \b
     Examples: fonds serve
               fonds serve --port 8080
     """
-    from fonds.api.app import make_app  # noqa: PLC0415 — no other command needs it
-    from fonds.mcp.http import listen  # noqa: PLC0415 — likewise
+    from fonds.mcp.http import listen  # noqa: PLC0415 — no other command needs it
     from fonds.mcp.http import serve as serve_app  # noqa: PLC0415 — likewise
+    from fonds.web.site import make_site  # noqa: PLC0415 — likewise
 
     with context.obj.library() as library:
         exposed = is_exposed(host, _names(library.settings))
@@ -58,7 +63,7 @@ def serve(
                 "public_url empty"
             )
         _log_as_we_do()
-        app = make_app(library, is_exposed=exposed)
+        app = make_site(library, is_exposed=exposed, needs_login=login)
         with listen(host, port) as listening:
             said = f"serving {_address(listening, host)}; stop it with Ctrl-C"
             err.print(said, markup=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -11,16 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-import structlog
-
+from fonds.cli.lines import set_up_logging
 from fonds.errors import UsageError
 from fonds.library import Library, open_library
 from fonds.settings import Settings, read_settings
 from fonds.uploads.users import user_named
 
 T = TypeVar("T")
-
-_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 class Session:
@@ -50,30 +46,6 @@ def owner_named(library: Library, user: str | None) -> UUID | None:
     if owner is None:
         raise UsageError(f"there is no user {user!r}; `fonds token list` names those there are")
     return owner
-
-
-def set_up_logging(settings: Settings) -> None:
-    """Log to stderr: text for people, JSON lines for machines."""
-    level = _LEVELS.get(settings.log_level, logging.WARNING)
-    ours = logging.getLogger("fonds")
-    ours.handlers = [logging.StreamHandler(_stderr())]
-    ours.setLevel(level)
-    machine = settings.log_format == "json"
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer() if machine else structlog.dev.ConsoleRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(_stderr()),
-    )
-
-
-def _stderr() -> Any:
-    import sys  # noqa: PLC0415 — bound late, so that a test's capture is respected
-
-    return sys.stderr
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:

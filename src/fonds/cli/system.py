@@ -1,13 +1,11 @@
-"""Commands about the library itself: create, upgrade, examine, demonstrate."""
+"""Commands about the library itself: create, upgrade, demonstrate."""
 
 from __future__ import annotations
 
 import typer
 
 from fonds.cli.demonstration import demonstrate
-from fonds.cli.examination import examine
-from fonds.cli.options import EXIT_FAILED, AsJson
-from fonds.cli.output import out, print_json, print_table, safe
+from fonds.cli.output import out
 from fonds.library import Library
 from fonds.stores.schema import current_version, upgrade
 
@@ -16,7 +14,7 @@ db = typer.Typer(help="The database.", no_args_is_help=True)
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
-    for command in (init, doctor, demo):
+    for command in (init, demo):
         app.command()(command)
     app.add_typer(db, name="db")
 
@@ -44,25 +42,6 @@ def db_upgrade(context: typer.Context) -> None:
         out.print(f"the database is at version {current_version(library.database)}")
     finally:
         library.close()
-
-
-def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Check everything fonds needs, and say what to do about what is wrong.
-
-    \b
-    Example: fonds doctor
-    """
-    findings = examine(context.obj.settings())
-    if as_json:
-        print_json(findings)
-    else:
-        print_table(
-            ["check", "", "found", "what to do"],
-            [(f.check, "ok" if f.ok else "BAD", safe(f.found), safe(f.advice)) for f in findings],
-            prose=["found", "what to do"],
-        )
-    if not all(finding.ok for finding in findings):
-        raise typer.Exit(EXIT_FAILED)
 
 
 def demo(context: typer.Context) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -24,17 +26,23 @@ def worker(
     drain: Annotated[
         bool, typer.Option("--drain", help="End when nothing is left that can be done now.")
     ] = False,
+    commands: Annotated[
+        bool, typer.Option(help="Also do what operators ask for, while no upload is under way.")
+    ] = True,
 ) -> None:
-    """Take uploads forward: parse, cut, embed, publish.
+    """Take uploads forward: parse, cut, embed, publish; and do what operators ask for.
 
     Any number of workers share the work; one that is killed is replaced by the others within half
-    a minute. SIGTERM or Ctrl-C lets the stages under way end.
+    a minute. SIGTERM or Ctrl-C lets the stages under way end. A worker that is idle takes up
+    commands of the admin pages and the API, such as a run of a source, one after the other.
 
     \b
     Examples: fonds worker
               fonds worker --concurrency 4
               fonds worker --drain
+              fonds worker --no-commands
     """
+    from fonds.cli.commanding import dispatcher  # noqa: PLC0415 — likewise
     from fonds.uploads.worker import BaseWorker  # noqa: PLC0415 — other commands need none of it
 
     with (
@@ -44,4 +52,18 @@ def worker(
     ):
         err.print("working on uploads; Ctrl-C ends it" if not drain else "working on uploads")
         base = BaseWorker(bench, concurrency=concurrency)
-        base.drain() if drain else base.run()
+        if drain:
+            base.drain()
+            if commands:
+                asyncio.run(dispatcher(library).drain(stop.is_set))
+        elif commands:
+            asked = dispatcher(library, may_begin=lambda: base.is_idle)
+            with ThreadPoolExecutor(1, "fonds-commands") as beside:
+                done = beside.submit(lambda: asyncio.run(asked.serve(stop.is_set)))
+                try:
+                    base.run()
+                finally:
+                    stop.set()
+            done.result()
+        else:
+            base.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
@@ -25,6 +26,8 @@ class Breaker:
         self._cause = ""
         self._open_until: float | None = None
         self._is_probing = False
+        self.tell: Callable[[float | None], object] = lambda _seconds: None
+        """Told for how many seconds the endpoint is left alone, and None when it is back."""
 
     def check(self) -> None:
         """Let a request pass or raise BreakerOpenError; after the pause one may try.
@@ -46,7 +49,10 @@ class Breaker:
     def succeeded(self) -> None:
         """The endpoint answered."""
         with self._lock:
+            was_open = self._open_until is not None
             self._failures, self._open_until, self._is_probing = 0, None, False
+        if was_open:
+            self.tell(None)
 
     def failed(self, cause: str) -> None:
         """The endpoint did not answer, or said that it cannot."""
@@ -54,5 +60,8 @@ class Breaker:
             self._failures += 1
             self._cause = cause
             self._is_probing = False
-            if self._failures >= self._most:
+            is_open = self._failures >= self._most
+            if is_open:
                 self._open_until = self._clock.monotonic() + self._pause
+        if is_open:
+            self.tell(self._pause)

@@ -9,6 +9,7 @@ from threading import Event
 from fonds.embed.base import Embedder
 from fonds.embed.calls import Calls, Restraint
 from fonds.embed.desk import PAGE, Desk
+from fonds.embed.standstill import noted
 from fonds.embed.workshop import GONE, Workshop
 from fonds.errors import UsageError
 from fonds.seams import Seams
@@ -65,6 +66,7 @@ def drain(
     """
     _require_model_of(generation, embedder)
     calls = Calls(embedder, seams, settings, stop=stop, restraint=restraint)
+    calls.restraint.breaker.tell = noted(database, generation.name, seams.clock)
     desk = Desk(database, seams, generation, limit)
     shop = Workshop(
         database,
@@ -109,10 +111,12 @@ def fill(
         if cause is not None and cause is not GONE:
             failed.add(passage.document)
 
+    calls = Calls(embedder, seams, settings, stop=stop, restraint=restraint)
+    calls.restraint.breaker.tell = noted(database, generation.name, seams.clock)
     shop = Workshop(
         database,
         seams,
-        Calls(embedder, seams, settings, stop=stop, restraint=restraint),
+        calls,
         generation,
         workers=workers,
         settled=settled,

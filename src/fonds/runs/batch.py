@@ -20,7 +20,14 @@ from fonds.runs.fetching import Arrival
 from fonds.runs.guards import check_loss
 from fonds.runs.inputs import KnownInput, remember_files, remember_inputs
 from fonds.runs.state import Counts, advance_watermark
-from fonds.runs.tasks import Failure, OpenError, record_failures, record_loaded, resolve
+from fonds.runs.tasks import (
+    MAX_ATTEMPTS,
+    Failure,
+    OpenError,
+    record_failures,
+    record_loaded,
+    resolve,
+)
 from fonds.stores.batches import pieces, select_in
 from fonds.stores.documents import mark_gone, write_documents
 from fonds.stores.rows import drop_unyielded, insert_records, key_of, merge_rows, update_records
@@ -114,8 +121,10 @@ class BatchWriter:
             self._fail(connection, failures, now)
             remember_files(connection, learned)
             for entry in entries:
-                if isinstance(entry, Watermark):
-                    advance_watermark(connection, self._source, entry, run.request)
+                if isinstance(entry, Watermark) and advance_watermark(
+                    connection, self._source, entry, run.request
+                ):
+                    run.log("info", f"watermark: {entry.last_seen_key}", type="watermark")
             run.save(connection, self._done)
         run.add(self._done)
 
@@ -275,4 +284,8 @@ class BatchWriter:
             run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
             context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}
             run.log("error", failure.error, **context)
+            earlier = self._standing.get(failure.task_key)
+            if earlier is not None and earlier.attempts + 1 == MAX_ATTEMPTS:
+                told = f"failed in {MAX_ATTEMPTS} runs; the next ones wait until it is listed again"
+                run.log("warn", told, task=failure.task_key, type="given-up")
         record_failures(connection, run.id, self._source, failures, earlier=self._standing, now=now)

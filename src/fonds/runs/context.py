@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -54,6 +55,6 @@ class Job:
     use for that is kept by each thread anew."""
 
     async def in_thread(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Parse or load without holding up what is being fetched."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.thread, partial(act, *args, **kwargs))
+        """Parse or load without holding up what is being fetched; what it logs names the run."""
+        call = partial(copy_context().run, partial(act, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self.thread, call)

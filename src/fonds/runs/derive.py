@@ -8,7 +8,7 @@ from typing import Any
 from fonds import ids
 from fonds.chunk.splitter import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
 from fonds.citations.extract import canonical_form
-from fonds.model import Document, NormalizedBody, ParsedRecord
+from fonds.model import Chunk, Document, NormalizedBody, ParsedRecord
 from fonds.stores.documents import Writing
 from fonds.stores.passages import Passages
 
@@ -40,7 +40,10 @@ def _with_citable_names(document: Document) -> Document:
 
 
 def passages_of(document: Document, chunker: Chunker) -> Passages:
-    """The document's passages; title and summary where it has no text."""
+    """The document's passages; title and summary where it has no text, or none yet."""
+    if document.body is not None and document.body.normalized is None:
+        stopgap = whole_document_chunk(document.title, document.summary, is_stopgap=True)
+        return _passages(document.id, document.title, [stopgap])
     text = document.body.normalized if document.body else None
     return passages_of_text(document.id, document.title, document.summary, text, chunker)
 
@@ -54,10 +57,14 @@ def passages_of_text(
 ) -> Passages:
     """The passages of a text that belongs to a document."""
     chunks = chunker.chunk(text) if text else []
+    return _passages(document_id, title, chunks or [whole_document_chunk(title, summary)])
+
+
+def _passages(document_id: str, title: str, chunks: list[Chunk]) -> Passages:
     return Passages(
         document_uid=ids.document_uid(document_id),
         title=title,
-        chunks=chunks or [whole_document_chunk(title, summary)],
+        chunks=chunks,
         chunker_name=CHUNKER_NAME,
         chunker_version=CHUNKER_VERSION,
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Final
 
 from fonds.fetch.archive import KnownFile
+from fonds.fetch.patience import Patience, counted_by
 from fonds.fetch.rates import Pace
 from fonds.fetch.secrecy import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
@@ -30,22 +32,26 @@ Found = Wanted | Watermark | Listing | Failure
 class Asker:
     """Fetches listings for `discover` and `enumerate`: paced, conditional, archived."""
 
-    def __init__(self, info: SourceInfo, workplace: Workplace) -> None:
+    def __init__(
+        self, info: SourceInfo, workplace: Workplace, patience: Patience | None = None
+    ) -> None:
         self._info = info
         self._workplace = workplace
+        self._patience = patience
         self._learned: list[KnownFile] = []
 
     async def __call__(self, url: str, *, path: str) -> Answer:
         """Ask for one listing."""
         with self._workplace.database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
-        obtained = await self._workplace.archive.obtain(
-            source=self._info.name,
-            url=url,
-            path=path,
-            pace=pace_of(self._info, self._workplace.settings),
-            known=known,
-        )
+        with counted_by(self._patience) if self._patience else nullcontext():
+            obtained = await self._workplace.archive.obtain(
+                source=self._info.name,
+                url=url,
+                path=path,
+                pace=pace_of(self._info, self._workplace.settings),
+                known=known,
+            )
         if obtained.known is not None:
             self._learned.append(obtained.known)
         return Answer(
@@ -81,8 +87,11 @@ async def discover(
     clock = job.workplace.seams.clock
     due = clock.monotonic() + RECALLED_AFTER
     failure: Failure | None = None
+    stage = job.run.stages.discover
+    began = stage.begin()
     try:
         async for item in job.source.discover(state, asker):
+            stage.end(began)
             if isinstance(item, FetchTask):
                 job.run.count(discovered=1)
                 waiting.pop(item.key, None)
@@ -94,11 +103,13 @@ async def discover(
                 batch, due = [], clock.monotonic() + RECALLED_AFTER
             if not isinstance(item, FetchTask):
                 yield item
+            began = stage.begin()
     except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
         failure = Failure.of(error, "discover", discovery_key(job.run.request))
     again = [e.task for e in waiting.values() if e.task and e.attempts < MAX_ATTEMPTS]
     for wanted in changed(job, [*batch, *again], standing):
         yield wanted
+    stage.conclude(job.run.counts.discovered)
     if failure is not None:
         yield failure
 

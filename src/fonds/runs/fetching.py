@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+from structlog.contextvars import bind_contextvars
+
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
 from fonds.fetch.archive import KnownFile, Obtained
+from fonds.fetch.patience import counted_by
 from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
@@ -62,10 +65,14 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     """All parts of one task, or the reason why not."""
     parts: list[tuple[Part, Archived]] = []
     learned: list[KnownFile] = []
+    stage = job.run.stages.fetch
+    began = stage.begin()
+    bind_contextvars(task=wanted.task.key)  # of an asyncio task that is this task's alone
     try:
         for part in wanted.task.parts:
             try:
-                obtained = await _obtain(job, wanted, part)
+                with counted_by(stage):
+                    obtained = await _obtain(job, wanted, part)
             except (NotFoundError, RefusedError) as error:
                 missing = part.refusable or isinstance(error, NotFoundError)
                 if not (part.optional and missing):
@@ -76,6 +83,8 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
             learned += [obtained.known] if obtained.known else []
     except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
         return Failure.of(error, "fetch", wanted.task)
+    finally:
+        stage.end(began)
     job.run.count(fetched=1)
     return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
 from fonds.errors import SourceBusyError
 from fonds.runs.context import Workplace
@@ -33,15 +33,24 @@ def bury_dead_runs(workplace: Workplace) -> int:
 
 
 def drop_old_history(workplace: Workplace) -> int:
-    """Delete logs and tasks past retention.
-
-    A failure that still stands is kept: the watermark has passed it only because its row is there.
-    """
+    """Delete logs and tasks past retention."""
     before = workplace.seams.clock.now() - timedelta(days=workplace.settings.retention_days)
-    standing = (ingestion_tasks.c.stage == "errored") & ingestion_tasks.c.resolved_at.is_(None)
-    old_tasks = (ingestion_tasks.c.finished_at < before) & ~standing
-    old_logs = ingestion_logs.c.logged_at < before
     with workplace.database.write() as connection:
-        tasks = connection.execute(delete(ingestion_tasks).where(old_tasks)).rowcount
-        logs = connection.execute(delete(ingestion_logs).where(old_logs)).rowcount
+        tasks = connection.execute(delete(ingestion_tasks).where(past_tasks(before))).rowcount
+        logs = connection.execute(delete(ingestion_logs).where(past_logs(before))).rowcount
     return tasks + logs
+
+
+def past_tasks(before: datetime) -> ColumnElement[bool]:
+    """Tasks that ended before a moment.
+
+    A failure that still stands is none: the watermark has passed it only because its row is there.
+    """
+    table = ingestion_tasks.c
+    standing = (table.stage == "errored") & table.resolved_at.is_(None)
+    return (table.finished_at < before) & ~standing
+
+
+def past_logs(before: datetime) -> ColumnElement[bool]:
+    """Log lines from before a moment."""
+    return ingestion_logs.c.logged_at < before

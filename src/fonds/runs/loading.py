@@ -56,7 +56,7 @@ class Loader:
             if not isinstance(item, Arrival):
                 self._entries.append(item)
             elif not self._seen_before(item):
-                if further := self._parse(item):
+                if further := self._timed(item):
                     return item, further
                 self.settle(item)
             if self._full() or self._overdue():
@@ -73,8 +73,19 @@ class Loader:
         entries, self._entries, self._records, self._size = self._entries, [], 0, 0
         self._flushed_at = self._job.workplace.seams.clock.monotonic()
         if entries:
+            began = self._job.run.stages.load.begin()
             self._writer.write(entries)
+            self._job.run.stages.load.end(began)
         self._job.workplace.progress(self._job.source.info.name, self._job.run.counts)
+
+    def _timed(self, arrival: Arrival) -> list[FetchTask]:
+        """Parse; what is loaded while a long file is being parsed is no part of that."""
+        stages = self._job.run.stages
+        began, loaded = stages.parse.begin(), stages.load.seconds
+        try:
+            return self._parse(arrival)
+        finally:
+            stages.parse.end(began, less=stages.load.seconds - loaded)
 
     def _parse(self, arrival: Arrival) -> list[FetchTask]:
         further: list[FetchTask] = []

@@ -8,18 +8,25 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Connection, delete, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import LeaseLostError, SourceBusyError
+from fonds.runs.commands import is_cancelled, settle_cancels
 from fonds.seams import Clock
 from fonds.stores.database import Database, insert_ignoring
 from fonds.stores.tables import ingestion_leases
 
 LEASE: Final = timedelta(seconds=60)
+GLANCE: Final = 1.0
+"""Seconds between looks whether somebody wants a run to end."""
+
+_PREFIX: Final = "ingest-"
 
 
 class Claim(Protocol):
@@ -33,8 +40,25 @@ class Claim(Protocol):
         """Keep the claim while there is nothing to write."""
         ...
 
+    def is_cancelled(self) -> bool:
+        """Whether somebody wants the run to end."""
+        ...
 
-class FileClaim:
+
+class _Cancellable:
+    def __init__(self, database: Database, source: str) -> None:
+        self._database = database
+        self._source = source
+        self.was_cancelled = False
+
+    def is_cancelled(self) -> bool:
+        """Whether a command says so."""
+        with self._database.read() as connection:
+            self.was_cancelled = is_cancelled(connection, self._source)
+        return self.was_cancelled
+
+
+class FileClaim(_Cancellable):
     """Held by an open file: the kernel releases it when the process ends, however it ends."""
 
     def confirm(self, connection: Connection) -> None:
@@ -44,11 +68,11 @@ class FileClaim:
         """An flock does not expire."""
 
 
-class LeaseClaim:
+class LeaseClaim(_Cancellable):
     """Held by a row that must be renewed; whoever finds it expired may take it."""
 
     def __init__(self, database: Database, name: str, clock: Clock) -> None:
-        self._database = database
+        super().__init__(database, name.removeprefix(_PREFIX))
         self._name = name
         self._clock = clock
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
@@ -62,12 +86,12 @@ class LeaseClaim:
             connection.execute(delete(ingestion_leases).where(expired))
             insert_ignoring(connection, ingestion_leases, [row])
             if not self._extend(connection):
-                raise SourceBusyError(f"{self._name} is being run by another process")
+                raise SourceBusyError(f"{self._source} is being run by another process")
 
     def confirm(self, connection: Connection) -> None:
         """Extend the lease in the same transaction as the writes it protects."""
         if not self._extend(connection):
-            raise LeaseLostError(f"another process took over {self._name}; nothing was written")
+            raise LeaseLostError(f"another process took over {self._source}; nothing was written")
 
     def renew(self) -> None:
         """Extend the lease in a transaction of its own."""
@@ -94,11 +118,30 @@ def claim_source(
     database: Database, home: Path, source: str, clock: Clock
 ) -> Iterator[FileClaim | LeaseClaim]:
     """Hold the right to run a source, or SourceBusyError at once."""
-    if database.is_sqlite:
-        with _file_claim(home / "locks" / f"ingest-{source}.lock", source) as claim:
+    with _claimed(database, home, source, clock) as claim:
+        try:
             yield claim
+        finally:
+            if claim.was_cancelled:
+                _settle(database, source, clock)
+
+
+def _settle(database: Database, source: str, clock: Clock) -> None:
+    """Whoever cancelled the run is told that it has ended, by whatever process is left."""
+    with suppress(SQLAlchemyError), database.write() as connection:
+        settle_cancels(connection, source, clock.now())
+
+
+@contextmanager
+def _claimed(
+    database: Database, home: Path, source: str, clock: Clock
+) -> Iterator[FileClaim | LeaseClaim]:
+    if database.is_sqlite:
+        path = home / "locks" / f"{_PREFIX}{source}.lock"
+        with _locked(path, source):
+            yield FileClaim(database, source)
         return
-    lease = LeaseClaim(database, f"ingest-{source}", clock)
+    lease = LeaseClaim(database, f"{_PREFIX}{source}", clock)
     lease.acquire()
     try:
         yield lease
@@ -108,28 +151,43 @@ def claim_source(
 
 @asynccontextmanager
 async def kept(claim: Claim) -> AsyncIterator[None]:
-    """Renew a claim for as long as the block lasts, also while nothing is written."""
+    """Renew a claim for as long as the block lasts, also while nothing is written.
 
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 3)
-            # Whoever lost the lease learns it from `confirm`, before the next write.
-            with suppress(LeaseLostError):
-                await asyncio.to_thread(claim.renew)
-
-    heart = asyncio.create_task(beat())
+    A block whose run is cancelled by a command ends by CancelledError, though nobody has asked its
+    task to stop: `Task.cancelling` tells the two apart.
+    """
+    working = asyncio.current_task()
+    assert working is not None
+    heart = asyncio.create_task(_beat(claim, working))
     try:
         yield
     finally:
+        if heart.done():
+            working.uncancel()
         heart.cancel()
 
 
+async def _beat(claim: Claim, working: asyncio.Task[object]) -> None:
+    """Keep a claim until the run is cancelled."""
+    often = int(LEASE.total_seconds() / 3 / GLANCE)
+    for look in count(1):
+        await asyncio.sleep(GLANCE)
+        # A database that is away comes back, or the next write says so; and whoever lost the
+        # lease learns it from `confirm`, before that write.
+        with suppress(LeaseLostError, SQLAlchemyError):
+            if look % often == 0:
+                await asyncio.to_thread(claim.renew)
+            if await asyncio.to_thread(claim.is_cancelled):
+                working.cancel()
+                return
+
+
 @contextmanager
-def _file_claim(path: Path, source: str) -> Iterator[FileClaim]:
+def _locked(path: Path, source: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise SourceBusyError(f"{source} is being run by another process") from error
-        yield FileClaim()
+        yield

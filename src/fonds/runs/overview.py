@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, union_all
 
 from fonds.errors import UsageError
 from fonds.runs.schedule import next_run
-from fonds.runs.state import Status
+from fonds.runs.state import Counts, RunReport, Status
 from fonds.sources.base import Registered
+from fonds.stores.batches import pieces
 from fonds.stores.database import Database
 from fonds.stores.tables import (
     documents,
@@ -22,6 +23,13 @@ from fonds.stores.tables import (
     ingestion_source_state,
     ingestion_tasks,
 )
+
+SOURCES_AT_ONCE: Final = 100
+"""Whose runs one statement asks for; SQLite takes five hundred parts at most."""
+
+_run: Final = ingestion_runs.c
+_fell_short: Final = _run.status.in_([Status.PARTIAL, Status.FAILED])
+_wrote: Final = _run.inserted_count + _run.updated_count + _run.gone_count > 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +45,7 @@ class SourceOverview:
     last_failure_at: datetime | None
     """When a run of it last ended short of what it was asked for."""
     last_change_at: datetime | None
-    """When a document of it was last written."""
+    """When a run last wrote a document of it."""
     last_seen_key: str | None
     open_errors: int
     next_run_at: datetime | None
@@ -46,9 +54,67 @@ class SourceOverview:
 def overview(
     database: Database, sources: Iterable[Registered], now: datetime
 ) -> list[SourceOverview]:
-    """All the given sources at a glance."""
+    """All the given sources at a glance; as many questions for all as for one."""
     with database.read() as connection:
-        return [_overview(connection, source, now) for source in sources]
+        return overview_of(connection, list(sources), now)
+
+
+def overview_of(
+    connection: Connection, sources: Sequence[Registered], now: datetime
+) -> list[SourceOverview]:
+    """The same, for whoever has a transaction."""
+    names = [source.info.name for source in sources]
+    held, gone = _held(connection, names)
+    states, errors = _states(connection, names), _open_errors(connection, names)
+    statuses = {row.source: row.status for row in latest_runs(connection, names, 1)}
+    failed = {row.source: row.finished_at for row in latest_runs(connection, names, 1, _fell_short)}
+    wrote = {row.source: row for row in latest_runs(connection, names, 1, _wrote)}
+    return [
+        SourceOverview(
+            source=name,
+            documents=held.get(name, 0),
+            gone=gone.get(name, 0),
+            last_status=statuses.get(name),
+            last_run_at=states[name].last_run_at if name in states else None,
+            last_success_at=states[name].last_success_at if name in states else None,
+            last_failure_at=failed.get(name),
+            last_change_at=_ended(wrote.get(name)),
+            last_seen_key=states[name].last_seen_key if name in states else None,
+            open_errors=errors.get(name, 0),
+            next_run_at=next_run(source.info, now),
+        )
+        for name, source in zip(names, sources, strict=True)
+    ]
+
+
+def latest_runs(
+    connection: Connection,
+    sources: Sequence[str],
+    each: int,
+    which: ColumnElement[bool] | None = None,
+) -> list[Row[Any]]:
+    """The latest runs of each source, newest first; read by the index, however many there are."""
+    found: list[Row[Any]] = []
+    for names in pieces(sources, SOURCES_AT_ONCE):
+        parts = [_latest(name, each, which) for name in names]
+        found += connection.execute(union_all(*parts)).all() if parts else []
+    return sorted(found, key=lambda row: row.started_at, reverse=True)
+
+
+def last_report(database: Database, source: str) -> RunReport:
+    """What came of the last run of a source, as its row tells."""
+    with database.read() as connection:
+        (row,) = latest_runs(connection, [source], 1)
+    counts = {entry.name: getattr(row, f"{entry.name}_count") for entry in fields(Counts)}
+    ended = row.finished_at or row.started_at
+    return RunReport(
+        run_id=row.id,
+        source=source,
+        status=Status(row.status),
+        counts=Counts(**counts),
+        seconds=(ended - row.started_at).total_seconds(),
+        error_summary=row.error_summary,
+    )
 
 
 def recent_runs(database: Database, source: str, limit: int) -> list[dict[str, Any]]:
@@ -101,7 +167,7 @@ def _last_lines(database: Database, wanted: Any, limit: int) -> list[dict[str, A
 
 
 def _run_id(connection: Connection, prefix: str) -> UUID:
-    known: Sequence[UUID] = connection.scalars(select(ingestion_runs.c.id)).all()
+    known: Sequence[UUID] = connection.scalars(select(_run.id)).all()
     found = [run_id for run_id in known if str(run_id).startswith(prefix.lower())]
     if len(found) != 1:
         what = "no run" if not found else f"{len(found)} runs"
@@ -109,34 +175,37 @@ def _run_id(connection: Connection, prefix: str) -> UUID:
     return found[0]
 
 
-def _overview(connection: Connection, source: Registered, now: datetime) -> SourceOverview:
-    name = source.info.name
-    runs, state, tasks = ingestion_runs.c, ingestion_source_state, ingestion_tasks.c
-    held = connection.execute(
-        select(
-            func.count(), func.count(documents.c.gone_at), func.max(documents.c.updated_at)
-        ).where(documents.c.source == name)
-    ).one()
-    latest = select(runs.status).where(runs.source == name).order_by(runs.started_at.desc())
-    short = runs.status.in_([Status.PARTIAL, Status.FAILED])
-    failed = select(func.max(runs.finished_at)).where(runs.source == name, short)
-    known = connection.execute(select(state).where(state.c.source == name)).one_or_none()
-    errors = select(func.count()).where(
-        tasks.source == name, tasks.stage == "errored", tasks.resolved_at.is_(None)
-    )
-    return SourceOverview(
-        source=name,
-        documents=held[0],
-        gone=held[1],
-        last_status=connection.scalar(latest.limit(1)),
-        last_run_at=known.last_run_at if known else None,
-        last_success_at=known.last_success_at if known else None,
-        last_failure_at=connection.scalar(failed),
-        last_change_at=held[2],
-        last_seen_key=known.last_seen_key if known else None,
-        open_errors=connection.scalar(errors) or 0,
-        next_run_at=next_run(source.info, now),
-    )
+def _latest(name: str, each: int, which: ColumnElement[bool] | None) -> Select[Any]:
+    query = select(ingestion_runs).where(_run.source == name)
+    if which is not None:
+        query = query.where(which)
+    return select(query.order_by(_run.started_at.desc()).limit(each).subquery())
+
+
+def _held(connection: Connection, names: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Documents, and those of them that are gone, by source: both counted in an index."""
+    query = select(documents.c.source, func.count()).group_by(documents.c.source)
+    named = documents.c.source.in_(names)
+    held = connection.execute(query.where(named)).all()
+    gone = connection.execute(query.where(documents.c.gone_at.is_not(None), named)).all()
+    return {row[0]: row[1] for row in held}, {row[0]: row[1] for row in gone}
+
+
+def _states(connection: Connection, names: Sequence[str]) -> dict[str, Row[Any]]:
+    table = ingestion_source_state
+    query = select(table).where(table.c.source.in_(names))
+    return {row.source: row for row in connection.execute(query)}
+
+
+def _open_errors(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    table = ingestion_tasks.c
+    stands = (table.stage == "errored") & table.resolved_at.is_(None) & table.source.in_(names)
+    query = select(table.source, func.count()).where(stands).group_by(table.source)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _ended(row: Row[Any] | None) -> datetime | None:
+    return None if row is None else row.finished_at or row.started_at
 
 
 def _rows(database: Database, query: Select[Any]) -> list[dict[str, Any]]:

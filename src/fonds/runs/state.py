@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date, datetime
 from enum import StrEnum
@@ -13,10 +13,13 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, select, update
 
 from fonds.errors import FondsError, MissingKeyError
+from fonds.fetch.redaction import Redaction
 from fonds.model import SourceState, Watermark
+from fonds.runs.journal import Journal
+from fonds.runs.stages import Stages
 from fonds.seams import Clock
 from fonds.stores.database import Database, upsert
-from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_source_state
+from fonds.stores.tables import ingestion_runs, ingestion_source_state
 
 
 class Status(StrEnum):
@@ -85,6 +88,15 @@ class Counts:
         """As `ingestion_runs` names them."""
         return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
 
+    def by_stage(self) -> dict[str, int]:
+        """Items that each stage got done: tasks, tasks, records, records that changed a row."""
+        return {
+            "discover": self.discovered,
+            "fetch": self.fetched,
+            "parse": self.parsed,
+            "load": self.inserted + self.updated,
+        }
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
@@ -116,10 +128,16 @@ class RunReport:
 
 
 class Run:
-    """One run of one source: its row, counts and log."""
+    """One run of one source: its row, counts, stages and log."""
 
     def __init__(
-        self, *, source: str, request: RunRequest, database: Database, clock: Clock
+        self,
+        *,
+        source: str,
+        request: RunRequest,
+        database: Database,
+        clock: Clock,
+        redact: Redaction | None = None,
     ) -> None:
         self.id = uuid4()
         self.source = source
@@ -130,7 +148,9 @@ class Run:
         self._counting = Lock()
         self._database = database
         self._clock = clock
-        self._logs: list[dict[str, Any]] = []
+        self._journal = Journal(self.id, clock, redact or Redaction())
+        self.stages = Stages(clock=clock, tell=self.log)
+        self._shown = self.counts.by_stage()
         self._started = clock.monotonic()
 
     def start(self) -> SourceState:
@@ -148,6 +168,8 @@ class Run:
                     config=self.request.as_config(),
                 )
             )
+            self.log("info", "run began", **self.request.as_config())
+            self._journal.save(connection)
             return read_state(connection, self.source, self.request, now)
 
     def count(self, **more: int) -> None:
@@ -163,21 +185,43 @@ class Run:
 
     def log(self, level: str, message: str, **context: Any) -> None:
         """Keep a line for the run's log; it is written with the next transaction."""
-        row = {"level": level, "message": message, "context": context or None}
-        self._logs.append({"run_id": self.id, "logged_at": self._clock.now(), **row})
+        self._journal.add(level, message, context)
 
     def save(self, connection: Connection, more: Counts | None = None) -> None:
-        """Write counts and log lines in the transaction that justifies them."""
+        """Write counts, stages and log lines in the transaction that justifies them."""
         mine = ingestion_runs.c.id == self.id
         counts = self.counts.plus(more or Counts())
         connection.execute(update(ingestion_runs).where(mine).values(counts.columns()))
-        logs, self._logs = self._logs, []
-        if logs:
-            connection.execute(ingestion_logs.insert(), logs)
+        self._show(connection, counts)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to be shown that no transaction has taken along."""
+        return not self._journal.is_empty or self._shown != self.counts.by_stage()
+
+    def show(self, confirm: Callable[[Connection], None]) -> None:
+        """Write log lines and stages in a transaction of their own, with the claim confirmed.
+
+        Of the counts only those that no batch adds to: its own may be on their way.
+        """
+        mine = ingestion_runs.c.id == self.id
+        counts = self.counts
+        early = {"discovered_count", "fetched_count", "parsed_count"}
+        known = {name: value for name, value in counts.columns().items() if name in early}
+        with self._database.write() as connection:
+            confirm(connection)
+            connection.execute(update(ingestion_runs).where(mine).values(known))
+            self._show(connection, counts)
+
+    def _show(self, connection: Connection, counts: Counts) -> None:
+        self._shown = counts.by_stage()
+        self.stages.save(connection, self.id, self._shown)
+        self._journal.save(connection)
 
     def finish(self, status: Status, error_summary: str | None = None) -> RunReport:
         """End the run; a finished run never changes again."""
         now = self._clock.now()
+        self._say_farewell(status, error_summary)
         with self._database.write() as connection:
             self.save(connection)
             mine = ingestion_runs.c.id == self.id
@@ -192,6 +236,14 @@ class Run:
             seconds=self._clock.monotonic() - self._started,
             error_summary=error_summary,
         )
+
+    def _say_farewell(self, status: Status, error_summary: str | None) -> None:
+        self.stages.conclude(self.counts.by_stage())
+        self._journal.tell_the_rest()
+        told = {name: number for name, number in asdict(self.counts).items() if number}
+        cause = {"cause": error_summary} if error_summary else {}
+        level = "info" if status is Status.SUCCESS else "warn"
+        self.log(level, f"run ended: {status}", **told, **cause)
 
 
 def close_dead_runs(connection: Connection, source: str, now: datetime) -> int:
@@ -226,8 +278,8 @@ def read_state(
 
 def advance_watermark(
     connection: Connection, source: str, mark: Watermark, request: RunRequest
-) -> None:
-    """Move the source's cursor past what is durable.
+) -> bool:
+    """Move the source's cursor past what is durable, and say whether it moved.
 
     A backfill with an end says nothing of what lies after it, and never moves the cursor; an
     open one only forward.
@@ -237,12 +289,13 @@ def advance_watermark(
     if request.mode == "backfill":
         ahead = held is not None and (held.last_seen_key or "") >= mark.last_seen_key
         if request.until is not None or ahead:
-            return
+            return False
     custom = {**(held.custom if held else {}), **mark.custom}
     if held is not None and (held.last_seen_key, held.custom) == (mark.last_seen_key, custom):
-        return
+        return False
     row = {"source": source, "last_seen_key": mark.last_seen_key, "custom": custom}
     upsert(connection, table, [row])
+    return True
 
 
 def stamp_state(connection: Connection, source: str, now: datetime, *, succeeded: bool) -> None:

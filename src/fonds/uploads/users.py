@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, Self
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, CursorResult, Row, Select, bindparam, insert, or_, select, update
 
 from fonds import ids
 from fonds.errors import UsageError
@@ -44,6 +44,7 @@ _joined: Final[Select[Any]] = select(*_columns).join(users, users.c.id == _token
 
 # Building it takes longer than the database takes to answer it, and every request asks it.
 _BY_HASH: Final = _joined.where(_token.token_sha256 == bindparam("sha256"))
+_BY_ID: Final = _joined.where(_token.id == bindparam("token"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +170,16 @@ def authenticate(connection: Connection, secret: str, now: datetime) -> Caller |
     if _SHAPE.fullmatch(secret) is None:
         return None
     # Looked up by its hash: how long that takes tells of the hash, which helps nobody to a token.
-    row = connection.execute(_BY_HASH, {"sha256": ids.text_sha256(secret)}).one_or_none()
+    return _caller(connection.execute(_BY_HASH, {"sha256": ids.text_sha256(secret)}), now)
+
+
+def caller_of_token(connection: Connection, token_id: UUID, now: datetime) -> Caller | None:
+    """Whose token has an id; None if it is revoked or out of date."""
+    return _caller(connection.execute(_BY_ID, {"token": token_id}), now)
+
+
+def _caller(found: CursorResult[Any], now: datetime) -> Caller | None:
+    row = found.one_or_none()
     if row is None or not (token := Token.from_row(row)).is_valid(now):
         return None
     return Caller(

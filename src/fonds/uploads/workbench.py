@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from fonds.embed.calls import Calls
+from fonds.embed.standstill import noted
 from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.vectors import Generation
@@ -69,6 +70,7 @@ class Workbench:
             if self._model is None or self._model.generation != generation:
                 embedder = embedder_of(generation, self.settings)
                 restraint = Calls.restraint_of(embedder, seams, self.settings)
+                restraint.breaker.tell = noted(database, generation.name, seams.clock)
                 calls = Calls(embedder, seams, self.settings, stop=self.stop, restraint=restraint)
                 self._model = Model(generation=generation, calls=calls)
             return self._model

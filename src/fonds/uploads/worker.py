@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
+from structlog.contextvars import bound_contextvars
 
 from fonds.errors import (
     FondsError,
@@ -69,6 +70,12 @@ class BaseWorker:
     def stop(self) -> Event:
         """Set it to have the stages under way finished, and then nothing more."""
         return self._bench.stop
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no job in hand."""
+        with self._lock:
+            return not self._held
 
     def run(self) -> None:
         """Work until told to stop."""
@@ -177,7 +184,8 @@ class BaseWorker:
         with self._lock:
             self._held.add(job_id)
         try:
-            yield
+            with bound_contextvars(job=str(job_id)):
+                yield
         finally:
             with self._lock:
                 self._held.discard(job_id)
