@@ -1,0 +1,147 @@
+"""Whether the database answers, is whole, and is the one this program works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, select, table, text
+from sqlalchemy.exc import OperationalError
+
+from fonds.stores.schema import HEAD, current_version
+from fonds.stores.tables import (
+    document_chunk_buffer,
+    ingestion_logs,
+    ingestion_runs,
+    upload_jobs,
+)
+from fonds.upkeep.findings import Finding, Patient, broken, doubtful, fine
+
+PATIENCE: Final = 20.0
+"""Seconds that reading the whole database may take."""
+DRIFT: Final = timedelta(seconds=5)
+"""By how much clocks may differ."""
+
+_STEPS: Final = 1_000_000
+"""Of SQLite's machine, between looks at the clock."""
+
+
+def check_database(patient: Patient) -> Iterator[Finding]:
+    """Whether it answers."""
+    is_sqlite = patient.database.is_sqlite
+    function = "sqlite_version()" if is_sqlite else "version()"
+    with patient.database.read() as connection:
+        version = str(connection.scalar(text(f"SELECT {function}")))
+    yield fine("database", f"SQLite {version}" if is_sqlite else version.partition(" on ")[0])
+
+
+def check_schema(patient: Patient) -> Iterator[Finding]:
+    """Whether its tables are those of this program."""
+    version = current_version(patient.database)
+    if version is None:
+        yield broken("schema", "no tables yet", "run `fonds init`")
+    elif version < HEAD:
+        yield broken("schema", f"version {version}, not {HEAD}", "run `fonds db upgrade`")
+    elif version > HEAD:
+        advice = "install the program that made it, or a newer one"
+        yield broken("schema", f"version {version}, newer than {HEAD}", advice)
+    else:
+        yield fine("schema", f"version {version}")
+
+
+def check_integrity(patient: Patient) -> Iterator[Finding]:
+    """Whether SQLite finds its file whole; a server looks after its own."""
+    if not patient.database.is_sqlite:
+        yield fine("integrity", "left to the server")
+        return
+    with patient.database.read() as connection:
+        try:
+            with _limited(connection, patient):
+                said = str(connection.scalar(text("PRAGMA quick_check(1)")))
+        except OperationalError as error:
+            if "interrupted" not in str(error):
+                raise
+            yield fine("integrity", f"nothing wrong in the first {PATIENCE:.0f} seconds of reading")
+            return
+    if said == "ok":
+        yield fine("integrity", "the file is whole")
+    else:
+        yield broken("integrity", said, "stop all processes, and restore the file from a back-up")
+
+
+def check_extensions(patient: Patient) -> Iterator[Finding]:
+    """Whether what search needs is built in or installed."""
+    with patient.database.read() as connection:
+        if patient.database.is_sqlite:
+            query = "SELECT sqlite_compileoption_used('ENABLE_FTS5')"
+            if connection.scalar(text(query)):
+                yield fine("extensions", "FTS5 is there; vectors need none")
+            else:
+                yield broken("extensions", "SQLite without FTS5", "reinstall pysqlite3-binary")
+            return
+        query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+        version = connection.scalar(text(query))
+        offered = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+        if version:
+            yield fine("extensions", f"pgvector {version}")
+        elif connection.scalar(text(offered)):
+            yield fine("extensions", "pgvector is offered, and made when vectors are")
+        else:
+            advice = "install pgvector on the server; until then search goes by words alone"
+            yield doubtful("extensions", "the server has no pgvector", advice)
+
+
+def check_full_text(patient: Patient) -> Iterator[Finding]:
+    """Whether every passage is in the index by which it is found."""
+    # SQLite would read the whole index to count what is in it.
+    index = table("chunk_index_docsize" if patient.database.is_sqlite else "chunk_index")
+    passage, job = document_chunk_buffer.c, upload_jobs.c
+    with patient.database.read() as connection:
+        passages = connection.scalar(select(func.count(passage.id))) or 0
+        indexed = connection.scalar(select(func.count()).select_from(index)) or 0
+        # The passages of an upload are stored before they may be found.
+        unfinished = connection.scalar(select(job.job_id).where(job.status != "complete").limit(1))
+    found = f"{indexed:,} of {passages:,} passages indexed"
+    if passages == indexed:
+        yield fine("full text", found)
+    elif unfinished and indexed < passages:
+        yield fine("full text", f"{found}; uploads are under way")
+    else:
+        yield broken("full text", found, "the index is damaged; restore from a back-up")
+
+
+def check_clock(patient: Patient) -> Iterator[Finding]:
+    """Whether time goes on evenly, here and at the server, and nothing is from the future."""
+    clock, (wall, steady) = patient.seams.clock, patient.began
+    drift = abs((clock.now() - wall) - timedelta(seconds=clock.monotonic() - steady))
+    with patient.database.read() as connection:
+        if not patient.database.is_sqlite:
+            theirs: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+            drift = max(drift, abs(theirs - clock.now()))
+        newest = [
+            connection.scalar(select(func.max(ingestion_runs.c.started_at))),
+            connection.scalar(
+                select(ingestion_logs.c.logged_at).order_by(ingestion_logs.c.id.desc()).limit(1)
+            ),
+        ]
+    ahead = [moment for moment in newest if moment is not None and moment > clock.now() + DRIFT]
+    advice = "set this machine's clock, and let it be kept by NTP"
+    if drift > DRIFT:
+        yield doubtful("clock", f"it is {drift.total_seconds():.0f} seconds off", advice)
+    elif ahead:
+        yield doubtful("clock", f"a row says {max(ahead):%Y-%m-%d %H:%M} UTC", advice)
+    else:
+        yield fine("clock", f"{clock.now():%Y-%m-%d %H:%M} UTC")
+
+
+@contextmanager
+def _limited(connection: Connection, patient: Patient) -> Iterator[None]:
+    driver: Any = connection.connection.driver_connection
+    until = patient.seams.clock.monotonic() + PATIENCE
+    driver.set_progress_handler(lambda: patient.seams.clock.monotonic() > until, _STEPS)
+    try:
+        yield
+    finally:
+        driver.set_progress_handler(None, 0)
