@@ -1,0 +1,117 @@
+"""Runs: a list of them, and each with its stages, tasks, errors and its log as it is written."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from fonds.api import following
+from fonds.api.admin import After, Stage, cursor_of, known_run, read_cursor
+from fonds.api.admin_answers import RunId
+from fonds.api.desk import desk_of
+from fonds.runs import insight
+from fonds.runs.state import Status
+from fonds.sources.registry import all_sources
+from fonds.web import charts
+from fonds.web.admin.asking import AT, Asked, admin_page, standing
+from fonds.web.admin.sources import Cursor
+from fonds.web.frame import operator_of, query
+
+ON_A_PAGE: Final = 50
+TASKS: Final = 50
+LINES: Final = 1000
+"""Of a log; a run keeps a hundred of each cause."""
+
+_Source = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
+
+router: Final = APIRouter(prefix=AT)
+
+
+@router.get("/runs")
+def show_runs(
+    request: Request,
+    source: _Source = "",
+    status: Status | Literal[""] = "",
+    cursor: Cursor = "",
+    asked: Asked = 0,
+) -> Response:
+    """Runs of all sources, the newest first."""
+    visitor, desk = operator_of(request), desk_of(request)
+    with desk.library.database.read() as connection:
+        found = insight.runs(
+            connection,
+            source=source or None,
+            status=Status(status) if status else None,
+            before=read_cursor(cursor) if cursor else None,
+            limit=ON_A_PAGE + 1,
+        )
+        state = standing(connection, desk.now(), asked)
+    here = {"source": source, "status": status}
+    more = len(found) > ON_A_PAGE
+    next_ = query({**here, "cursor": cursor_of(found[ON_A_PAGE - 1])}) if more else None
+    return admin_page(
+        request,
+        "runs.html",
+        visitor,
+        state,
+        runs=found[:ON_A_PAGE],
+        sources=sorted(all_sources()),
+        statuses=list(Status),
+        source=source,
+        wanted=status,
+        cursor=cursor,
+        following=f"{AT}/runs?{next_}" if next_ else None,
+    )
+
+
+@router.get("/runs/{run_id}")
+def show_run(
+    request: Request,
+    run_id: RunId,
+    stage: Stage | Literal[""] = "",
+    after: After = 0,
+    asked: Asked = 0,
+) -> Response:
+    """One run; `stage` and `after` choose among its tasks."""
+    visitor, desk = operator_of(request), desk_of(request)
+    now = desk.now()
+    with desk.library.database.read() as connection:
+        detail = insight.run_detail(connection, known_run(connection, run_id))
+        run = detail.run
+        tasks = insight.tasks(connection, run.id, stage=stage or None, after=after, limit=TASKS + 1)
+        lines = insight.logs(connection, run.id, limit=LINES)
+        state = standing(connection, now, asked)
+    more = len(tasks) > TASKS
+    next_ = query({"stage": stage, "after": tasks[TASKS - 1].id}) if more else None
+    ended = run.finished_at or now
+    return admin_page(
+        request,
+        "run.html",
+        visitor,
+        state,
+        run=run,
+        detail=detail,
+        spans=[(each, charts.span(each, run.started_at, ended)) for each in detail.stages],
+        tasks=tasks[:TASKS],
+        stage=stage,
+        after=after,
+        following=f"{AT}/runs/{run_id}?{next_}#tasks" if next_ else None,
+        lines=lines,
+        most_lines=LINES,
+        title=all_sources()[run.source].info.title if run.source in all_sources() else run.source,
+        is_going=run.status is Status.RUNNING,
+        is_ending=any(each.args.get("run_id") == run_id for each in state.under_way),
+    )
+
+
+@router.get("/runs/{run_id}/events")
+async def follow_run(
+    request: Request,
+    run_id: RunId,
+    after: After = 0,
+    last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
+) -> Response:
+    """The same as it goes on, behind the lines that a page has already."""
+    return await following.follow(request, run_id, last_event_id or str(after or ""))
