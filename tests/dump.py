@@ -13,6 +13,7 @@ from fonds.stores.tables import metadata
 RUN_HISTORY = {
     "ingestion_runs",
     "ingestion_logs",
+    "ingestion_stages",
     "ingestion_tasks",
     "ingestion_source_state",
     "ingestion_leases",

@@ -72,6 +72,7 @@ def _node(root: str, version: str, path: str, position: int) -> dict[str, Any]:
         "unit": f"{root}/{path.partition('/')[0]}",
         "position": position,
         "created_at": 0,
+        "parent": ids.tree_parent(f"{root}/{path}"),
     }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 import schemathesis
@@ -19,6 +21,8 @@ from tests.unit.api.calling import Api, api_of
 from tests.uploading import TEXT, upload_library, work
 
 from fonds.api.app import make_app
+from fonds.library import Library
+from fonds.runs.state import Run, RunRequest, Status
 from fonds.uploads.users import Scope
 
 OPERATIONS: Final = [
@@ -33,10 +37,45 @@ OPERATIONS: Final = [
     "GET /api/search",
     "GET /api/documents/{document_id}",
     "GET /api/documents/{document_id}/raw",
+    "GET /api/documents/{document_id}/links",
+    "GET /api/documents/{document_id}/editions",
+    "GET /api/codes",
+    "GET /api/codes/{path}",
+    "GET /api/cite",
+    "GET /api/resolve",
+    "GET /api/compare",
+    "GET /api/changes",
+    "GET /feeds/{source}.atom",
+    "GET /feeds/c/{path}.atom",
+    "GET /llms.txt",
     "GET /files/{key}",
     "PUT /files/{key}",
     "GET /health",
     "GET /metrics",
+    "GET /api/admin/ingestion/runs/{run_id}/logs/stream",
+    "GET /api/admin/ingestion/sources",
+    "GET /api/admin/ingestion/sources/{name}",
+    "GET /api/admin/ingestion/runs",
+    "GET /api/admin/ingestion/runs/{run_id}",
+    "GET /api/admin/ingestion/runs/{run_id}/logs",
+    "GET /api/admin/ingestion/runs/{run_id}/tasks",
+    "GET /api/admin/ingestion/runs/{run_id}/errors",
+    "POST /api/admin/ingestion/sources/{name}/run",
+    "POST /api/admin/ingestion/sources/{name}/backfill",
+    "POST /api/admin/ingestion/sources/{name}/retry",
+    "POST /api/admin/ingestion/sources/{name}/audit",
+    "POST /api/admin/ingestion/runs/{run_id}/cancel",
+    "POST /api/admin/ingestion/queues/{queue}/drain",
+    "POST /api/admin/ingestion/commands",
+    "GET /api/admin/ingestion/commands",
+    "GET /api/admin/ingestion/commands/{command_id}",
+    "GET /api/admin/ingestion/embedding/queue",
+    "GET /api/admin/ingestion/normalization/queue",
+    "GET /api/admin/ingestion/citations/queue",
+    "GET /api/admin/ingestion/uploads",
+    "GET /api/admin/ingestion/sites",
+    "GET /api/admin/ingestion/indexes",
+    "GET /api/admin/ingestion/audits",
 ]
 CHECKS: Final = [
     schemathesis.checks.not_a_server_error,
@@ -74,6 +113,7 @@ def test_every_answer_is_documented(
 ) -> None:
     method, path = label.split()
     scope: Scope = "service" if path.endswith(("/advance", "/metrics")) else "user"
+    scope = "admin" if path.startswith("/api/admin/") else scope
     caller = api.token("maria", scope)
     jobs = api.get("/jobs").json()["jobs"]
     # Whoever follows one that has not ended waits for it.
@@ -94,9 +134,24 @@ def test_every_answer_is_documented(
         if mode is GenerationMode.POSITIVE and path.startswith(("/jobs/", "/uploads/")):
             # By chance nobody would ever name a job that there is.
             case.path_parameters["document_id"] = known[len(str(case.headers)) % len(known)]
+        if mode is GenerationMode.POSITIVE and "{run_id}" in path:
+            case.path_parameters["run_id"] = str(ended_run(api.library))
+        if mode is GenerationMode.POSITIVE and "/sources/{name}" in path:
+            case.path_parameters["name"] = "federal_register"
         case.call_and_validate(headers=caller, checks=CHECKS)
 
     attack()
+
+
+@cache
+def ended_run(library: Library) -> UUID:
+    """A run that can be looked at; whoever follows one that has not ended waits for it."""
+    clock = library.seams.clock
+    run = Run(source="fake", request=RunRequest(), database=library.database, clock=clock)
+    run.start()
+    run.log("info", "a line")
+    run.finish(Status.SUCCESS)
+    return run.id
 
 
 def _takes_anything(operation: Any) -> bool:

@@ -115,8 +115,15 @@ def test_logs_are_found_by_the_start_of_a_run_and_by_source(fonds: Fonds, troubl
     assert [set(line) for line in lines] == [{"run_id", "logged_at", "level", "message", "context"}]
 
 
-def test_logs_of_a_run_without_trouble_are_said_to_be_empty(fonds: Fonds) -> None:
-    outcome = fonds("logs", "--source", "legislators")
+def test_logs_of_a_run_without_trouble_tell_its_stages_and_its_end(fonds: Fonds) -> None:
+    lines = fonds("logs", "--source", "legislators").out.splitlines()
+    assert " info  run began  mode=backfill " in lines[0]
+    assert sum(" began  stage=" in line for line in lines) == 4
+    assert " info  run ended: success  discovered=5 " in lines[-1]
+
+
+def test_logs_of_a_source_that_never_ran_are_said_to_be_empty(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("logs", "--source", "legislators", "--home", str(tmp_path))
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "nothing was logged\n")
 
 

@@ -1,0 +1,50 @@
+"""Processes that do commands, or a run, to be killed and cancelled; see tests/nursery.py."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from fonds.library import open_library
+from fonds.runs.commands import KINDS, Command
+from fonds.runs.dispatch import Dispatcher, Done
+from fonds.runs.state import RunRequest
+from fonds.seams import Seams
+from fonds.stores.database import open_database
+from fonds.stores.plugins import ensure_tables
+from fonds.testing import FAKE_HOST, FakeSource
+from tests.killable_embedding import LaterClock
+from tests.nursery import raise_children
+
+
+def dispatch(*, address: str, noted: str, seconds: float, hours: int = 0) -> None:
+    """Do all commands that are to be had: note each down, and take some time over it."""
+    clock = LaterClock(hours)
+    database = open_database(address, seams=Seams(clock=clock))
+
+    with Path(noted).open("a", buffering=1) as file:
+
+        async def note(command: Command) -> Done:
+            file.write(f"{command.id}\n")
+            await asyncio.sleep(seconds)
+            return Done(outcome="success: noted")
+
+        handlers = dict.fromkeys(KINDS, note)
+        asyncio.run(Dispatcher(database, clock, handlers, poll=0.02).drain())
+    database.close()
+
+
+def run_notes(*, home: str, address: str, upstream: str) -> None:
+    """A run of the fake source that must be cancelled by somebody."""
+    given: dict[str, Any] = {"database": address} if address else {}
+    hosts = {FAKE_HOST: upstream}
+    with open_library(home, hosts=hosts, allow_private=True, timeout=60.0, **given) as library:
+        ensure_tables(library.database, "fake", FakeSource().info.tables)
+        report = asyncio.run(library.ingest(FakeSource(), RunRequest()))
+    if report.status != "cancelled":
+        raise AssertionError(report)
+
+
+if __name__ == "__main__":
+    raise_children({work.__name__: work for work in (dispatch, run_notes)})
