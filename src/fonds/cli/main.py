@@ -12,26 +12,7 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.cli import (
-    agents,
-    changes,
-    citing,
-    codes,
-    crawling,
-    embedding,
-    indexing,
-    ingest,
-    oversight,
-    proof,
-    read,
-    serving,
-    system,
-    texts,
-    tokens,
-    upkeep,
-    uploading,
-    working,
-)
+from fonds.cli.menu import MenuGroup
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
 from fonds.cli.output import err, out
 from fonds.cli.session import Session
@@ -41,6 +22,7 @@ EXIT_STOPPED = 130
 
 app = typer.Typer(
     name="fonds",
+    cls=MenuGroup,
     help="Public documents in, cited answers out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -66,29 +48,6 @@ def _options(
     ] = False,
 ) -> None:
     context.obj = Session(home)
-
-
-for module in (
-    ingest,
-    codes,
-    crawling,
-    oversight,
-    read,
-    changes,
-    citing,
-    proof,
-    embedding,
-    agents,
-    tokens,
-    serving,
-    uploading,
-    working,
-    indexing,
-    system,
-    upkeep,
-    texts,
-):
-    module.register(app)
 
 
 def main() -> None:

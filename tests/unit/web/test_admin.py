@@ -47,7 +47,7 @@ def routes() -> list[tuple[str, str]]:
         for module in ROUTERS
         for route in module.router.routes
         if isinstance(route, APIRoute)
-        for method in route.methods
+        for method in route.methods or ()
     ]
 
 
@@ -60,8 +60,11 @@ def pages(trouble: Trouble) -> list[str]:
 
 
 def begin_run(library: Library, source: str = "bills") -> Run:
-    request, clock = RunRequest(mode="incremental"), library.seams.clock
-    return Run.begin(library.database, source, request, clock)
+    run = Run(
+        source=source, request=RunRequest(), database=library.database, clock=library.seams.clock
+    )
+    run.start()
+    return run
 
 
 def asked_of(library: Library) -> list[Command]:
