@@ -14,20 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from fonds.chunk.splitter import Chunker
-from fonds.codes.process import Invoker
-from fonds.codes.run import CodeReport, CodeRequest, run_code
-from fonds.engine.local import LocalEngine
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.network import NetworkTransport
-from fonds.normalize.work import READERS, WORN
 from fonds.pipeline import run_source
-from fonds.runs import citing
 from fonds.runs.context import Progress, Workplace
-from fonds.runs.normalization import Drained, Renormalized, drain, renormalize
 from fonds.runs.order import in_order
-from fonds.runs.overview import last_report
 from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
@@ -56,8 +49,12 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
+    from fonds.engine.local import LocalEngine
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
+    from fonds.runs import citing
+    from fonds.runs.normalization import Drained, Renormalized
     from fonds.search.filters import Filters
     from fonds.search.meaning import Mode, Understanding
     from fonds.sites.crawl import CrawlWatch
@@ -129,6 +126,9 @@ class Library:
 
         `apart` gives each of them a process of its own, held to its memory by the kernel.
         """
+        from fonds.codes.process import Invoker  # noqa: PLC0415 — few commands need it
+        from fonds.codes.run import CodeReport, run_code  # noqa: PLC0415 — as above
+
         adapter = get_code(name)
         async with self.workplace(progress=progress, tables=False) as workplace:
             invoker = Invoker(adapter, workplace, apart=apart)
@@ -341,19 +341,25 @@ class Library:
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
-        with LocalEngine(workers=workers, fresh=READERS, worn=WORN) as engine:
+        from fonds.runs.normalization import drain  # noqa: PLC0415 — few commands need it
+
+        with _engine(workers=workers) as engine:
             return drain(self.shelf(), engine)
 
     def renormalize(
         self, *, source: str | None = None, normalizer: str | None = None
     ) -> Renormalized:
         """Make texts anew that an older normalizer made; nothing is fetched."""
+        from fonds.runs.normalization import renormalize  # noqa: PLC0415 — few commands need it
+
         return renormalize(self.shelf(), source=source, normalizer=normalizer)
 
     def extract_citations(
         self, *, limit: int | None = None, watch: citing.Watch | None = None
     ) -> citing.Extracted:
         """Find the citations in documents that are new or changed, and link them to documents."""
+        from fonds.runs import citing  # noqa: PLC0415 — few commands need it
+
         return citing.drain(self.database, self.seams, limit=limit, watch=watch)
 
     def embed(
@@ -382,7 +388,7 @@ class Library:
         """What a worker on uploads works with; `stop` ends it soon."""
         from fonds.uploads.workbench import Workbench  # noqa: PLC0415 — few commands need it
 
-        with LocalEngine(fresh=READERS, worn=WORN) as engine:
+        with _engine() as engine:
             bench = Workbench(shelf=self.shelf(), settings=self.settings, engine=engine)
             bench.stop = stop or bench.stop
             yield bench
@@ -397,10 +403,14 @@ class Library:
         query = select(*columns).where(visible_to(owner), named)
         with self.database.read() as connection:
             found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
-            newest = set(connection.scalars(select(code_units.c.id).where(code_units.c.is_newest)))
-        exact = [row for row in found if row["id"] == name]
+            exact = [row for row in found if row["id"] == name]
+            if exact:
+                return exact[0]
+            units = {row["unit"] for row in found} - {None}
+            of_them = select(code_units.c.id).where(code_units.c.id.in_(units))
+            newest = set(connection.scalars(of_them.where(code_units.c.is_newest)))
         current = [row for row in found if row["unit"] is None or row["unit"] in newest]
-        for best in (exact, current, found):
+        for best in (current, found):
             if len(best) == 1:
                 return best[0]
         if found:
@@ -469,7 +479,17 @@ def _cancelled(source: str, workplace: Workplace) -> RunReport:
     task = asyncio.current_task()
     if task is None or task.cancelling():
         raise asyncio.CancelledError
+    from fonds.runs.overview import last_report  # noqa: PLC0415 — few runs are cancelled
+
     return last_report(workplace.database, source)
+
+
+def _engine(**more: int) -> LocalEngine:
+    """Processes that read documents."""
+    from fonds.engine.local import LocalEngine  # noqa: PLC0415 — few commands need it
+    from fonds.normalize.work import READERS, WORN  # noqa: PLC0415 — as above
+
+    return LocalEngine(fresh=READERS, worn=WORN, **more)
 
 
 _LONG: Final = frozenset({"body_text", "body_map"})

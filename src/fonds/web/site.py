@@ -12,6 +12,7 @@ from starlette.types import Scope
 from fonds.api.app import make_app
 from fonds.api.problems import Told
 from fonds.library import Library
+from fonds.sources.registry import all_sources
 from fonds.web import assets, changing, codes, documents, entry, reference, searching, uploading
 from fonds.web.admin import asking, overview, queues, records, runs, sources, stores
 from fonds.web.frame import page, query
@@ -41,7 +42,9 @@ _FOR_PROGRAMS: Final = (
     "/api/",
     "/jobs",
     "/uploads",
+    "/feeds/",
     "/files/",
+    "/llms.txt",
     "/webhooks/",
     "/health",
     "/metrics",
@@ -58,6 +61,7 @@ def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = 
     app.state.limits = make_limits(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)
+    all_sources()  # importing them takes a second, which the first visitor would wait for
     return app
 
 
