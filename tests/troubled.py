@@ -49,8 +49,9 @@ def make_trouble(library: Library) -> Trouble:
         for day in range(60, 0, -1):
             status = "partial" if day % 13 == 0 else "cancelled" if day == 7 else "success"
             _run(connection, "federal_register", now - timedelta(days=day, hours=3), status)
-        failed = _run(connection, "federal_register", now - timedelta(minutes=42), "failed")
-        _details(connection, failed, now - timedelta(minutes=42))
+        # Whatever the library has run before, this was the last.
+        failed = _run(connection, "federal_register", now, "failed")
+        _details(connection, failed, now)
         _run(connection, "bills", now - timedelta(days=5), "partial")
         _state(connection, now - timedelta(days=1))
         _website(connection, now)

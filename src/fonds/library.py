@@ -21,7 +21,6 @@ from fonds.fetch.network import NetworkTransport
 from fonds.pipeline import run_source
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.order import in_order
-from fonds.runs.shelf import Shelf
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.runs import citing
     from fonds.runs.normalization import Drained, Renormalized
+    from fonds.runs.shelf import Shelf
     from fonds.search.filters import Filters
     from fonds.search.meaning import Mode, Understanding
     from fonds.sites.crawl import CrawlWatch
@@ -424,6 +424,8 @@ class Library:
 
     def shelf(self) -> Shelf:
         """Where documents and their bytes are, and how their texts are cut."""
+        from fonds.runs.shelf import Shelf  # noqa: PLC0415 — few commands need it
+
         return Shelf(
             database=self.database, blobs=self.blobs, seams=self.seams, chunker=self._chunker()
         )

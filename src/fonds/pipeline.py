@@ -22,8 +22,6 @@ from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
-from fonds.codes.process import Invoker
-from fonds.codes.run import run_code
 from fonds.errors import SuspiciousYieldError
 from fonds.fetch.redaction import Redaction
 from fonds.runs.ahead import each
@@ -46,6 +44,9 @@ from fonds.stores.rows import link_references
 async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed
+        from fonds.codes.process import Invoker  # noqa: PLC0415 — other sources need none of it
+        from fonds.codes.run import run_code  # noqa: PLC0415 — as above
+
         report = await run_code(source, request, workplace, Invoker(source, workplace))
         return report.run
     assert isinstance(source, Source)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Select, literal_column, select, table, text
 
 import fonds.sites.tables  # noqa: F401 — its tables are part of the schema
 from fonds.errors import SchemaError
 from fonds.seams import Seams
 from fonds.sources.registry import builtin_sources
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import HEAD, current_version, require_current, upgrade
+from fonds.stores.schema import (
+    HEAD,
+    MIGRATIONS,
+    current_version,
+    require_current,
+    upgrade,
+    upgrade_within,
+)
 from fonds.stores.tables import metadata
 
 
@@ -46,6 +54,20 @@ def test_empty_database_is_filled_and_the_second_upgrade_does_nothing(database: 
     assert current_version(database) == HEAD
 
 
+def test_an_empty_file_gets_at_once_what_the_migrations_make_one_by_one(tmp_path: Path) -> None:
+    at_once = open_database(f"sqlite:///{tmp_path / 'at-once.db'}", seams=Seams())
+    one_by_one = open_database(f"sqlite:///{tmp_path / 'one-by-one.db'}", seams=Seams())
+    upgrade(at_once)
+    with one_by_one.write() as connection:
+        upgrade_within(connection, to="0001")
+        upgrade_within(connection)
+    assert (MIGRATIONS / f"{HEAD}.sql").is_file(), "run scripts/make-schema"
+    held, wanted = _contents(at_once), _contents(one_by_one)
+    assert held == wanted, "run scripts/make-schema"
+    at_once.close()
+    one_by_one.close()
+
+
 def test_older_database_is_refused_with_the_command_that_helps(database: Database) -> None:
     upgrade(database)
     _pretend(database, "0000")
@@ -58,6 +80,21 @@ def test_database_of_a_newer_program_is_refused(database: Database) -> None:
     _pretend(database, "9999")
     with pytest.raises(SchemaError, match="install a newer"):
         require_current(database)
+
+
+def _contents(database: Database) -> dict[str, object]:
+    """Everything in a file of SQLite but the counters that have counted nothing yet."""
+    with database.read() as connection:
+        made = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master")
+        schema = {row.name: tuple(row) for row in made}
+        tables = [name for name, (kind, *_) in schema.items() if kind == "table"]
+        rows = {name: list(connection.execute(_all_of(name))) for name in tables}
+    rows["sqlite_sequence"] = [row for row in rows["sqlite_sequence"] if row.seq]
+    return {"schema": schema, "rows": rows}
+
+
+def _all_of(name: str) -> Select[Any]:
+    return select(literal_column("*")).select_from(table(name))
 
 
 def _pretend(database: Database, version: str) -> None:

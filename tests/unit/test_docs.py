@@ -157,6 +157,14 @@ def test_page_holds_no_path_of_a_machine(page: Path) -> None:
     assert _MACHINE.findall(_text(page)) == []
 
 
+def test_every_test_that_watches_over_security_exists() -> None:
+    page = (DOCS / "explanation" / "security.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page)
+    assert len(named) > 30
+    missing = [name for name in named if f"def {name[1]}(" not in (ROOT / name[0]).read_text()]
+    assert missing == []
+
+
 def test_error_tree_is_drawn_as_it_is() -> None:
     drawn = re.findall(r"^([│ ├└─]*)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
     depths = [(len(indent) // 4, name) for indent, name in drawn]

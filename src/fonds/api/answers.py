@@ -239,6 +239,7 @@ _SAID: Final = {
     413: "Too many bytes.",
     416: "The file has no bytes in this range.",
     422: "A part of the request is not as it must be.",
+    429: "Asked too often; `Retry-After` says when to try again.",
     503: "The database, the object store or a model does not answer; try again.",
 }
 BEARER: Final[dict[str, Any]] = {"security": [{"token": []}]}

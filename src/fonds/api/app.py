@@ -29,6 +29,7 @@ from fonds.api import (
 from fonds.api.answers import Complaint, Problem
 from fonds.api.desk import Desk
 from fonds.api.edge import Edge
+from fonds.api.limits import make_limits
 from fonds.api.problems import Present
 from fonds.api.sessions import Sessions
 from fonds.api.traffic import Watched
@@ -91,6 +92,7 @@ def make_app(
         is_exposed=is_exposed,
         needs_login=needs_login,
     )
+    app.state.limits = make_limits(library.seams.clock)
     problems.install(app, present)
     app.add_middleware(Edge)
     app.add_middleware(Watched, traffic=desk.traffic, clock=library.seams.clock)

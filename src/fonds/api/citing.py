@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 
 from fonds.api.answers import BEARER_OR_NOBODY, Day, problems
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.api.reading_answers import CiteAnswer, ComparedAnswer, Name
 from fonds.catalog import comparison
 from fonds.catalog.citing import Style, cited_as
@@ -81,7 +82,7 @@ def resolve(
 @router.get(
     "/compare",
     openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": ComparedAnswer}, **problems(401, 404, 422, 503)},
+    responses={200: {"model": ComparedAnswer}, **problems(401, 404, 422, 429, 503)},
 )
 def compare(
     request: Request,
@@ -93,6 +94,7 @@ def compare(
     whole: Annotated[bool, Query(description="With all that is unchanged.")] = False,
 ) -> JSONResponse:
     """The words that were deleted and inserted between two documents, or versions of one."""
+    refuse_hurry(request, "search")
     desk = desk_of(request)
     owner = desk.owner(request)
     old, new = (

@@ -19,6 +19,7 @@ from fonds.api.answers import (
 )
 from fonds.api.conditional import UNCHANGED, answered, etag_of
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.api.reading_answers import FacetedAnswer
 from fonds.search.filters import UPLOADS, Filters, source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
@@ -48,7 +49,7 @@ router: Final = APIRouter(prefix="/api", tags=["documents"])
 @router.get(
     "/search",
     openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": FacetedAnswer}, **problems(401, 422, 503)},
+    responses={200: {"model": FacetedAnswer}, **problems(401, 422, 429, 503)},
 )
 def search(
     request: Request,
@@ -69,6 +70,7 @@ def search(
     facets: Annotated[bool, Query(description="With counts over the best documents.")] = False,
 ) -> JSONResponse:
     """The best passages for a question, of what is public and what you have uploaded."""
+    refuse_hurry(request, "search")
     desk = desk_of(request)
     filters = Filters(
         sources=[source_named(name) for name in source],

@@ -49,6 +49,8 @@ def demonstrate(session: Session) -> int:
             home = library.settings.home
     out.print("ask it something yourself:")
     out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)
+    out.print("or open it in a browser:")
+    out.print(f"{sys.argv[0]} --home {home} serve", markup=False)
     return exit_code(reports)
 
 

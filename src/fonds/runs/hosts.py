@@ -7,19 +7,19 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import structlog
 
 from fonds.errors import FondsError
 from fonds.runs.context import Workplace
 from fonds.runs.state import RunRequest
-from fonds.shards.inbox import put_many
-from fonds.shards.index import Index, open_index
-from fonds.shards.lookup import Lookup
-from fonds.shards.schema import Value
 from fonds.sources.base import SourceInfo
 from fonds.stores.blobs import open_blobs
+
+if TYPE_CHECKING:
+    from fonds.shards.index import Index
+    from fonds.shards.schema import Value
 
 INDEX: Final = "domains"
 FRESH: Final = timedelta(days=1)
@@ -55,6 +55,9 @@ def note_hosts(info: SourceInfo, workplace: Workplace) -> None:
 
     A store that refuses is no reason for a run to fail.
     """
+    from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when a run ends
+    from fonds.shards.index import open_index  # noqa: PLC0415 — as above
+
     hosts = workplace.fetcher.tally.hosts.pop(info.name, set())
     try:
         if hosts:
@@ -84,6 +87,8 @@ def _records(
 
 
 def _worth_noting(index: Index, records: list[dict[str, Value]]) -> list[dict[str, Value]]:
+    from fonds.shards.lookup import Lookup  # noqa: PLC0415 — as above
+
     held = dict(Lookup(index).find_many(str(record["domain"]) for record in records))
     return [record for record in records if not _is_fresh(held.get(str(record["domain"])), record)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -26,6 +26,8 @@ from fonds.stores.tables import (
 
 SOURCES_AT_ONCE: Final = 100
 """Whose runs one statement asks for; SQLite takes five hundred parts at most."""
+REMEMBERED: Final = timedelta(days=90)
+"""How far back a failure is looked for; of a source without any, all runs are gone through."""
 
 _run: Final = ingestion_runs.c
 _fell_short: Final = _run.status.in_([Status.PARTIAL, Status.FAILED])
@@ -43,7 +45,7 @@ class SourceOverview:
     last_run_at: datetime | None
     last_success_at: datetime | None
     last_failure_at: datetime | None
-    """When a run of it last ended short of what it was asked for."""
+    """When a run of it last ended short of what it was asked for, within ninety days."""
     last_change_at: datetime | None
     """When a run last wrote a document of it."""
     last_seen_key: str | None
@@ -67,7 +69,8 @@ def overview_of(
     held, gone = _held(connection, names)
     states, errors = _states(connection, names), _open_errors(connection, names)
     statuses = {row.source: row.status for row in latest_runs(connection, names, 1)}
-    failed = {row.source: row.finished_at for row in latest_runs(connection, names, 1, _fell_short)}
+    lately = _fell_short & (_run.started_at >= now - REMEMBERED)
+    failed = {row.source: row.finished_at for row in latest_runs(connection, names, 1, lately)}
     wrote = {row.source: row for row in latest_runs(connection, names, 1, _wrote)}
     return [
         SourceOverview(

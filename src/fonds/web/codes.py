@@ -12,11 +12,11 @@ from starlette.responses import RedirectResponse, Response
 
 from fonds.api.answers import DocumentId
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.catalog.comparison import Name, compare
 from fonds.catalog.tree import code, codes, place
 from fonds.codes.diff.redline import Op
 from fonds.web.frame import at, page, visitor_of
-from fonds.web.limits import refuse_hurry
 
 _SIGNS: Final = re.compile(r"^#{1,6} |(?<!\\)\*{1,3}|<!--.*?-->", re.MULTILINE)
 _LAST: Final = 2**31 - 1

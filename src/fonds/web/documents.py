@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fonds.api.answers import DocumentId
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.catalog.bills import bill
 from fonds.catalog.citing import cited_as
 from fonds.catalog.editions import shapes
@@ -21,7 +22,6 @@ from fonds.library import Library
 from fonds.stores.database import Database
 from fonds.web.frame import Visitor, at, page, texts_of, visitor_of
 from fonds.web.kept import Kept
-from fonds.web.limits import refuse_hurry
 
 LINKS: Final = 12
 """Of each kind, beside a text."""

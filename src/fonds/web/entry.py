@@ -9,10 +9,10 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.api.problems import ProblemError
 from fonds.uploads.users import authenticate
 from fonds.web.frame import page, require_own_form, visitor_of
-from fonds.web.limits import refuse_hurry
 
 LONGEST: Final = 2000
 

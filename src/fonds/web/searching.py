@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from fonds.api.desk import desk_of
+from fonds.api.limits import refuse_hurry
 from fonds.catalog.shelves import sources_held
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, Found
@@ -19,7 +20,6 @@ from fonds.search.filters import Filters, source_named
 from fonds.search.query import read_query
 from fonds.search.snippet import highlights
 from fonds.web.frame import Visitor, page, plain, query, visitor_of
-from fonds.web.limits import refuse_hurry
 
 ON_A_PAGE: Final = 10
 LONGEST: Final = 2000

@@ -17,7 +17,6 @@ from fonds.web import assets, changing, codes, documents, entry, reference, sear
 from fonds.web.admin import asking, overview, queues, records, runs, sources, stores
 from fonds.web.frame import page, query
 from fonds.web.kept import Kept
-from fonds.web.limits import make_limits
 from fonds.web.texts import Texts
 
 ROUTERS: Final = (
@@ -58,7 +57,6 @@ def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = 
     )
     app.state.texts = Texts(library.database, library.settings.home)
     app.state.kept = Kept(library.seams.clock)
-    app.state.limits = make_limits(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)
     all_sources()  # importing them takes a second, which the first visitor would wait for

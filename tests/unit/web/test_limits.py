@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.unit.web.visiting import Visit
 
+from fonds.api import limits
+from fonds.api.limits import Limit
 from fonds.testing import ManualClock
-from fonds.web import limits
-from fonds.web.limits import Limit
 
 
 def test_so_many_at_once_and_then_one_after_the_other(clock: ManualClock) -> None:
@@ -57,6 +57,11 @@ def test_searches_are_counted_where_others_search_too(elsewhere: Visit) -> None:
     assert answers[-1].headers["retry-after"] == "1"
     assert "try again in 1 seconds" in answers[-1].text
     assert elsewhere.get("/").status_code == 200
+
+
+def test_searches_of_programs_are_counted_as_well(elsewhere: Visit) -> None:
+    asked = [elsewhere.get("/api/search?q=water").status_code for _ in range(31)]
+    assert asked == [200] * 30 + [429]
 
 
 def test_whoever_sits_at_the_machine_searches_as_often_as_wanted(here: Visit) -> None:
