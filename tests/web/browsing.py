@@ -132,10 +132,11 @@ def require_no_scroll(page: Page) -> None:
     beyond = page.evaluate(
         """() => {
           const wide = document.documentElement.clientWidth;
-          if (document.documentElement.scrollWidth <= wide) return [];
-          return [...document.querySelectorAll("body *")]
+          const far = document.documentElement.scrollWidth;
+          if (far <= wide) return [];
+          return [`${far} of ${wide}`, ...[...document.querySelectorAll("body *")]
             .filter((each) => each.getBoundingClientRect().right > wide + 1)
-            .map((each) => each.outerHTML.slice(0, 200));
+            .map((each) => each.outerHTML.slice(0, 200))];
         }"""
     )
     assert beyond == [], f"{page.url} scrolls sideways at {page.viewport_size}"

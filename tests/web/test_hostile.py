@@ -99,7 +99,7 @@ def test_document_runs_nothing_and_breaks_no_page(site: Site, watched: Page, num
     answer = watched.goto(f"{site.address}/d/site:evil/{number}")
     assert answer is not None
     assert answer.status == 200
-    for link in watched.locator("article a").all()[:20]:
+    for link in watched.locator("article a").all()[:5]:
         link.hover()
     assert_harmless(watched)
     assert not any(mark in watched.title() for mark in "\u202e\u2066\u2067")

@@ -14,6 +14,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from fonds.sites.months import MONTHS
+
 # When each began, and its last year.
 _ERAS: Final = {
     "明治": (1868, 45), "大正": (1912, 15), "昭和": (1926, 64), "平成": (1989, 31),
@@ -30,24 +32,7 @@ _SHORT_ERA: Final = re.compile(
     r"(?<![a-z0-9])(?:(r)(0?[1-9]|1\d)|(h)(0[1-9]|[3-9]|[12]\d|3[01])|(s)(5\d|6[0-4]))(?!\d)"
 )
 
-_MONTH_NAMES: Final = (
-    "january januar janner janvier enero styczen stycznia gennaio janeiro jan",
-    "february februar fevrier febrero luty lutego febbraio fevereiro feb",
-    "march marz maerz mars marzo marzec marca marco mar",
-    "april avril abril kwiecien kwietnia aprile apr",
-    "may mai mayo maj maja maggio maio",
-    "june juni juin junio czerwiec czerwca giugno junho jun",
-    "july juli juillet julio lipiec lipca luglio julho jul",
-    "august aout agosto sierpien sierpnia aug",
-    "september septembre septiembre setiembre wrzesien wrzesnia settembre setembro sept sep",
-    "october oktober octobre octubre pazdziernik pazdziernika ottobre outubro oct okt",
-    "november novembre noviembre listopad listopada novembro nov",
-    "december dezember decembre diciembre grudzien grudnia dicembre dezembro dec dez",
-)
-_MONTHS: Final = {
-    name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()
-}
-_NAMED: Final = rf"(?<![a-z])(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})(?![a-z])\.?"
+_NAMED: Final = rf"(?<![a-z])(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?![a-z])\.?"
 _YEAR: Final = r"(?<!\d)(?:19\d\d|20[0-4]\d)(?!\d)"
 _DASH: Final = r"\s*(?:-|–|—|~|〜|から|to|bis|a|au|al|do|until|through|thru)\s*"
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|\.)?"
@@ -76,6 +61,8 @@ _MONTH_FORMS: Final = tuple(
         r"(?<!\d)(?P<y>19\d\d|20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?!\d)",
     )
 )
+_YEAR_FORM: Final = re.compile(rf"{_YEAR}\s*年?")
+_MARKED_YEAR: Final = re.compile(rf"({_YEAR})\s*年(?:分|度)")
 _LONE_MONTH: Final = re.compile(
     rf"(?P<n>{_NAMED})(?!\s*\d)|(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*(?:月|월)(?!\s*\d)"
 )
@@ -131,6 +118,10 @@ def _counted(word: str, letters: str, count: int) -> tuple[re.Pattern[str], ...]
 _QUARTERS: Final = _counted(_QUARTER_WORD, "qt", 4)
 _HALVES: Final = _counted(_HALF_WORD, "hs", 2)
 _HALVES_NAMED: Final = (re.compile("上半期|上期|상반기"), re.compile("下半期|下期|하반기"))
+# What each of these has in it somewhere.
+_ANY_PART: Final = re.compile(
+    rf"[qths][1-4]|[1-4][qths]|{_QUARTER_WORD}|{_HALF_WORD}|[上下]半?期|[상하]반기"
+)
 
 _PUBLISHED: Final = r"(?:公表|公開|掲載|更新|発行|作成|提出|受付|受理|告示)"
 _PUBLISHED_AFTER: Final = re.compile(rf"\s?(?:に\s*)?{_PUBLISHED}")
@@ -212,9 +203,11 @@ def _part(told: list[_Told], at: int) -> str:
 @lru_cache(maxsize=4096)
 def _read(text: str) -> _Told:
     text = _without_numbers(_western(_normal(text[:_LONGEST])))
-    if told := _span(text) or _ended(text):
+    # Most texts have no date in them: they are searched for one once, and not at each step.
+    dates = _DATES if any(pattern.search(text) for pattern in _DATES) else ()
+    if told := _span(text, dates) or _ended(text, dates):
         return told
-    text, dates = _without_dates(text)
+    text, days = _without_dates(text, dates)
     part = _part_of_year(text)
     if fiscal := _fiscal(text):
         return _Told(fiscal, part or "annual")
@@ -222,7 +215,7 @@ def _read(text: str) -> _Told:
         return month
     if plain := _plain_year(text):
         return _Told(plain, part or ("annual" if _ANNUAL.search(text) else None))
-    return dates[0] if dates else _Told(None, part or _lone_month(text))
+    return days[0] if days else _Told(None, part or _lone_month(text))
 
 
 def _lone_month(text: str) -> str | None:
@@ -241,7 +234,10 @@ def _normal(text: str) -> str:
             text = f"{parts.path} {parts.query}"
         except ValueError:
             pass
-    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", unquote(text)).lower())
+    text = unquote(text)
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower())
     # Only the accents of Latin letters: kana have marks that are letters of their own.
     text = re.sub(r"[\u0300-\u036f]", "", text)
     return unicodedata.normalize("NFC", text).translate(_LOOKALIKES)
@@ -285,12 +281,12 @@ def _number(text: str) -> int:
 def _number_of(found: re.Match[str], which: str = "") -> int:
     groups = found.groupdict()
     if name := groups.get(f"n{which}"):
-        return _MONTHS[name.rstrip(".")]
+        return MONTHS[name.rstrip(".")]
     return int(groups[f"m{which}"])
 
 
-def _span(text: str) -> _Told | None:
-    for pattern in _DATES:
+def _span(text: str, dates: Iterable[re.Pattern[str]]) -> _Told | None:
+    for pattern in dates:
         for first, second in pairwise(pattern.finditer(text)):
             if re.fullmatch(_DASH, text[first.end() : second.start()]):
                 begin, end = ((int(each["y"]), _number_of(each)) for each in (first, second))
@@ -325,8 +321,8 @@ def _of_span(begin: tuple[int, int], end: tuple[int, int]) -> _Told | None:
     return _Told(end[0], part)
 
 
-def _ended(text: str) -> _Told | None:
-    for pattern in _DATES:
+def _ended(text: str, dates: Iterable[re.Pattern[str]]) -> _Told | None:
+    for pattern in dates:
         for found in pattern.finditer(text):
             if not _ENDED.search(text[: found.start()]):
                 continue
@@ -336,20 +332,20 @@ def _ended(text: str) -> _Told | None:
     return None
 
 
-def _without_dates(text: str) -> tuple[str, list[_Told]]:
+def _without_dates(text: str, dates: Iterable[re.Pattern[str]]) -> tuple[str, list[_Told]]:
     """A text without what is only the day of publication, and the days that may be another."""
-    dates: list[_Told] = []
-    for pattern in _DATES:
+    days: list[_Told] = []
+    for pattern in dates:
         while found := pattern.search(text):
             before, after = text[: found.start()], text[found.end() :]
             if not _is_published(before, after):
-                dates.append(_Told(int(found["y"]), f"{_number_of(found):02}", is_weak=True))
+                days.append(_Told(int(found["y"]), f"{_number_of(found):02}", is_weak=True))
             text = f"{before} {after}"
-    for pattern in (*_MONTH_FORMS[:1], re.compile(rf"{_YEAR}\s*年?")):
+    for pattern in (_MONTH_FORMS[0], _YEAR_FORM):
         for found in list(pattern.finditer(text)):
             if _is_published(text[: found.start()], text[found.end() :]):
                 text = text.replace(found[0], " " * len(found[0]), 1)
-    return text, dates
+    return text, days
 
 
 def _is_published(before: str, after: str) -> bool:
@@ -357,6 +353,8 @@ def _is_published(before: str, after: str) -> bool:
 
 
 def _part_of_year(text: str) -> str | None:
+    if not _ANY_PART.search(text):
+        return None
     for letter, patterns in (("Q", _QUARTERS), ("H", _HALVES), ("H", _HALVES_NAMED)):
         found = [
             (hit.start(), f"{letter}{number}")
@@ -388,7 +386,7 @@ def _month(text: str) -> _Told | None:
 
 def _plain_year(text: str) -> int | None:
     years = [int(found[0]) for found in _PLAIN.finditer(text)]
-    if marked := re.search(rf"({_YEAR})\s*年(?:分|度)", text):
+    if marked := _MARKED_YEAR.search(text):
         return int(marked[1])
     if years:
         return years[0]

@@ -86,9 +86,10 @@ class Row:
     is_heading: bool = False
 
     @property
-    def is_change(self) -> bool:
-        """Whether anything differs in it."""
-        return any(op != "keep" for op, _ in (*self.before, *self.after))
+    def is_done(self) -> bool:
+        """Whether what was inserted or deleted last ends a paragraph."""
+        last = (*self.before[-1:], *self.after[-1:])
+        return any(op != "keep" and text.endswith("\n\n") for op, text in last)
 
 
 def _rows(ops: Iterable[Op]) -> Iterator[Row]:
@@ -100,6 +101,9 @@ def _rows(ops: Iterable[Op]) -> Iterator[Row]:
         elif op == "insert":
             row.after.append(Op(op, unmarked(text)))
         else:
+            if row.is_done:
+                yield row
+                row = Row()
             first, *others = text.split("\n\n")
             _keep(row, first)
             for paragraph in others:

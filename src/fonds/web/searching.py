@@ -26,7 +26,7 @@ LONGEST: Final = 2000
 FURTHEST: Final = 900
 SHOWN_VALUES: Final = 12
 """Of a facet."""
-EXAMPLES: Final = ("wildfire smoke", "overtime salary threshold", "41 USC 1303", "H.R. 1")
+EXAMPLES: Final = ("wildfire smoke", "overtime salary threshold", "lead pipes in drinking water")
 
 _EMPHASIS: Final = re.compile(r"(?<!\\)\*{1,3}(?=\S)(.+?)(?<=\S)\*{1,3}")
 _TITLES: Final = {

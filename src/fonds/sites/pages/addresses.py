@@ -108,7 +108,7 @@ def looks_like_pdf(url: str, text: str = "") -> bool:
     if parts is None:
         return False
     path = unquote(parts.path)
-    pairs = parse_qsl(parts.query)
+    pairs = _pairs(parts)
     if _PDF_NAME.search(path) or any(_is_pdf_value(name, value) for name, value in pairs):
         return True
     if _OTHER_FILE.search(path) or _PAGE_FILE.search(path) or path in {"", "/"}:
@@ -148,7 +148,7 @@ def file_name(url: str) -> str:
     parts = _split(url)
     if parts is None:
         return ""
-    named = next((value for _, value in parse_qsl(parts.query) if _PDF_NAME.search(value)), "")
+    named = next((value for _, value in _pairs(parts) if _PDF_NAME.search(value)), "")
     return (named or unquote(parts.path).rstrip("/")).rpartition("/")[2]
 
 
@@ -168,6 +168,10 @@ def _split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
+
+
+def _pairs(parts: SplitResult) -> list[tuple[str, str]]:
+    return parse_qsl(parts.query) if parts.query else []
 
 
 def _cleaned(parts: SplitResult) -> SplitResult:
@@ -213,7 +217,7 @@ def _repeats(segments: list[str]) -> bool:
 
 def _is_calendar(parts: SplitResult, this_year: int) -> bool:
     path = unquote(parts.path)
-    pairs = parse_qsl(parts.query)
+    pairs = _pairs(parts)
     told = f"{path}?{unquote(parts.query)}"
     dated = _DATED_PATH.search(path)
     keyed = [value for name, value in pairs if _DATE_KEY.fullmatch(name)]

@@ -49,11 +49,14 @@ class _Places(dict[Any, tuple[int, int, int, int]]):
 
 
 Test = Callable[[Any, _Places], bool]
+Fits = Callable[[int, Any], bool]
 
 
 @dataclass(slots=True)
 class _Compound:
     tests: list[Test] = field(default_factory=list)
+    tag: str | None = None
+    """The only one that fits, if there is one."""
 
     def fits(self, element: Any, places: _Places) -> bool:
         return all(test(element, places) for test in self.tests)
@@ -68,7 +71,7 @@ class _Complex:
         def fits(index: int, element: Any) -> bool:
             return self.compounds[index].fits(element, places)
 
-        return chained(root, self.combinators, fits)
+        return chained(root, self.combinators, fits, tag=self.compounds[-1].tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +89,56 @@ class Css:
         return list(found) if len(self._branches) == 1 else _ordered(root, found)
 
 
-def chained(root: Any, combinators: list[str], fits: Callable[[int, Any], bool]) -> list[Any]:
+def chained(root: Any, combinators: list[str], fits: Fits, *, tag: str | None = None) -> list[Any]:
     """The elements at the end of a chain of conditions, each joined to the one before.
 
-    One pass, with a bit for each beginning of the chain that an element fulfils.
+    One pass, with a bit for each beginning of the chain that an element fulfils. `tag` is the only
+    one that fits the last of them, if there is one.
     """
+    if not {"+", "~"}.isdisjoint(combinators):
+        return _among_siblings(root, combinators, fits)
+    last, bits = len(combinators), _Bits(root, combinators[:-1], fits)
+    return [
+        element
+        for element in root.iter(tag or etree.Element)
+        if fits(last, element)
+        and (last == 0 or bits.reach(element, combinators[-1]) >> last - 1 & 1)
+    ]
+
+
+class _Bits:
+    """The beginnings of a chain that single elements and those above them fulfil."""
+
+    def __init__(self, root: Any, combinators: list[str], fits: Fits) -> None:
+        self._root, self._combinators, self._fits = root, combinators, fits
+        self._known: dict[Any, tuple[int, int]] = {None: (0, 0)}
+
+    def reach(self, element: Any, combinator: str) -> int:
+        """Those that an element can go on from."""
+        own, above = self._of(self._parent(element))
+        return own | above if combinator == " " else own
+
+    def _parent(self, element: Any) -> Any:
+        return None if element is self._root else element.getparent()
+
+    def _of(self, element: Any) -> tuple[int, int]:
+        climbed = []
+        while element not in self._known:
+            climbed.append(element)
+            element = self._parent(element)
+        own, above = self._known[element]
+        for each in reversed(climbed):
+            ancestors = own | above
+            bits = 1 if self._fits(0, each) else 0
+            for index, combinator in enumerate(self._combinators):
+                reach = ancestors if combinator == " " else own
+                if reach >> index & 1 and self._fits(index + 1, each):
+                    bits |= 2 << index
+            own, above = self._known[each] = bits, ancestors
+        return own, above
+
+
+def _among_siblings(root: Any, combinators: list[str], fits: Fits) -> list[Any]:
     last = 1 << len(combinators)
     own: dict[Any, int] = {}
     above: dict[Any, int] = {}
@@ -162,6 +210,8 @@ class _Parser:
             if token["type"] is not None and compounds[-1].tests:
                 raise self._wrong()
             self.position = token.end()
+            if token["type"] not in {None, "*"}:
+                compounds[-1].tag = _unescaped(token["type"]).lower()
             compounds[-1].tests.append(self._test(token))
         if not compounds[-1].tests:
             raise self._wrong()

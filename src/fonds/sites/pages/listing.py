@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from fonds.sites.pages.addresses import file_name, is_other_file, looks_like_pdf, says_pdf
@@ -58,6 +59,7 @@ class Listing:
         )
         """Where its PDFs stand, each once."""
         self._items: dict[Any, str] = {}
+        self._paths: dict[Any, Signature] = {}
         self.outline = Outline(
             page, [link.element for link in self.pdfs if link.element is not None]
         )
@@ -117,9 +119,18 @@ class Listing:
     def _grouped(self, links: Sequence[Link]) -> list[Group]:
         held: dict[Signature, list[Link]] = {}
         for link in links:
-            held.setdefault(signature(link), []).append(link)
+            held.setdefault(self._signature(link), []).append(link)
         groups = [Group(key, tuple(each), self._periodic(each)) for key, each in held.items()]
         return sorted(groups, key=lambda group: -group.weight)
+
+    def _signature(self, link: Link) -> Signature:
+        """That of the function below; links stand in the same few places."""
+        if link.element is None:
+            return signature(link)
+        above = link.element.getparent()
+        if above not in self._paths:
+            self._paths[above] = signature(link)[:-1]
+        return (*self._paths[above], step(link.element))
 
 
 def is_pdf_link(link: Link) -> bool:
@@ -180,13 +191,14 @@ def step(element: Any) -> str:
 
 def classes(element: Any) -> list[str]:
     """The classes of an element that do not tell its place, state or number."""
-    return sorted(
-        {
-            name
-            for name in (element.get("class") or "").split()
-            if not _PLACE.match(name) and not _NUMBERED.search(name)
-        }
-    )
+    told = element.get("class")
+    return list(_telling(told)) if told else []
+
+
+@lru_cache(maxsize=1024)
+def _telling(names: str) -> tuple[str, ...]:
+    told = {name for name in names.split() if not _PLACE.match(name) and not _NUMBERED.search(name)}
+    return tuple(sorted(told))
 
 
 def has_class(name: str) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from lxml import etree
-
 from fonds.sites.pages.page import Page, folded
 
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -27,7 +25,7 @@ class Outline:
         if not wanted:
             return
         stack: dict[int, str] = {}
-        for element in page.tree.iter(etree.Element):
+        for element in page.elements:
             level = _LEVELS.get(element.tag)
             if level is not None:
                 stack = {each: told for each, told in stack.items() if each < level}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import local
 from types import MappingProxyType
 from typing import Any, Final, Literal
 from urllib.parse import urljoin
@@ -50,6 +51,8 @@ _LONGEST_ADDRESS: Final = 4096
 _NOWHERE: Final = re.compile(r"(?:mailto|tel|javascript|data|about|blob|file|ftp):", re.IGNORECASE)
 _LONGEST_TEXT: Final = 500
 _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
+_BREAKS: Final = re.compile(r"[\t\r\n]")
+_own: Final = local()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +82,12 @@ class Page:
     text: str
     """The decoded markup."""
     encoding: str = "utf-8"
+    elements: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Of the tree, in order. lxml makes each anew whenever it is met, unless somebody holds it."""
     _found: list[Link] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.elements.extend(self.tree.iter(etree.Element))
 
     def links(self) -> list[Link]:
         """Every link that the markup shows, in the order of the document."""
@@ -89,8 +97,8 @@ class Page:
 
     def title(self) -> str:
         """What the page calls itself."""
-        for path in ("//title", "//h1"):
-            for element in self.tree.xpath(path):
+        for tag in ("title", "h1"):
+            for element in self.tree.iter(tag):
                 if told := folded(element.text_content()):
                     return told
         return ""
@@ -126,14 +134,21 @@ def _tree(text: str) -> Any:
 
 
 def _parsed(text: str) -> tuple[Any, bool]:
-    parser = html.HTMLParser(
-        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
-    )
+    parser = _parser()
     try:
         root = html.document_fromstring(text.encode(), parser=parser, ensure_head_body=False)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
         raise MalformedError(f"not readable as HTML: {error}") from None
     return root, any("depth" in entry.message for entry in parser.error_log)
+
+
+def _parser() -> Any:
+    """The parser of this thread: to make one takes half as long as to parse a page."""
+    if not hasattr(_own, "parser"):
+        _own.parser = html.HTMLParser(
+            encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+        )
+    return _own.parser
 
 
 class _Reader:
@@ -146,7 +161,7 @@ class _Reader:
         self._seen: set[tuple[str, Any]] = set()
 
     def read(self) -> list[Link]:
-        for element in self._page.tree.iter(etree.Element):
+        for element in self._page.elements:
             if len(self._links) >= _MOST_LINKS:
                 break
             tag = element.tag
@@ -202,7 +217,12 @@ class _Reader:
             if name in _HANDLERS:
                 for address in destinations(value):
                     self._add(address, told_by(element), element, "script")
-            elif _DATA_NAME.fullmatch(name) and is_address(value) and not _PICTURE.search(value):
+            elif (
+                name.startswith("data-")
+                and _DATA_NAME.fullmatch(name)
+                and is_address(value)
+                and not _PICTURE.search(value)
+            ):
                 self._add(value, told_by(element), element, "data")
 
     def _add(self, address: str, text: str, element: Any, kind: Kind, **more: Any) -> None:
@@ -216,7 +236,7 @@ class _Reader:
 def absolute(address: str, base: str, *, encoding: str = "utf-8") -> str | None:
     """The canonical form of an address that stands on a page; None for what leads nowhere."""
     # Browsers drop line breaks and tabs inside an address, and read backslashes as slashes.
-    address = re.sub(r"[\t\r\n]", "", address).strip()
+    address = _BREAKS.sub("", address).strip()
     if not address or len(address) > _LONGEST_ADDRESS or _NOWHERE.match(address):
         return None
     try:

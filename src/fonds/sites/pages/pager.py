@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ _PAGE_KEY: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS: Final = re.compile(r"\d+")
+_REMEMBERED: Final = 4096
 _MOST_FURTHER: Final = 3000
 _GAP: Final = 2
 _DIGITS: Final = 3
@@ -120,9 +122,14 @@ def _promise(link: Link, listing: Listing) -> float:
 
 
 def _leads_away(link: Link, text: str) -> bool:
-    if is_unwanted(text) or _ELSEWHERE.search(text):
+    if is_unwanted(text) or _says_elsewhere(text):
         return True
     return link.kind != "form" and urlsplit(link.url).path in {"", "/"}
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _says_elsewhere(text: str) -> bool:
+    return bool(_ELSEWHERE.search(text))
 
 
 def _is_below(url: str, page: str) -> bool:
@@ -142,15 +149,23 @@ def _leads_on(link: Link) -> bool:
     if link.element.tag == "tr":
         return False
     text = plain(link.text)
-    if _BACK.search(text):
+    if _says_back(text):
         return False
     names = [*classes(link.element), *_parent_classes(link.element)]
     if any(_NEXT_CLASS.search(name) for name in names):
-        return _changes_number(link) or link.kind == "data" or bool(_NEXT.fullmatch(text))
-    if not _NEXT.fullmatch(text):
-        label = plain(link.element.get("aria-label") or link.element.get("title") or "")
-        return bool(_NEXT.fullmatch(label))
-    return True
+        return _changes_number(link) or link.kind == "data" or _says_next(text)
+    label = link.element.get("aria-label") or link.element.get("title") or ""
+    return _says_next(text) or _says_next(plain(label))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _says_back(text: str) -> bool:
+    return bool(_BACK.search(text))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _says_next(text: str) -> bool:
+    return bool(_NEXT.fullmatch(text))
 
 
 def _parent_classes(element: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 _TAGS: Final = frozenset({"nav", "header", "footer", "aside"})
@@ -65,7 +66,7 @@ class Regions:
         if tag in _NEVER:
             return False
         role = (element.get("role") or "").lower()
-        if not (tag in _TAGS or role in _ROLES or self._is_named_so(element)):
+        if not (tag in _TAGS or role in _ROLES or _is_named_so(element)):
             return False
         # One that was never closed, or a page that is all "header", holds the matter itself.
         if next(element.iterdescendants("main", "h1"), None) is not None:
@@ -81,11 +82,15 @@ class Regions:
     def _is_small(self, element: Any) -> bool:
         return len(element.text_content()) * 2 < self._size or self._size < _SHORT_PAGE
 
-    def _is_named_so(self, element: Any) -> bool:
-        for value in (element.get("id"), element.get("class")):
-            for name in (value or "").split():
-                if _INNER.fullmatch(name):
-                    continue
-                if not _WORDS.isdisjoint(word.lower() for word in _CUT.split(name)):
-                    return True
-        return False
+
+def _is_named_so(element: Any) -> bool:
+    return any(_tell(names) for names in (element.get("id"), element.get("class")) if names)
+
+
+@lru_cache(maxsize=1024)
+def _tell(names: str) -> bool:
+    return any(
+        not _WORDS.isdisjoint(word.lower() for word in _CUT.split(name))
+        for name in names.split()
+        if not _INNER.fullmatch(name)
+    )

@@ -124,6 +124,7 @@ _CATEGORY: Final = re.compile(
 )
 _JOINTS: Final = re.compile(r"\s+[–—|/:»>-]+\s+|[|｜／:：»]\s*|\s*[,;、]\s+|\s[–—]\s?|[–—]")
 _EDGE: Final = " \t\u3000-–—:：,、;|/.·•*()（）[]［］「」『』»›>_="
+_NUMBERS: Final = re.compile(r"\d+")
 _LETTERS: Final = 2
 _REMEMBERED: Final = 4096
 _LONGEST_NAME: Final = 120
@@ -218,9 +219,14 @@ def names_a_body(text: str) -> bool:
     return bool(_NAMES_BODY.search(text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def is_unwanted(text: str) -> bool:
     """Whether a text tells of forms, help, rules or policies: what stands beside reports."""
+    # Names of files differ by their numbers, and which number it is says nothing here.
+    return _is_unwanted(_NUMBERS.sub("0", text))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_unwanted(text: str) -> bool:
     return bool(_UNWANTED.search(text))
 
 
