@@ -26,13 +26,20 @@ _LEVELS: Final = {
 def set_up_logging(settings: Settings) -> None:
     """Log as the settings say; lines name the run, source, task or job they come from."""
     level = _chosen(_LEVELS, "log_level", settings.log_level)
-    shown = _chosen({"text": _text(), "json": _json()}, "log_format", settings.log_format)
+    shown = _chosen(
+        {"text": _text(), "json": structlog.processors.JSONRenderer()},
+        "log_format",
+        settings.log_format,
+    )
     known: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: list[Processor] = [_redacting(settings), *shown]
+    # As text before anything is left out: a traceback may quote what nobody is to read, and one
+    # with the values of variables would.
+    plain: Processor = structlog.processors.format_exc_info
+    last: list[Processor] = [plain, _redacting(settings), shown]
     structlog.configure(
         processors=[*known, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -58,12 +65,8 @@ def _chosen(known: dict[str, Any], setting: str, value: str) -> Any:
     return known[value]
 
 
-def _text() -> list[Processor]:
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
-
-
-def _json() -> list[Processor]:
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+def _text() -> Processor:
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
 
 
 def _redacting(settings: Settings) -> Processor:
@@ -72,7 +75,6 @@ def _redacting(settings: Settings) -> Processor:
     def redacted(
         _logger: Any, _method: str, line: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        kept = {name: line.pop(name) for name in ("exc_info", "stack_info") if name in line}
-        return {**redact.values(line), **kept}
+        return redact.values(line)
 
     return redacted

@@ -40,6 +40,11 @@ def retried() -> None:
         patience.retried()
 
 
+def count_here(patience: Patience) -> None:
+    """Have the waits and repetitions of an asyncio task counted, to its end."""
+    _counting.set(patience)
+
+
 @contextmanager
 def counted_by(patience: Patience) -> Iterator[None]:
     """Have the waits and repetitions of this context, and of tasks it begins, counted."""

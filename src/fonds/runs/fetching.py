@@ -12,7 +12,7 @@ from structlog.contextvars import bind_contextvars
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
 from fonds.fetch.archive import KnownFile, Obtained
-from fonds.fetch.patience import counted_by
+from fonds.fetch.patience import count_here
 from fonds.fetch.secrecy import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
@@ -67,12 +67,13 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     learned: list[KnownFile] = []
     stage = job.run.stages.fetch
     began = stage.begin()
-    bind_contextvars(task=wanted.task.key)  # of an asyncio task that is this task's alone
+    # Both are of the asyncio task, which is this task's alone.
+    bind_contextvars(task=wanted.task.key)
+    count_here(stage)
     try:
         for part in wanted.task.parts:
             try:
-                with counted_by(stage):
-                    obtained = await _obtain(job, wanted, part)
+                obtained = await _obtain(job, wanted, part)
             except (NotFoundError, RefusedError) as error:
                 missing = part.refusable or isinstance(error, NotFoundError)
                 if not (part.optional and missing):

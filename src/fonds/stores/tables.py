@@ -463,6 +463,7 @@ ingestion_runs: Final = Table(
     CheckConstraint(_one_of("status", RUN_STATUSES), name="status"),
     CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="finished"),
     Index("ix_ingestion_runs_source_started", "source", "started_at"),
+    Index("ix_ingestion_runs_started", "started_at", "id"),
     Index(
         "ix_ingestion_runs_status",
         "status",

@@ -2171,4 +2171,6 @@ CREATE INDEX ix_nodes_unit_position ON nodes (unit, position);
 
 CREATE INDEX ix_nodes_parent ON nodes (parent, unit, position);
 
-CREATE INDEX ix_document_versions_source ON document_versions (source, first_seen_at, document_id)
+CREATE INDEX ix_document_versions_source ON document_versions (source, first_seen_at, document_id);
+
+CREATE INDEX ix_ingestion_runs_started ON ingestion_runs (started_at, id)

@@ -14,6 +14,7 @@ depends_on = None
 def upgrade() -> None:
     _name_parents()
     _name_sources_of_versions()
+    op.create_index("ix_ingestion_runs_started", "ingestion_runs", ["started_at", "id"])
 
 
 def _name_parents() -> None:
