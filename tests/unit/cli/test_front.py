@@ -147,4 +147,5 @@ def test_demo_ingests_searches_and_says_how_to_go_on() -> None:
     assert "53 U.S.C. § 103 (2026).  usc/119-36/root/title-53/" in outcome.out
     assert "PDFs: 6 read\ncitations: " in outcome.out
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
-    assert outcome.out.endswith(f'fonds --home {outcome.home} search "wildfire smoke"\n')
+    assert f'fonds --home {outcome.home} search "wildfire smoke"\n' in outcome.out
+    assert outcome.out.endswith(f"fonds --home {outcome.home} serve\n")
