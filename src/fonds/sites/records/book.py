@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, Literal
+
+from pysqlite3 import dbapi2 as sqlite3
 
 from fonds.sites.models import CrawlError, DownloadedPDF, PdfState
 from fonds.sites.records.events import Outcome
@@ -132,11 +133,12 @@ class Book:
 
     def files(self, after: int, upto: int, count: int) -> list[tuple[int, bytes]]:
         """Some entries of those that stood when `upto` was the newest."""
-        return self._base.execute(
+        found: list[tuple[int, bytes]] = self._base.execute(
             "SELECT position, line FROM files WHERE position > ?1 AND position <= ?2"
             " AND (until IS NULL OR until > ?2) ORDER BY position LIMIT ?3",
             (after, upto, count),
         ).fetchall()
+        return found
 
     def has_changed(self, upto: int) -> bool:
         """Whether one of the entries up to a position has ended since that was the newest."""
@@ -152,11 +154,12 @@ class Book:
 
     def errors(self, after: int, upto: int, count: int) -> list[tuple[int, bytes]]:
         """Some errors of those that stood when `upto` was the newest."""
-        return self._base.execute(
+        found: list[tuple[int, bytes]] = self._base.execute(
             "SELECT position, line FROM errors WHERE position > ? AND position <= ?"
             " ORDER BY position LIMIT ?",
             (after, upto, count),
         ).fetchall()
+        return found
 
     # Addresses and websites
 
@@ -165,7 +168,7 @@ class Book:
         cursor = self._base.execute(
             "INSERT OR IGNORE INTO addresses VALUES (?, 'discovered', NULL)", (url,)
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount)
 
     def counted(self, url: str) -> Counted | None:
         """As what an address has been counted in this crawl, if it has."""
@@ -182,7 +185,7 @@ class Book:
     def move(self, url: str, state: PdfState) -> bool:
         """Remember how far an address has come, and say whether it was known."""
         statement = "UPDATE addresses SET state = ? WHERE url = ?"
-        return self._base.execute(statement, (state, url)).rowcount == 1
+        return bool(self._base.execute(statement, (state, url)).rowcount)
 
     def met(self) -> int:
         """How many addresses are known."""
