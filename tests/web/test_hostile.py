@@ -105,10 +105,10 @@ def test_document_runs_nothing_and_breaks_no_page(site: Site, watched: Page, num
     assert not any(mark in watched.title() for mark in "\u202e\u2066\u2067")
 
 
-@pytest.mark.parametrize("trick", TRICKS)
-def test_question_runs_nothing(site: Site, watched: Page, trick: str) -> None:
-    watched.goto(f"{site.address}/?q={quote(trick[:500])}")
-    assert_harmless(watched)
+def test_questions_run_nothing(site: Site, watched: Page) -> None:
+    for trick in TRICKS:
+        watched.goto(f"{site.address}/?q={quote(trick[:500])}")
+        assert_harmless(watched)
 
 
 @pytest.mark.parametrize(

@@ -138,12 +138,12 @@ def test_page_fits_is_accessible_and_quiet(site: Site, page: Page, name: str) ->
     check_page(page, name)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_page_works_without_scripts(site: Site, plain_page: Page, name: str) -> None:
-    answer = plain_page.goto(site.address + PAGES[name])
-    assert answer is not None
-    assert answer.status == 200
-    expect(plain_page.locator("main")).not_to_be_empty()
+def test_every_page_works_without_scripts(site: Site, plain_page: Page) -> None:
+    for path in PAGES.values():
+        answer = plain_page.goto(site.address + path)
+        assert answer is not None
+        assert answer.status == 200, path
+        assert plain_page.locator("main").inner_text().strip(), path
 
 
 def test_unknown_page_is_told_in_words(site: Site, page: Page, complaints: list[str]) -> None:

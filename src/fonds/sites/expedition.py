@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID, uuid4
 
 from fonds.errors import UsageError
@@ -26,6 +28,9 @@ from fonds.sites.source import Website
 from fonds.sites.tactics import advisors_of
 from fonds.sites.websites import get_website, remember
 from fonds.stores.database import Database
+
+_M_ARENA_MAX: Final = -8
+"""What glibc calls the setting for how many heaps there may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,7 @@ async def open_expedition(
     plan: Plan, workplace: Workplace, *, watch: CrawlWatch | None = None
 ) -> AsyncIterator[Expedition]:
     """A crawl with its ledger: ended in it if all went well, else ready to be resumed."""
+    _share_one_heap()
     clock = workplace.seams.clock
     output = open_output(plan.output, seams=workplace.seams)
     ledger = await asyncio.to_thread(_ledger, plan, output, workplace)
@@ -139,6 +145,15 @@ async def open_expedition(
         await asyncio.to_thread(ledger.close, clock.now())
     finally:
         opener.close()
+
+
+def _share_one_heap() -> None:
+    """Have the threads of this process take memory from one heap, where that can be said.
+
+    glibc gives each a heap of its own, and what one of them frees is of no use to the others.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _ledger(plan: Plan, output: Output, workplace: Workplace) -> Ledger:
