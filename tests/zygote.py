@@ -22,15 +22,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
+from fonds.cli.menu import MENU
 from fonds.sources.registry import builtin_sources
 
 # The command, and what parts of it import late, which every fork would have to do anew.
 _IMPORTED: Final = (
     "fonds.cli.main",
+    *(f"fonds.cli.{module}" for module in sorted(set(MENU.values()))),
     "alembic.command",
+    "fonds.codes.process",
+    "fonds.codes.run",
     "fonds.embed.current",
     "fonds.embed.openai",
     "fonds.embed.wordllama",
+    "fonds.runs.normalization",
+    "fonds.runs.overview",
     "fonds.runs.verification",
     "fonds.search.retrieve",
     "rich._emoji_codes",

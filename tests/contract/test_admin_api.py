@@ -18,7 +18,7 @@ from tests.notes import NoteOffice, ingest, note_library
 from tests.unit.api.calling import Api, api_of, events_in, refusal
 from tests.uploading import announce, make_user
 
-from fonds.api import following
+from fonds.api import following, streams
 from fonds.api.app import make_app
 from fonds.cli.commanding import audited, dispatcher
 from fonds.library import Library
@@ -321,7 +321,7 @@ def test_run_that_is_not_there_is_not_found(api: Api, path: str) -> None:
 
 
 def test_run_is_followed_until_it_ends(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "POLL", 0.02)
+    monkeypatch.setattr(streams, "POLL", 0.02)
     run = begin_run(api.library)
     run.log("info", "line 0")
     with api.library.database.write() as connection:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,14 +14,13 @@ import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Form, Query, Request
 from sqlalchemy import Connection, select
-from sqlalchemy.exc import SQLAlchemyError
-from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
 from fonds.api.answers import UUID_PATTERN, UploadId
 from fonds.api.desk import VALID_FOR, desk_of, unknown_job
-from fonds.api.events import KEEP_ALIVE, LONGEST, POLL
 from fonds.api.problems import ProblemError, told
+from fonds.api.streams import News, event, streamed
 from fonds.errors import FondsError
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
@@ -44,8 +42,6 @@ PATIENCE: Final = timedelta(seconds=30)
 """A worker takes a job up sooner; so long do leases last of one that was killed."""
 
 _LONGEST_FIELD: Final = 2000
-_AT_ONCE: Final = 4
-"""Threads that look for all who watch, so that others find theirs free."""
 _WAY: Final = tuple(status for status in MOVES if status not in FAILURES)
 _DONE: Final = {
     Status.CHUNKING: ("chunks_done", "chunks_total"),
@@ -333,44 +329,15 @@ class _Seen:
 
 
 async def _followed(request: Request, look: Callable[[], _Seen]) -> Response:
-    state = request.app.state
-    if not hasattr(state, "upload_turns"):
-        state.upload_turns = anyio.CapacityLimiter(_AT_ONCE)
-
-    async def again() -> _Seen:
-        return await anyio.to_thread.run_sync(look, limiter=state.upload_turns)
-
-    return StreamingResponse(
-        _stream(await again(), again),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
-
-
-async def _stream(seen: _Seen, again: Callable[[], Any]) -> AsyncIterator[str]:
-    begun = spoken = anyio.current_time()
     shown: dict[str, str] = {}
-    while True:
-        for name, html in seen.parts.items():
-            if shown.get(name) != html:
-                shown[name], spoken = html, anyio.current_time()
-                yield _event("show", {"id": name, "html": html})
+
+    def news() -> News:
+        seen = look()
+        new = {name: html for name, html in seen.parts.items() if shown.get(name) != html}
+        shown.update(new)
+        events = [event("show", {"id": name, "html": html}) for name, html in new.items()]
         if seen.is_over:
-            yield _event("end", {})
-            return
-        if anyio.current_time() - begun > LONGEST:
-            return
-        await anyio.sleep(POLL)
-        if anyio.current_time() - spoken > KEEP_ALIVE:
-            spoken = anyio.current_time()
-            yield ": still here\n\n"
-        try:
-            seen = await again()
-        except ProblemError:
-            return  # the token was revoked
-        except SQLAlchemyError:
-            continue  # the database is away; it comes back
+            events.append(event("end", {}))
+        return News(events=events, is_over=seen.is_over)
 
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+    return await streamed(request, news)

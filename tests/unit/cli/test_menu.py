@@ -1,0 +1,41 @@
+"""The commands by their names, before their modules are imported."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import fonds.cli
+from fonds.cli.menu import MENU, Menu, commands_of
+
+
+@pytest.mark.parametrize("module", sorted(set(MENU.values())))
+def test_a_module_registers_the_commands_that_the_menu_promises(module: str) -> None:
+    assert set(commands_of(module)) == {name for name, where in MENU.items() if where == module}
+
+
+def test_no_module_with_commands_is_left_out() -> None:
+    names = [each.name for each in pkgutil.iter_modules(fonds.cli.__path__)]
+    offering = {name for name in names if hasattr(import_module(f"fonds.cli.{name}"), "register")}
+    assert offering == set(MENU.values())
+
+
+def test_a_command_is_made_once_and_an_unknown_one_is_none() -> None:
+    menu = Menu()
+    assert menu["crawl"] is menu["crawl"]
+    assert menu.get("no-such-command") is None
+    assert len(menu) == len(list(menu)) == len(MENU)
+
+
+def test_a_command_does_without_the_modules_of_others() -> None:
+    code = "import sys; from fonds.cli.menu import Menu; Menu()['crawl'];print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(run.stdout.split())
+    assert "fonds.cli.crawling" in imported
+    assert imported.isdisjoint(
+        {"fonds.cli.serving", "fonds.codes.run", "fonds.shards.index", "alembic", "apscheduler"}
+    )
