@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fonds.sites.models import WebsiteConfiguration
     from fonds.sites.probing import Probe
 
+CACHE_MIB: int = 4
+"""Of the database, for each connection: a crawl writes much, and reads little twice."""
 SHOWN: int = 10
 """Matches that `site probe` prints; --json has them all."""
 
@@ -111,7 +113,10 @@ def crawl(
         resume=resume,
         browser=browser,
     )
-    with context.obj.library() as library, _display(quiet=as_json) as watch:
+    with (
+        context.obj.library(sqlite_cache_mib=CACHE_MIB) as library,
+        _display(quiet=as_json) as watch,
+    ):
         if dry_run:
             listed = run_until_stopped(_look(library, plan, watch))
         else:
