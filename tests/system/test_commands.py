@@ -110,7 +110,8 @@ def test_narrow_terminal_gets_a_list_instead_of_a_broken_table(filled: dict[str,
 def test_demo_needs_no_setting() -> None:
     done = demo()
     assert (done.code, done.err) == (0, "")
-    assert done.out.endswith(f'{FONDS} --home {done.home} search "wildfire smoke"\n')
+    assert f'{FONDS} --home {done.home} search "wildfire smoke"\n' in done.out
+    assert done.out.endswith(f"{FONDS} --home {done.home} serve\n")
 
 
 # Stopping ---------------------------------------------------------------------------------
