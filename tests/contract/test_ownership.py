@@ -29,6 +29,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from sqlalchemy import insert, select
 from tests import servers
+from tests.admin_routes import ADMIN
 from tests.holding import hold
 from tests.page_walk import PAGES_WITHOUT_WORDS, walk
 
@@ -223,33 +224,6 @@ ROUTES: Final[Mapping[str, Sequence[str]]] = {
     "GET /llms.txt": ["/llms.txt"],
     **{f"{method} {path}": [path.replace("{document_id}", "@uid@")] for method, path in JOBS},
 }
-ADMIN: Final = {
-    "GET /api/admin/ingestion/runs/{run_id}/logs/stream",
-    "GET /api/admin/ingestion/sources",
-    "GET /api/admin/ingestion/sources/{name}",
-    "GET /api/admin/ingestion/runs",
-    "GET /api/admin/ingestion/runs/{run_id}",
-    "GET /api/admin/ingestion/runs/{run_id}/logs",
-    "GET /api/admin/ingestion/runs/{run_id}/tasks",
-    "GET /api/admin/ingestion/runs/{run_id}/errors",
-    "POST /api/admin/ingestion/sources/{name}/run",
-    "POST /api/admin/ingestion/sources/{name}/backfill",
-    "POST /api/admin/ingestion/sources/{name}/retry",
-    "POST /api/admin/ingestion/sources/{name}/audit",
-    "POST /api/admin/ingestion/runs/{run_id}/cancel",
-    "POST /api/admin/ingestion/queues/{queue}/drain",
-    "POST /api/admin/ingestion/commands",
-    "GET /api/admin/ingestion/commands",
-    "GET /api/admin/ingestion/commands/{command_id}",
-    "GET /api/admin/ingestion/embedding/queue",
-    "GET /api/admin/ingestion/normalization/queue",
-    "GET /api/admin/ingestion/citations/queue",
-    "GET /api/admin/ingestion/uploads",
-    "GET /api/admin/ingestion/sites",
-    "GET /api/admin/ingestion/indexes",
-    "GET /api/admin/ingestion/audits",
-}
-"""For operators alone: tests/contract/test_admin_api.py."""
 ROUTES_THAT_SHOW_NOTHING: Final = {
     *ADMIN,
     "GET /health",  # whether the stores answer

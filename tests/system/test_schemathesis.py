@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.admin_routes import ADMIN
 from tests.unit.api.calling import Api, api_of
 from tests.uploading import TEXT, upload_library, work
 
@@ -52,30 +53,7 @@ OPERATIONS: Final = [
     "PUT /files/{key}",
     "GET /health",
     "GET /metrics",
-    "GET /api/admin/ingestion/runs/{run_id}/logs/stream",
-    "GET /api/admin/ingestion/sources",
-    "GET /api/admin/ingestion/sources/{name}",
-    "GET /api/admin/ingestion/runs",
-    "GET /api/admin/ingestion/runs/{run_id}",
-    "GET /api/admin/ingestion/runs/{run_id}/logs",
-    "GET /api/admin/ingestion/runs/{run_id}/tasks",
-    "GET /api/admin/ingestion/runs/{run_id}/errors",
-    "POST /api/admin/ingestion/sources/{name}/run",
-    "POST /api/admin/ingestion/sources/{name}/backfill",
-    "POST /api/admin/ingestion/sources/{name}/retry",
-    "POST /api/admin/ingestion/sources/{name}/audit",
-    "POST /api/admin/ingestion/runs/{run_id}/cancel",
-    "POST /api/admin/ingestion/queues/{queue}/drain",
-    "POST /api/admin/ingestion/commands",
-    "GET /api/admin/ingestion/commands",
-    "GET /api/admin/ingestion/commands/{command_id}",
-    "GET /api/admin/ingestion/embedding/queue",
-    "GET /api/admin/ingestion/normalization/queue",
-    "GET /api/admin/ingestion/citations/queue",
-    "GET /api/admin/ingestion/uploads",
-    "GET /api/admin/ingestion/sites",
-    "GET /api/admin/ingestion/indexes",
-    "GET /api/admin/ingestion/audits",
+    *ADMIN,
 ]
 CHECKS: Final = [
     schemathesis.checks.not_a_server_error,
