@@ -4,42 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from lxml import etree
-from tests import servers
 from tests.holding import hold, hold_edition, labelled
 from tests.unit.api.calling import BASE, Api, api_of, refusal
 
 from fonds.api.app import make_app
-from fonds.library import Library, open_library
-from fonds.seams import Seams
+from fonds.library import Library
 from fonds.stores.documents import mark_gone
 from fonds.testing import ManualClock
 
 ATOM: Final = "{http://www.w3.org/2005/Atom}"
 NOBODY: Final[dict[str, str]] = {}
 HOSTILE: Final = "</title><script>alert(1)</script> & \x01 \u202e ]]>"
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def library(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
-) -> Iterator[Library]:
-    given: dict[str, Any] = {}
-    if request.param == "postgres":
-        given["database"] = request.getfixturevalue("postgres_database")
-    else:
-        servers.sqlite_database(tmp_path / "fonds.db")
-    with open_library(tmp_path, seams=Seams(clock=clock), **given) as opened:
-        yield opened
 
 
 @pytest.fixture

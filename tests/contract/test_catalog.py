@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,6 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import event, insert, select, text
-from tests import servers
 from tests.holding import hold, hold_edition, library_holds_unit
 
 from fonds import ids
@@ -21,7 +19,7 @@ from fonds.catalog.links import cited_by, cites
 from fonds.catalog.shelves import sources_held
 from fonds.catalog.tree import Node, code, codes, place
 from fonds.errors import UnknownDocumentError, UsageError
-from fonds.library import Library, open_library
+from fonds.library import Library
 from fonds.seams import Seams
 from fonds.search.filters import Filters
 from fonds.stores.database import Database
@@ -32,24 +30,6 @@ from fonds.testing import ManualClock
 
 OWNER: Final = uuid4()
 UNIT: Final = "code/2025/root/title-1"
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def library(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
-) -> Iterator[Library]:
-    given: dict[str, Any] = {}
-    if request.param == "postgres":
-        given["database"] = request.getfixturevalue("postgres_database")
-    else:
-        servers.sqlite_database(tmp_path / "fonds.db")
-    with open_library(tmp_path, seams=Seams(clock=clock), **given) as opened:
-        yield opened
 
 
 def grow(library: Library, unit: str, *paths: str) -> None:
