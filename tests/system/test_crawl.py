@@ -19,6 +19,7 @@ from fonds.shards.index import open_index
 from fonds.shards.lookup import Lookup
 from fonds.sites.crawl import Limits
 from fonds.sites.models import PdfState
+from fonds.sites.records.ledger import Ledger
 
 BY_ID = {site.id: site for site in SITES}
 
@@ -235,6 +236,26 @@ def test_a_crawl_that_was_cancelled_is_resumed_without_fetching_anything_twice(
     assert all(served[f"{site.id} {truth.path}"] <= 2 for truth in site.listed)
     twice = [truth for truth in site.listed if served[f"{site.id} {truth.path}"] > 1]
     assert len(twice) <= 4
+
+
+def test_a_crawl_that_was_stopped_when_all_was_done_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = BY_ID["register-table"]
+    with serve([site]) as zoo, crawler(tmp_path) as library:
+        with monkeypatch.context() as stopped:
+            stopped.setattr(Ledger, "website", _stop)
+            with pytest.raises(OSError, match="stopped"):
+                crawl(library, zoo, tmp_path / "output")
+        (report,) = crawl(library, zoo, tmp_path / "output", resume=True)
+        (again,) = crawl(library, zoo, tmp_path / "other")
+    assert report.status is Status.SUCCESS, report.error_summary
+    assert told(tmp_path / "output").websites_crawled == 1
+    assert again.counts.skipped == len(site.listed)
+
+
+def _stop(*_told: object) -> None:
+    raise OSError("stopped")
 
 
 async def _cancelled(library: Library, zoo: Zoo, output: Path) -> None:

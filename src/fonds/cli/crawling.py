@@ -7,11 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.progress import Progress as Display
-from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from fonds.cli.ingest import exit_code, print_reports
 from fonds.cli.options import AsJson
@@ -20,6 +18,8 @@ from fonds.cli.session import run_until_stopped
 from fonds.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from fonds.library import Library
     from fonds.runs.state import RunReport
     from fonds.sites.crawl import CrawlWatch, Progress
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fonds.sites.models import WebsiteConfiguration
     from fonds.sites.probing import Probe
 
-CACHE_MIB: int = 4
-"""Of the database, for each connection: a crawl writes much, and reads little twice."""
+LEAN: Final = {"sqlite_cache_mib": 1, "batch_records": 100}
+"""Settings by which a crawl needs little memory: it writes much, and reads little twice."""
 SHOWN: int = 10
 """Matches that `site probe` prints; --json has them all."""
 
@@ -114,7 +114,7 @@ def crawl(
         browser=browser,
     )
     with (
-        context.obj.library(sqlite_cache_mib=CACHE_MIB) as library,
+        context.obj.library(**LEAN) as library,
         _display(quiet=as_json) as watch,
     ):
         if dry_run:
@@ -195,8 +195,14 @@ def _display(*, quiet: bool) -> Iterator[CrawlWatch]:
     if quiet or not err.is_terminal:
         yield lambda _website, _progress: None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Display(*columns, console=err, transient=True) as display:
+    from rich import progress as bars  # noqa: PLC0415 — it takes memory, and most crawls are unseen
+
+    columns = (
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=err, transient=True) as display:
         lines: dict[str, tuple[TaskID, float]] = {}
 
         def draw(website: str, progress: Progress) -> None:

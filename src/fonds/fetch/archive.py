@@ -155,9 +155,9 @@ class Archive:
         """Those of some files in memory that could be stored at once, by their keys."""
         light = [(key, download, download.data) for key, download in some]
         held = [(key, download, data) for key, download, data in light if data is not None]
-        outcomes = create_all(self._blobs, [(key, data) for key, _, data in held])
-        told = zip(held, outcomes, strict=True)
-        return {key: download for (key, download, _), outcome in told if isinstance(outcome, str)}
+        troubles = create_all(self._blobs, [(key, data) for key, _, data in held])
+        told = zip(held, troubles, strict=True)
+        return {key: download for (key, download, _), trouble in told if trouble is None}
 
     def find(self, source: str, path: str, proven: Archived) -> Archived | None:
         """A file that is known to have been archived, wherever its key is; None if it is lost."""

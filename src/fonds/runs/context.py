@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import ParamSpec, TypeVar
 
 from fonds.chunk.splitter import Chunker
@@ -17,7 +17,7 @@ from fonds.runs.locks import FileClaim, LeaseClaim
 from fonds.runs.state import Counts, Run
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.sources.base import Source
+from fonds.sources.base import Collector, Source
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
 
@@ -53,6 +53,11 @@ class Job:
     thread: Executor
     """The one thread that parses and loads. One, because the memory that the C libraries under us
     use for that is kept by each thread anew."""
+
+    @cached_property
+    def collector(self) -> Collector | None:
+        """The source, if it obtains its files itself; to find out takes a while, so it is once."""
+        return self.source if isinstance(self.source, Collector) else None
 
     async def in_thread(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Parse or load without holding up what is being fetched; what it logs names the run."""

@@ -20,7 +20,6 @@ from fonds.runs.context import Job
 from fonds.runs.discovery import Found, pace_of
 from fonds.runs.inputs import KnownInput, Wanted
 from fonds.runs.tasks import Failure
-from fonds.sources.base import Collector
 
 AHEAD_OF_LOADING: Final = 8
 """Fetched and waiting tasks for each concurrent request."""
@@ -92,8 +91,8 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
 
 async def _obtain(job: Job, wanted: Wanted, part: Part) -> Obtained:
     known = wanted.files.get(public_url(part.url))
-    if isinstance(job.source, Collector):
-        return await job.source.collect(wanted.task, part, known)
+    if job.collector:
+        return await job.collector.collect(wanted.task, part, known)
     return await job.workplace.archive.obtain(
         source=job.source.info.name,
         url=part.url,

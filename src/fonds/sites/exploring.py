@@ -79,8 +79,13 @@ class Explorer:
     async def listed(self, *, resumed: bool) -> AsyncIterator[list[Listed]]:
         """The PDFs of the website, each once, as its pages are visited."""
         if resumed and await asyncio.to_thread(self.frontier.resume):
+            is_whole = True
             for some in self.frontier.unfinished():
+                is_whole = False
                 yield some
+            if is_whole:
+                # Whoever was stopped just before the end: nothing at all would look like a failure.
+                yield await asyncio.to_thread(self.frontier.one_indexed)
         else:
             start = canonical(self.website.configuration.base_url)
             await asyncio.to_thread(self.frontier.begin, [Visit(url=start or "")])

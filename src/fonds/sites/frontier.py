@@ -166,6 +166,14 @@ class Frontier:
             after = rows[-1].place
             yield [_listed(row) for row in rows]
 
+    def one_indexed(self) -> list[Listed]:
+        """A PDF of this crawl that is a document, if there is any."""
+        table = site_addresses.c
+        indexed = self._of_this_crawl("pdf") & (table.state == PdfState.INDEXED)
+        with self.database.read() as connection:
+            found = connection.execute(select(site_addresses).where(indexed).limit(1))
+            return [_listed(row) for row in found]
+
     def mark(self, states: Mapping[str, tuple[PdfState, str | None]]) -> None:
         """Note how far PDFs have come, and why some failed."""
         if not states:

@@ -200,7 +200,7 @@ def _part(told: list[_Told], at: int) -> str:
     return "annual"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _read(text: str) -> _Told:
     text = _without_numbers(_western(_normal(text[:_LONGEST])))
     # Most texts have no date in them: they are searched for one once, and not at each step.

@@ -22,7 +22,6 @@ from fonds.model import (
 from fonds.sites.frontier import Listed
 from fonds.sites.models import WebsiteConfiguration
 from fonds.sites.names import original_name
-from fonds.sites.opening import refuse_others
 from fonds.sites.tables import TABLES, site_files
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 
@@ -105,10 +104,8 @@ class Website:
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """The one document that a PDF is."""
-        part = raw.part(PDF)
-        if part is None:
+        if raw.part(PDF) is None:
             raise MalformedError(f"{raw.task.key} came without its PDF")
-        refuse_others(part.data[:1024])
         yield self._record(raw)
 
     def task_of(self, listed: Listed) -> FetchTask:

@@ -111,7 +111,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class Collector(Protocol):
-    """A source that obtains its files itself, as it does more with them than to load them."""
+    """A source that obtains its files itself, as it does more with them than to load them.
+
+    It has looked at them by then, and they may be long: its `parse` is given none of their bytes.
+    """
 
     async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> Obtained:
         """The file of a part, archived; `known` is what earlier runs remember of it."""

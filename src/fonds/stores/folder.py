@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, Protocol
 from uuid import uuid4
@@ -132,14 +132,14 @@ class _Draft:
     def folder(self) -> str:
         return self.key.rpartition("/")[0]
 
-    @contextmanager
-    def step(self) -> Iterator[None]:
+    def take(self, step: Callable[[_Draft], None]) -> None:
         """What goes wrong with one is no matter of the others."""
         try:
-            with _explained(f"create blob {self.key!r}"):
-                yield
+            step(self)
         except StoreError as error:
             self.error = error
+        except OSError as error:
+            self.error = _as_store_error(error, f"create blob {self.key!r}")
 
     def close(self) -> None:
         if self.handle >= 0:
@@ -154,18 +154,19 @@ class _Creates(Protocol):
     def create(self, key: str, data: Data) -> str: ...
 
 
-def create_all(blobs: _Creates, items: Sequence[tuple[str, Data]]) -> Sequence[str | StoreError]:
-    """Store objects under free keys: of each its etag, or the error that it alone ended with."""
+def create_all(blobs: _Creates, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
+    """Store objects under free keys: of each the error that it alone ended with, or None."""
     if isinstance(blobs, FolderBlobs):
         return blobs.create_all(items)
-    return [_outcome(blobs.create, key, data) for key, data in items]
+    return [_trouble(blobs.create, key, data) for key, data in items]
 
 
-def _outcome(create: Callable[[str, Data], str], key: str, data: Data) -> str | StoreError:
+def _trouble(create: Callable[[str, Data], str], key: str, data: Data) -> StoreError | None:
     try:
-        return create(key, data)
+        create(key, data)
     except StoreError as error:
         return error
+    return None
 
 
 class FolderBlobs:
@@ -173,6 +174,7 @@ class FolderBlobs:
 
     def __init__(self, root: Path, *, seams: Seams) -> None:
         self._root = root.absolute()
+        self._temporary = str(self._root / _TEMPORARY)
         self._seams = seams
         self._settled: set[str] = set()
         with _explained(f"open the folder {root}"):
@@ -242,50 +244,57 @@ class FolderBlobs:
                 os.fsync(at)
                 return _etag(staged.stat())
 
-    def create_all(self, items: Sequence[tuple[str, Data]]) -> Sequence[str | StoreError]:
-        """As `create`, for several: of each its etag, or the error that it alone ended with."""
+    def create_all(self, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
+        """As `create`, for several: of each the error that it alone ended with, or None.
+
+        Every call of the system gives other threads their turn, and one that has much to do takes
+        it: so no file costs more of them than it must.
+        """
         if not self._makes_unnamed:
-            return [_outcome(self.create, key, data) for key, data in items]
+            return [_trouble(self.create, key, data) for key, data in items]
         drafts = [_Draft(key, data) for key, data in items]
         try:
             for draft in drafts:
-                with draft.step():
-                    self._write(draft)
+                draft.take(self._write)
             # Begun for all before any is waited for: the disk takes them in one go.
             for draft in _sound(drafts):
                 os.posix_fadvise(draft.handle, 0, 0, os.POSIX_FADV_DONTNEED)
             for draft in _sound(drafts):
-                with draft.step():
-                    self._seams.durable("blob.put", draft.key)
-                    os.fsync(draft.handle)
+                draft.take(self._sync)
             for folder in dict.fromkeys(draft.folder for draft in _sound(drafts)):
                 self._name([draft for draft in _sound(drafts) if draft.folder == folder])
-            return [draft.error or _etag(os.fstat(draft.handle)) for draft in drafts]
+            return [draft.error for draft in drafts]
         finally:
             for draft in drafts:
                 draft.close()
 
     def _write(self, draft: _Draft) -> None:
+        spend("blob")
         check_key(draft.key)
-        flags = os.O_TMPFILE | os.O_WRONLY
-        draft.handle = os.open(self._root / _TEMPORARY, flags, _READABLE)
-        with open(draft.handle, "wb", closefd=False) as file:
-            _fill(file, draft.data)
+        draft.handle = os.open(self._temporary, os.O_TMPFILE | os.O_WRONLY, _READABLE)
+        if isinstance(draft.data, bytes):
+            _write_all(draft.handle, draft.data)
+        else:
+            with open(draft.handle, "wb", closefd=False) as file:
+                _fill(file, draft.data)
         os.utime(draft.handle, ns=(time.time_ns(),) * 2)
+
+    def _sync(self, draft: _Draft) -> None:
+        self._seams.durable("blob.put", draft.key)
+        os.fsync(draft.handle)
 
     def _name(self, drafts: Sequence[_Draft]) -> None:
         """Give objects of one folder their names; they are safe when the folder is."""
         try:
             with _explained("store blobs"), self._folder(drafts[0].key, make=True) as (at, _):
                 for draft in drafts:
-                    with draft.step():
-                        self._link(draft, at)
+                    draft.take(partial(self._link, at))
                 os.fsync(at)
         except StoreError as error:
             for draft in _sound(drafts):
                 draft.error = error
 
-    def _link(self, draft: _Draft, at: int) -> None:
+    def _link(self, at: int, draft: _Draft) -> None:
         name = draft.key.rpartition("/")[2]
         self._seams.durable("blob.rename", draft.key)
         try:
@@ -300,7 +309,7 @@ class FolderBlobs:
         if not hasattr(os, "O_TMPFILE") or not Path(_HANDLES).is_dir():
             return False
         try:
-            os.close(os.open(self._root / _TEMPORARY, os.O_TMPFILE | os.O_WRONLY, _READABLE))
+            os.close(os.open(self._temporary, os.O_TMPFILE | os.O_WRONLY, _READABLE))
         except OSError:
             return False
         return True
@@ -498,8 +507,12 @@ def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cause = _CAUSES.get(error.errno or 0) or error.strerror
-        raise StoreError(f"cannot {action}: {cause}") from error
+        raise _as_store_error(error, action) from error
+
+
+def _as_store_error(error: OSError, action: str) -> StoreError:
+    cause = _CAUSES.get(error.errno or 0) or error.strerror
+    return StoreError(f"cannot {action}: {cause}")
 
 
 def _make_durably(root: Path) -> None:
@@ -520,6 +533,12 @@ def _fill(file: BinaryIO, data: Data) -> None:
     else:
         file.write(data)
     file.flush()
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
 
 
 def _open_folder(parent: int, name: str) -> int:

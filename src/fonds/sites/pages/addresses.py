@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from w3lib.url import canonicalize_url, safe_url_string
 
 _LONGEST: Final = 4096
-_REMEMBERED: Final = 1024
+_REMEMBERED: Final = 512
 """Menus lead from every page to the same addresses."""
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 

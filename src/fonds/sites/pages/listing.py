@@ -195,7 +195,7 @@ def classes(element: Any) -> list[str]:
     return list(_telling(told)) if told else []
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _telling(names: str) -> tuple[str, ...]:
     told = {name for name in names.split() if not _PLACE.match(name) and not _NUMBERED.search(name)}
     return tuple(sorted(told))

@@ -35,7 +35,7 @@ _PAGE_KEY: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS: Final = re.compile(r"\d+")
-_REMEMBERED: Final = 1024
+_REMEMBERED: Final = 512
 _MOST_FURTHER: Final = 3000
 _GAP: Final = 2
 _DIGITS: Final = 3

@@ -87,7 +87,7 @@ def _is_named_so(element: Any) -> bool:
     return any(_tell(names) for names in (element.get("id"), element.get("class")) if names)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _tell(names: str) -> bool:
     return any(
         not _WORDS.isdisjoint(word.lower() for word in _CUT.split(name))

@@ -126,7 +126,7 @@ _JOINTS: Final = re.compile(r"\s+[–—|/:»>-]+\s+|[|｜／:：»]\s*|\s*[,;�
 _EDGE: Final = " \t\u3000-–—:：,、;|/.·•*()（）[]［］「」『』»›>_="
 _NUMBERS: Final = re.compile(r"\d+")
 _LETTERS: Final = 2
-_REMEMBERED: Final = 1024
+_REMEMBERED: Final = 512
 _LONGEST_NAME: Final = 120
 _LONGEST_TEXT: Final = 300
 

@@ -44,7 +44,7 @@ class Book:
                 "journal_mode=MEMORY",
                 "synchronous=OFF",
                 "locking_mode=EXCLUSIVE",
-                "cache_size=-4000",
+                "cache_size=-1000",
             ):
                 self._base.execute(f"PRAGMA {setting}").fetchall()
             self._base.executescript(_TABLES)

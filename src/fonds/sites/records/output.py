@@ -66,16 +66,15 @@ class Output:
     def place_all(self, some: Sequence[tuple[str, Data, str]]) -> list[str | StoreError]:
         """As `place`, for several: of each its path, or the error that it alone ended with."""
         light = [(f"{PDFS}{name}", data) for name, data, _ in some if isinstance(data, bytes)]
-        created = iter(create_all(self.blobs, light))
+        troubles = iter(create_all(self.blobs, light))
         return [
-            self._placed(one, next(created) if isinstance(one[1], bytes) else None) for one in some
+            self._placed(one, created=isinstance(one[1], bytes) and next(troubles) is None)
+            for one in some
         ]
 
-    def _placed(
-        self, one: tuple[str, Data, str], created: str | StoreError | None
-    ) -> str | StoreError:
+    def _placed(self, one: tuple[str, Data, str], *, created: bool) -> str | StoreError:
         try:
-            return f"{PDFS}{one[0]}" if isinstance(created, str) else self.place(*one)
+            return f"{PDFS}{one[0]}" if created else self.place(*one)
         except StoreError as error:
             return error
 
