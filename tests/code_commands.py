@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -13,16 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fonds.library import Library, open_library
+from fonds.library import open_library
+from fonds.selftest.state import blobs_of, rows_of
 from tests import servers
-from tests.dump import logical_dump
 
 FONDS: Final = Path(sys.executable).parent / "fonds"
 IN_PROCESS: Final = ("--max-memory-mib", "512")
 """Room enough for the command to do all the work itself."""
-
-_MOMENT: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z")
-_MOMENTS: Final = {"planned_at", "completed_at"}
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -65,14 +60,10 @@ def ingest(home: Path, name: str, given: object, *more: str, code: int = 0) -> d
     return {unit["id"]: unit for unit in report["units"]}
 
 
-def contents(home: Path) -> dict[str, list[Any]]:
+def contents(home: Path) -> dict[str, list[str]]:
     """All rows and all blobs of a library, but for moments and generated keys."""
     with open_library(home) as library:
-        tables = {
-            table: sorted((_timeless(json.loads(row)) for row in rows), key=json.dumps)
-            for table, rows in logical_dump(library).items()
-        }
-        return {**tables, "blobs": _blobs(library)}
+        return {**rows_of(library), "blobs": sorted(blobs_of(library))}
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -82,14 +73,3 @@ def wait_until(condition: Callable[[], object]) -> None:
             return
         time.sleep(0.005)
     raise AssertionError("it never happened")
-
-
-def _timeless(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in _MOMENTS}
-
-
-def _blobs(library: Library) -> list[tuple[str, str]]:
-    """Keys and hashes; plans, packs and hosts tell when they were asked for."""
-    blobs = library.blobs
-    keys = sorted(info.key for info in blobs.list())
-    return [(key, hashlib.sha256(_MOMENT.sub(b"", blobs.get(key))).hexdigest()) for key in keys]

@@ -57,7 +57,7 @@ AZURE_KEY: Final = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-_WEED_PORTS: Final = (
+WEED_PORTS: Final = (
     "master.port",
     "master.port.grpc",
     "volume.port",
@@ -347,7 +347,7 @@ def _try_s3(home: Path) -> str:
         "actions": ["Admin", "Read", "Write", "List", "Tagging"],
     }
     (home / "identities.json").write_text(json.dumps({"identities": [identity]}))
-    ports = _free_ports(len(_WEED_PORTS))
+    ports = free_ports(len(WEED_PORTS))
     command = [
         str(Path(sys.executable).with_name("weed")),
         "-logtostderr=true",
@@ -363,10 +363,10 @@ def _try_s3(home: Path) -> str:
         "-volume.max=50",
         "-master.volumeSizeLimitMB=64",
         "-master.telemetry=false",
-        *(f"-{name}={port}" for name, port in zip(_WEED_PORTS, ports, strict=True)),
+        *(f"-{name}={port}" for name, port in zip(WEED_PORTS, ports, strict=True)),
     ]
     process = _launch("s3", command)
-    endpoint = f"http://127.0.0.1:{ports[_WEED_PORTS.index('s3.port')]}"
+    endpoint = f"http://127.0.0.1:{ports[WEED_PORTS.index('s3.port')]}"
     # The first object makes the bucket, as soon as there is a volume to put it on.
     return _wait_for("s3", process, lambda: endpoint if _takes_objects(endpoint) else None)
 
@@ -392,7 +392,8 @@ def _takes_objects(endpoint: str) -> bool:
     return True
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens at, as far as can be known."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

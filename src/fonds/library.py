@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
-    from fonds.engine.local import LocalEngine
+    from fonds.engine.base import Engine
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.runs import citing
     from fonds.runs.normalization import Drained, Renormalized
@@ -126,15 +126,16 @@ class Library:
 
         `apart` gives each of them a process of its own, held to its memory by the kernel.
         """
-        from fonds.codes.process import Invoker  # noqa: PLC0415 — few commands need it
+        from fonds.codes.process import open_invoker  # noqa: PLC0415 — few commands need it
         from fonds.codes.run import CodeReport, run_code  # noqa: PLC0415 — as above
 
         adapter = get_code(name)
         async with self.workplace(progress=progress, tables=False) as workplace:
-            invoker = Invoker(adapter, workplace, apart=apart)
             run = RunRequest(mode="manual", options=request.as_options())
             try:
-                return await run_code(adapter, run, workplace, invoker)
+                with open_invoker(adapter, workplace, apart=apart) as invoker:
+                    at_once = invoker.at_once
+                    return await run_code(adapter, run, workplace, invoker, at_once=at_once)
             except asyncio.CancelledError:
                 return CodeReport(run=_cancelled(name, workplace))
 
@@ -226,12 +227,13 @@ class Library:
             return self.settings, self.seams, None
         from fonds.fetch import warc  # noqa: PLC0415 — few runs need it
 
+        here = replace(self.settings, engine="local")  # what passes elsewhere is not seen
         if replay is not None:
             transport = warc.ReplayTransport(replay)
-            return warc.without_waits(self.settings), self._at(transport.clock), transport
+            return warc.without_waits(here), self._at(transport.clock), transport
         assert record is not None
-        network, clock = NetworkTransport(self.settings), self.seams.clock
-        return self.settings, self.seams, warc.RecordingTransport(network, record, clock=clock)
+        network, clock = NetworkTransport(here), self.seams.clock
+        return here, self.seams, warc.RecordingTransport(network, record, clock=clock)
 
     def search(
         self,
@@ -343,8 +345,15 @@ class Library:
         """Make the texts that wait in the normalization queue, in processes of their own."""
         from fonds.runs.normalization import drain  # noqa: PLC0415 — few commands need it
 
-        with _engine(workers=workers) as engine:
+        with self.readers(workers) as engine:
             return drain(self.shelf(), engine)
+
+    def readers(self, workers: int | None = None) -> Engine:
+        """Processes that read documents, here or on the cluster of the settings."""
+        from fonds.engine.opening import open_engine  # noqa: PLC0415 — few commands need it
+        from fonds.normalize.work import READERS, WORN  # noqa: PLC0415 — as above
+
+        return open_engine(self.settings.engine, workers=workers, fresh=READERS, worn=WORN)
 
     def renormalize(
         self, *, source: str | None = None, normalizer: str | None = None
@@ -388,7 +397,7 @@ class Library:
         """What a worker on uploads works with; `stop` ends it soon."""
         from fonds.uploads.workbench import Workbench  # noqa: PLC0415 — few commands need it
 
-        with _engine() as engine:
+        with self.readers() as engine:
             bench = Workbench(shelf=self.shelf(), settings=self.settings, engine=engine)
             bench.stop = stop or bench.stop
             yield bench
@@ -484,14 +493,6 @@ def _cancelled(source: str, workplace: Workplace) -> RunReport:
     from fonds.runs.overview import last_report  # noqa: PLC0415 — few runs are cancelled
 
     return last_report(workplace.database, source)
-
-
-def _engine(**more: int) -> LocalEngine:
-    """Processes that read documents."""
-    from fonds.engine.local import LocalEngine  # noqa: PLC0415 — few commands need it
-    from fonds.normalize.work import READERS, WORN  # noqa: PLC0415 — as above
-
-    return LocalEngine(fresh=READERS, worn=WORN, **more)
 
 
 _LONG: Final = frozenset({"body_text", "body_map"})

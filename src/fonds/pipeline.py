@@ -44,10 +44,12 @@ from fonds.stores.rows import link_references
 async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed
-        from fonds.codes.process import Invoker  # noqa: PLC0415 — other sources need none of it
+        from fonds.codes.process import open_invoker  # noqa: PLC0415 — other sources need none of it
         from fonds.codes.run import run_code  # noqa: PLC0415 — as above
 
-        report = await run_code(source, request, workplace, Invoker(source, workplace))
+        with open_invoker(source, workplace) as invoker:
+            at_once = invoker.at_once
+            report = await run_code(source, request, workplace, invoker, at_once=at_once)
         return report.run
     assert isinstance(source, Source)
     database, clock, info = workplace.database, workplace.seams.clock, source.info
@@ -59,7 +61,7 @@ async def run_source(source: Registered, request: RunRequest, workplace: Workpla
         redact = Redaction(workplace.settings)
         run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
         job = Job(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
-        state = run.start()
+        state = run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
         asker = Asker(info, workplace, run.stages.discover)

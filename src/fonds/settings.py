@@ -61,6 +61,11 @@ class Settings:
         "", str, "Where raw files live: a folder, memory://, s3://…, az://…; empty: in the home."
     )
     indexes: str = _setting("", str, "Where indexes of hosts live: as blobs; empty: beside them.")
+    engine: str = _setting(
+        "local",
+        str,
+        "Where heavy work runs: local; ray, the cluster this machine belongs to; ray:HOST:PORT.",
+    )
     hosts: Mapping[str, str] = _setting(
         {}, _hosts, "Stand-ins for upstream hosts: host=address,… or a JSON object."
     )

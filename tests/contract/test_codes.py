@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -14,11 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, inspect, text
 from tests import servers
-from tests.dump import logical_dump
+from tests.code_shelf import KilledError, Killer, Shelf
 from tests.misbehaving import MisbehavingServer, Response
-from tests.notes import FAST, rows
+from tests.notes import rows
 from tests.unit.codes.trees import (
     SHAPES,
     FakeCode,
@@ -42,79 +40,14 @@ from fonds.codes.run import CodeRequest, find_orders
 from fonds.library import Library, open_library
 from fonds.runs.state import Status
 from fonds.seams import Seams
+from fonds.selftest.state import rows_of
 from fonds.sources.jurisdiction import TocNode
 from fonds.stores.body_refs import read_body
-from fonds.stores.tables import ingestion_leases
 from fonds.testing import ManualClock, Saboteur
 
 ABOVE = "fakecode/2024/root"
 TITLE = f"{ABOVE}/title-1"
 PACK = "corpus/fakecode/2024/packs/1/title-1/00000"
-
-
-class KilledError(BaseException):
-    """The process has ended; no durable operation happens after it."""
-
-
-@dataclass
-class Killer:
-    """A `Seams.durable` for a process that is killed at its nth durable operation."""
-
-    at: int
-    count: int = 0
-
-    def __call__(self, operation: str, subject: str) -> None:
-        self.count += 1
-        if self.count >= self.at:
-            raise KilledError(f"{operation} {subject}")
-
-
-@dataclass
-class Shelf:
-    """Libraries on one kind of database, one after the other, each empty at first."""
-
-    folder: Path
-    empty: Path
-    database: str
-    """Empty for SQLite."""
-    count: int = 0
-
-    def renew(self) -> None:
-        """Begin with an empty library."""
-        self.count += 1
-        if self.database:
-            self.home.mkdir()
-            with self.open() as library:
-                _truncate(library)
-        else:
-            shutil.copytree(self.empty, self.home)
-
-    @property
-    def home(self) -> Path:
-        return self.folder / f"library-{self.count}"
-
-    @contextmanager
-    def open(self, durable: Callable[[str, str], None] | None = None) -> Iterator[Library]:
-        seams = Seams(clock=ManualClock(), durable=durable or Saboteur())
-        options = {"database": self.database, "allow_private": True, **FAST}
-        with open_library(self.home, seams=seams, **options) as library:
-            yield library
-
-    def publish(self, described: Item, shape: Shape, name: str = "site") -> Path:
-        """A folder of its own for every publication."""
-        folder = self.folder / f"{name}-{self.count}"
-        return publish(folder, pages_of([described], shape))
-
-    def bury(self) -> None:
-        """Wait until nobody believes any more that the killed process works."""
-        with self.open() as library, library.database.write() as connection:
-            connection.execute(delete(ingestion_leases))
-
-
-def _truncate(library: Library) -> None:
-    with library.database.write() as connection:
-        known = set(inspect(connection).get_table_names()) - {"alembic_version"}
-        connection.execute(text(f"TRUNCATE {', '.join(sorted(known))} RESTART IDENTITY CASCADE"))
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +80,7 @@ def holdings(library: Library) -> dict[str, Any]:
         info.key: sha256(library.blobs.get(info.key)).hexdigest()
         for info in library.blobs.list("corpus/")
     }
-    return {**logical_dump(library), "blobs": kept}
+    return {**rows_of(library), "blobs": kept}
 
 
 # The same tables, however ---------------------------------------------------------------------
@@ -475,14 +408,14 @@ def test_other_bytes_under_the_same_version_are_an_error_and_change_nothing(
     folder = shelf.publish(flat(4), shape)
     with shelf.open() as library:
         ingest(library, folder)
-        before = logical_dump(library)
+        before = rows_of(library)
         packs = [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")]
         page = folder / "0.toc"
         page.write_bytes(page.read_bytes().replace(b"Title 1", b"Title I"))
         report = ingest(library, folder)
         assert report.run.status is Status.FAILED
         assert (report.units[0].error or "").startswith("EditionChangedError: 0.toc")
-        assert logical_dump(library) == before
+        assert rows_of(library) == before
         assert [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")] == packs
 
         assert ingest(library, folder, version="2024a").run.status is Status.SUCCESS

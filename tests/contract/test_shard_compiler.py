@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.sharding import (
     record,
 )
 
+from fonds.errors import StoreError
 from fonds.seams import Seams
 from fonds.shards.compiler import Compiled, Compiler
 from fonds.shards.inbox import put, put_many, waiting
@@ -66,6 +68,22 @@ def test_a_second_round_writes_nothing(reopen: Opener, index: Index) -> None:
     again = make_index(reopen(Seams()))
     assert compile_all(replace(again, blobs=reopen(Seams(durable=saboteur)))) == Compiled()
     assert saboteur.operations == []
+
+
+def test_a_round_without_records_ends_what_a_dead_compiler_began(tmp_path: Path) -> None:
+    blobs = partial(open_blobs, str(tmp_path / "blobs"))
+    index = make_index(blobs(seams=Seams()))
+    put(index, record(keys_of(index, "3", 1)[0], 1))
+
+    def die(_operation: str, subject: str) -> None:
+        if subject == index.layout.descriptor:
+            raise OSError("killed")
+
+    with pytest.raises(StoreError):
+        compile_all(replace(index, blobs=blobs(seams=Seams(durable=die))))
+    assert list(waiting(index)) == []
+    assert compile_all(index) == Compiled()
+    check_manifest(index)
 
 
 def test_of_each_key_the_newest_is_kept(index: Index) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.failing_store import FailingStore, Fault
 from tests.sharding import KINDS, compile_all, keys_below, make_index, opener
 
-from fonds.seams import Seams
+from fonds.seams import Seams, SystemClock
 from fonds.shards.index import Index
 from fonds.shards.locks import LIFETIME, Locks
 from fonds.stores.blobs import BlobInfo, FolderBlobs, Version, open_blobs
@@ -27,7 +27,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Index:
 
 
 def _locks(index: Index, worker: str, lifetime: timedelta = LIFETIME) -> Locks:
-    return Locks(index, ManualClock(), worker, lifetime)
+    return Locks(index, SystemClock(), worker, lifetime)
 
 
 def test_one_worker_has_a_shard_at_a_time(index: Index) -> None:

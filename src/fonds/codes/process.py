@@ -10,19 +10,27 @@ import asyncio
 import json
 import os
 import sys
-from contextlib import suppress
-from dataclasses import asdict, fields
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fonds.codes.budget import MIB, Budget, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
+from fonds.engine.base import Engine
+from fonds.engine.opening import LOCAL, open_engine
+from fonds.engine.reach import on_the_way, require_here
 from fonds.errors import FondsError, ItemMemoryError, UnitTooLargeError, WorkerDiedError
 from fonds.runs.context import Workplace
 from fonds.settings import Settings
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
 
 CHILD: Final = "fonds.cli.invocation"
+MEMORY_MIB: Final = 4096
+"""What an engine allows an invocation; its own budget is what holds it."""
+SECONDS: Final = 6 * 3600.0
+"""Likewise: a thousand requests may be slow ones."""
 _ROOM: Final = 16 * MIB
 """What walking, or looking what exists, adds to this process."""
 _LISTS: Final = ("pages", "optional_pages", "leaf_pages")
@@ -34,20 +42,46 @@ _LEAN: Final = {
 }
 
 
+@contextmanager
+def open_invoker(
+    adapter: JurisdictionAdapter, workplace: Workplace, *, apart: bool = False
+) -> Iterator[Invoker]:
+    """What runs the invocations of a code: this process, unless there is a cluster."""
+    address = workplace.settings.engine
+    if address == LOCAL:
+        yield Invoker(adapter, workplace, apart=apart)
+        return
+    with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
+        yield Invoker(adapter, workplace, engine=engine)
+
+
 class Invoker:
-    """Runs invocations in this process while it is small enough, and else in one of their own."""
+    """Runs invocations in this process while it is small enough, and else in one of their own.
+
+    With an engine, each runs there, and several units may be worked on side by side.
+    """
 
     def __init__(
-        self, adapter: JurisdictionAdapter, workplace: Workplace, *, apart: bool = False
+        self,
+        adapter: JurisdictionAdapter,
+        workplace: Workplace,
+        *,
+        apart: bool = False,
+        engine: Engine | None = None,
     ) -> None:
         self._adapter = adapter
         self._workplace = workplace
         self._apart = apart
+        self._engine = engine
+        self.at_once = engine.workers if engine else 1
+        """How many units are worked on side by side."""
         self._outgrown = ""
         """The unit that this process has no room for any more."""
 
     async def __call__(self, order: UnitOrder) -> InvocationReport:
         """One invocation."""
+        if self._engine is not None:
+            return await asyncio.to_thread(self._elsewhere, self._engine, order)
         has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
         if self._apart or order.id == self._outgrown or not has_room:
             return await invoke_apart(order, self._workplace.settings)
@@ -60,6 +94,21 @@ class Invoker:
         if report.progress.next_batch == order.first_batch:
             self._outgrown = order.id
         return _within(report, order.budget)
+
+    def _elsewhere(self, engine: Engine, order: UnitOrder) -> InvocationReport:
+        settings = on_the_way(self._workplace.settings)
+        # Each invocation keeps to the rate by itself; together they are one visitor.
+        shared = replace(settings, rate_factor=settings.rate_factor / self.at_once)
+        (outcome,) = engine.run(invoke_order, [(order, shared)])
+        report: InvocationReport = outcome.unwrap()
+        return report
+
+
+def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
+    """One invocation on a machine of a cluster."""
+    order, settings = item
+    require_here(settings)
+    return asyncio.run(invoke_apart(order, settings))
 
 
 async def invoke_apart(order: UnitOrder, settings: Settings) -> InvocationReport:

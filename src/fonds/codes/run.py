@@ -33,7 +33,7 @@ from fonds.seams import charged_to
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
-"""Runs one invocation, here or in a process of its own."""
+"""Runs one invocation: here, in a process of its own, or on a cluster."""
 SHOWN_FAILURES: Final = 3
 _DISCOVERY: Final = "discover"
 _PATIENCE: Final = 2
@@ -138,27 +138,35 @@ class CodeReport:
 
 @notes_hosts
 async def run_code(
-    adapter: JurisdictionAdapter, request: RunRequest, workplace: Workplace, invoke: Invoke
+    adapter: JurisdictionAdapter,
+    request: RunRequest,
+    workplace: Workplace,
+    invoke: Invoke,
+    *,
+    at_once: int = 1,
 ) -> CodeReport:
-    """Bring one edition of a code up to date; what is asked for is in the request's options."""
+    """Bring one edition of a code up to date, so many units at once.
+
+    What is asked for is in the request's options.
+    """
     database, clock, info = workplace.database, workplace.seams.clock, adapter.info
     with claim_source(database, workplace.settings.home, info.name, clock) as claim:
         redact = Redaction(workplace.settings)
         run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
-        run.start()
+        run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
-        work = _Work(run, claim, workplace, invoke, standing)
+        work = _Work(run, claim, workplace, invoke, standing, asyncio.Semaphore(at_once))
         try:
             async with kept(claim), shown(run, claim):
                 await work.take(adapter, CodeRequest.of(request.options))
+            return CodeReport(run=work.conclude(), units=tuple(work.reports))
         except asyncio.CancelledError:
             run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
             raise
         except BaseException as error:
             run.finish(Status.FAILED, f"{type(error).__name__}: {error}")
             raise
-        return CodeReport(run=work.conclude(), units=tuple(work.reports))
 
 
 @dataclass(slots=True)
@@ -168,10 +176,12 @@ class _Work:
     workplace: Workplace
     invoke: Invoke
     standing: dict[str, OpenError]
+    turns: asyncio.Semaphore
+    """As many units as are worked on side by side."""
     reports: list[UnitReport] = field(default_factory=list)
 
     async def take(self, adapter: JurisdictionAdapter, request: CodeRequest) -> None:
-        """Bring units up to date, one after the other; one that fails does not stop the others."""
+        """Bring units up to date, in their order; one that fails does not stop the others."""
         stage = self.run.stages.discover
         began = stage.begin()
         try:
@@ -185,15 +195,22 @@ class _Work:
         self._make_good([_DISCOVERY])
         self.run.count(discovered=len(orders))
         stage.conclude(len(orders))
-        for order in orders:
+        units = [asyncio.ensure_future(self._tried(order)) for order in orders]
+        try:
+            self.reports += await asyncio.gather(*units)
+        finally:
+            for unit in units:
+                unit.cancel()
+
+    async def _tried(self, order: UnitOrder) -> UnitReport:
+        async with self.turns:
             try:
-                report = await self._unit(order)
+                return await self._unit(order)
             except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
                 self._fail(order.id, error, "parse")
-                report = UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
-            self.reports.append(report)
+                return UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
 
     def conclude(self) -> RunReport:
         """Say what came of it."""

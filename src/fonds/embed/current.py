@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import Final
 
+from fonds.embed.apart import at_work
 from fonds.embed.base import Embedder
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder
@@ -14,9 +14,6 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database
 from fonds.stores.vectors import Generation, current_generation
-
-REMOTE_WORKERS: Final = 4
-"""Requests under way at once to an endpoint, unless told otherwise."""
 
 
 def embed_waiting(
@@ -35,17 +32,18 @@ def embed_waiting(
     """
     generation = ensure_current(database, seams, settings)
     embedder = embedder_of(generation, settings)
-    return drain(
-        database,
-        seams,
-        embedder,
-        generation,
-        settings=settings,
-        workers=workers_for(embedder, workers),
-        limit=limit,
-        watch=watch,
-        stop=stop,
-    )
+    with at_work(generation.embedder, embedder, settings, workers) as (asked, at_once):
+        return drain(
+            database,
+            seams,
+            asked,
+            generation,
+            settings=settings,
+            workers=at_once,
+            limit=limit,
+            watch=watch,
+            stop=stop,
+        )
 
 
 def ensure_current(database: Database, seams: Seams, settings: Settings) -> Generation:
@@ -74,9 +72,3 @@ def embedder_of(generation: Generation, settings: Settings) -> Embedder:
             f" `fonds embed migrate --to {generation.embedder}`, or bring the former back"
         )
     return embedder
-
-
-def workers_for(embedder: Embedder, wanted: int | None) -> int:
-    """How many work at once: what is wanted, or what suits the model."""
-    # A model on this machine uses its cores by itself.
-    return wanted or (REMOTE_WORKERS if embedder.is_remote else 1)

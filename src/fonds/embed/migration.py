@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
 
+from fonds.embed.apart import at_work
 from fonds.embed.base import Embedder
-from fonds.embed.current import embedder_of, workers_for
+from fonds.embed.current import embedder_of
 from fonds.embed.generations import ensure_generation, mark_filled, switch
 from fonds.embed.overlap import Asked, Overlap, compare, query_vectors, sample_queries
 from fonds.embed.registry import open_embedder
@@ -60,16 +61,17 @@ def migrate(
     with database.read() as connection:
         before = current_generation(connection)
     assert before is not None
-    filling = fill(
-        database,
-        seams,
-        embedder,
-        generation,
-        settings=settings,
-        workers=workers_for(embedder, workers),
-        watch=watch,
-        stop=stop,
-    )
+    with at_work(to, embedder, settings, workers) as (asked, at_once):
+        filling = fill(
+            database,
+            seams,
+            asked,
+            generation,
+            settings=settings,
+            workers=at_once,
+            watch=watch,
+            stop=stop,
+        )
     is_filled = filling.ended is None and not filling.failed
     overlap, not_compared, waiting = None, None, 0
     if is_filled:

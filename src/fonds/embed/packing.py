@@ -34,17 +34,20 @@ def packed(vectors: NDArray[Any], count: int, dims: int) -> list[Vector]:
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Each at unit length; which others are in the batch makes no difference."""
     import numpy as np  # noqa: PLC0415 — as above
 
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    if np.abs(lengths - 1).max(initial=0) < UNIT:
-        return np.ascontiguousarray(vectors, "<f4")
-    # In double precision no finite single overflows when it is squared.
-    exact = vectors.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
-    lengths[lengths == 0] = 1.0
-    unit: NDArray[Any] = (exact / lengths[:, None]).astype("<f4")
+    unit = np.ascontiguousarray(vectors, "<f4")
+    off = np.abs(lengths - 1) >= UNIT
+    if off.any():
+        # In double precision no finite single overflows when it is squared.
+        exact = vectors[off].astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        lengths[lengths == 0] = 1.0
+        unit = unit.copy()
+        unit[off] = exact / lengths[:, None]
     return unit
 
 

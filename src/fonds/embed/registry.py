@@ -1,4 +1,8 @@
-"""Embedders by the name a user gives them."""
+"""Embedders by the name a user gives them.
+
+Installed packages add theirs in the entry-point group `fonds.embedders`: the first part of a name,
+and what opens the embedder from the rest of it and the settings.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
@@ -14,26 +19,32 @@ from fonds.embed.base import Embedder
 from fonds.errors import UsageError
 from fonds.settings import Settings
 
+GROUP: Final = "fonds.embedders"
+
 _NAMES: Final = ("wordllama", "minilm", "onnx:FOLDER", "openai:MODEL", "hashing", "hashing:DIMS")
 _OPTIONS: Final = "price (USD for a million tokens), dims and max_tokens"
 
 
 def embedder_names() -> tuple[str, ...]:
     """The forms that the setting `embedder` may have."""
-    return _NAMES
+    return (*_NAMES, *sorted(entry.name for entry in entry_points(group=GROUP)))
 
 
 def open_embedder(spec: str, settings: Settings) -> Embedder:
     """The embedder of a name such as `wordllama` or `openai:text-embedding-3-small`."""
     kind, _, rest = spec.strip().partition(":")
-    opener = _OPENERS.get(kind)
-    if opener is None:
-        raise _unknown(spec)
-    return opener(rest, settings)
+    if kind in _OPENERS:
+        return _OPENERS[kind](rest, settings)
+    for entry in entry_points(group=GROUP, name=kind):
+        embedder = entry.load()(rest, settings)
+        if not isinstance(embedder, Embedder):
+            raise UsageError(f"the entry point {kind} of {GROUP} opens no embedder")
+        return embedder
+    raise _unknown(spec)
 
 
 def _unknown(spec: str) -> UsageError:
-    return UsageError(f"no embedder is called {spec!r}; there are: {', '.join(_NAMES)}")
+    return UsageError(f"no embedder is called {spec!r}; there are: {', '.join(embedder_names())}")
 
 
 def _wordllama(rest: str, _settings: Settings) -> Embedder:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from fonds.errors import FondsError
+from fonds.errors import EngineError, FondsError
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+
+MEMORY_MIB: Final = 2048
+"""What an item may need, unless told otherwise."""
+SECONDS: Final = 120.0
+"""Likewise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,14 +36,32 @@ class Outcome(Generic[ItemT, ResultT]):
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs an idempotent function over items, each at least once, in any order."""
+    """Runs an idempotent function over items, each at least once, in any order.
+
+    An item has a limit of time and memory, and cannot take anything with it when it goes wrong.
+    """
+
+    @property
+    def workers(self) -> int:
+        """How many items are worked on at once; no more than twice as many are read ahead."""
+        ...
 
     def run(
         self, function: Callable[[Any], Any], items: Iterable[Any]
     ) -> Iterator[Outcome[Any, Any]]:
-        """One outcome for each item, as they finish; the input is read only a little ahead."""
+        """One outcome for each item, as they finish; may be called by several threads at once."""
         ...
 
     def close(self) -> None:
         """End what the engine started; nothing of it is left running."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def require_importable(function: Callable[[Any], Any]) -> None:
+    """Raise for a function that no other process can find."""
+    if getattr(function, "__module__", None) == "__main__":
+        raise EngineError("workers cannot import a script's functions; put it into a module")

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from fonds.engine.base import Outcome
+from fonds.engine.base import MEMORY_MIB, SECONDS, Outcome, require_importable
 from fonds.engine.worker import READY
 from fonds.errors import (
     EngineError,
@@ -44,15 +44,15 @@ class LocalEngine:
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     """How many items are worked on at once; no more than these are read ahead."""
-    memory_mib: int = 2048
+    memory_mib: int = MEMORY_MIB
     """For each item, beside what an idle worker needs."""
-    seconds: float = 120.0
+    seconds: float = SECONDS
     """For each item."""
     fresh: Sequence[str] = ()
-    """Modules that a worker loads; items are then given to copies of it, for libraries that
+    """Modules that a worker has loaded; each item then gets a copy of it, for libraries that
     remember what they should forget."""
     worn: str = ""
-    """`module:function` that says whether a copy is to be replaced; empty: by every item."""
+    """`module:function` that says whether a copy is to be replaced; empty: after every item."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -70,8 +70,7 @@ class LocalEngine:
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
     ) -> Iterator[Outcome[ItemT, ResultT]]:
         """One outcome for each item, as they finish."""
-        if getattr(function, "__module__", None) == "__main__":
-            raise EngineError("workers cannot import a script's functions; put it into a module")
+        require_importable(function)
         tasks = enumerate(items)
         busy: dict[Connection, _Worker] = {}
         try:

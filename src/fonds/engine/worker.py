@@ -14,12 +14,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
 
 _MIB: Final = 1 << 20
 _STATM: Final = Path("/proc/self/statm")
+_SLACK_MIB: Final = 16
+"""Refused a little later than it is seen from outside, where nobody can look away."""
 MOST_ITEMS: Final = 500
 """After so many a process is replaced: native code is never quite tidy."""
 _CLOSED: Final = 77
@@ -28,52 +30,55 @@ READY: Final = b"ready"
 """The first word of a worker: from here on the time of items counts."""
 
 
-def work(
-    channel: Connection, memory_mib: int, seconds: float, worn: str, modules: Sequence[str]
-) -> None:
-    """Answer items until the channel closes; with modules, in copies that have them loaded."""
+class Post(NamedTuple):
+    """What a worker is given."""
+
+    channel: Connection
+    lifeline: Connection
+    """Closes when whoever started the worker is gone."""
+    memory_mib: int
+    seconds: float
+
+
+def work(post: Post, worn: str, modules: Sequence[str]) -> None:
+    """Answer items until the channel closes, by copies of this process, which loads the modules."""
     for module in modules:
         import_module(module)
+    is_worn = _found(worn) if worn else lambda: bool(modules)
     gc.freeze()  # what all copies share is not looked through, and so not copied, in each
-    _limit_memory(memory_mib)
     with contextlib.suppress(EOFError, OSError):
-        channel.send_bytes(READY)
+        post.channel.send_bytes(READY)
         _silence()
         while True:
-            if modules:
-                _serve_by_a_copy(channel, memory_mib, seconds, _found(worn))
-            else:
-                _serve(channel, memory_mib, seconds, lambda: False)
+            _serve_by_a_copy(post, is_worn)
 
 
 def _found(worn: str) -> Callable[[], bool]:
-    """The function of that name; without one, every copy is worn by its first item."""
     module, _, name = worn.partition(":")
-    found: Callable[[], bool] = getattr(import_module(module), name) if worn else lambda: True
+    found: Callable[[], bool] = getattr(import_module(module), name)
     return found
 
 
-def _serve(
-    channel: Connection, memory_mib: int, seconds: float, is_worn: Callable[[], bool]
-) -> None:
+def _serve(post: Post, is_worn: Callable[[], bool]) -> None:
     """Answer items until one has left something behind."""
     for _ in range(MOST_ITEMS):
-        task = channel.recv_bytes()
-        _limit_processor(seconds)
-        channel.send_bytes(_answer(task, memory_mib))
+        task = post.channel.recv_bytes()
+        _limit_processor(post.seconds)
+        post.channel.send_bytes(_answer(task, post.memory_mib))
         if is_worn():
             return
 
 
-def _serve_by_a_copy(
-    channel: Connection, memory_mib: int, seconds: float, is_worn: Callable[[], bool]
-) -> None:
+def _serve_by_a_copy(post: Post, is_worn: Callable[[], bool]) -> None:
     """Let a copy answer until it is worn; if it dies of an item, die like it."""
     copy = os.fork()
     if copy == 0:
         code = 1
         try:
-            _serve(channel, memory_mib, seconds, is_worn)
+            # Who ends our parent may end this process with it, but not what an item has started.
+            _watch(post.lifeline)
+            _limit_memory(post.memory_mib)
+            _serve(post, is_worn)
             code = 0
         except (EOFError, OSError):
             code = _CLOSED
@@ -89,6 +94,10 @@ def _serve_by_a_copy(
 
 
 def _watch(lifeline: Connection) -> None:
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _end_with(lifeline: Connection) -> None:
     """A killed parent says no word, but its end of the pipe closes."""
     with contextlib.suppress(EOFError, OSError):
         lifeline.recv_bytes()
@@ -107,7 +116,7 @@ def _limit_memory(memory_mib: int) -> None:
     """Allow so much more address space than the interpreter has; no core files."""
     used = int(_STATM.read_text().split()[0]) * resource.getpagesize() if _STATM.exists() else 0
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (used + memory_mib * _MIB,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (used + (memory_mib + _SLACK_MIB) * _MIB,) * 2)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -146,10 +155,10 @@ def _packed(error: Any) -> bytes:
 
 def main() -> None:
     """Take over the descriptors the parent hands down, and work."""
-    channel, lifeline, memory_mib, seconds, worn, *modules = sys.argv[1:]
-    watcher = threading.Thread(target=_watch, args=(Connection(int(lifeline)),), daemon=True)
-    watcher.start()
-    work(Connection(int(channel)), int(memory_mib), float(seconds), worn, modules)
+    first, second, memory_mib, seconds, worn, *modules = sys.argv[1:]
+    channel, lifeline = Connection(int(first)), Connection(int(second))
+    _watch(lifeline)
+    work(Post(channel, lifeline, int(memory_mib), float(seconds)), worn, modules)
 
 
 if __name__ == "__main__":

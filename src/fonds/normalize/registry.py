@@ -1,16 +1,22 @@
-"""Which normalizer reads what: by name, or by looking at the bytes."""
+"""Which normalizer reads what: by name, or by looking at the bytes.
+
+Installed packages add theirs in the entry-point group `fonds.normalizers`, by name.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 from lxml import etree
 
 from fonds.errors import UsageError, WrongContentError
 from fonds.normalize.base import Normalizer
+
+GROUP: Final = "fonds.normalizers"
 
 # Loaded when first used: the PDF libraries alone take longer than most commands.
 _HOMES: Final = {
@@ -62,17 +68,27 @@ _LOOKED_AT: Final = 4096
 
 def normalizer_names() -> list[str]:
     """All there are."""
-    return sorted(_HOMES)
+    return sorted({**_announced(), **_HOMES})
 
 
 @cache
 def get_normalizer(name: str) -> Normalizer:
     """The normalizer of that name."""
-    if name not in _HOMES:
-        raise UsageError(f"there is no normalizer {name!r}; there are: {', '.join(_HOMES)}")
-    module, _, kind = _HOMES[name].partition(":")
-    normalizer: Normalizer = getattr(import_module(module), kind)()
+    home = _HOMES.get(name) or _announced().get(name)
+    if home is None:
+        known = ", ".join(normalizer_names())
+        raise UsageError(f"there is no normalizer {name!r}; there are: {known}")
+    module, _, kind = home.partition(":")
+    normalizer = getattr(import_module(module), kind)()
+    if not isinstance(normalizer, Normalizer) or normalizer.name != name:
+        raise UsageError(f"{home}, the entry point {name} of {GROUP}, is no normalizer {name}")
     return normalizer
+
+
+@cache
+def _announced() -> dict[str, str]:
+    """Those of installed packages, and where they are; ours go before them."""
+    return {entry.name: entry.value for entry in entry_points(group=GROUP)}
 
 
 def sniff(data: bytes) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import count
+from threading import Event
 from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Connection, Row, Select, select
 
 from fonds.engine.base import Engine
-from fonds.errors import BlobMissingError, FondsError
+from fonds.errors import BlobMissingError, FondsError, RunError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer, normalizer_names
 from fonds.normalize.work import Work, make_text
@@ -49,25 +50,58 @@ class Renormalized:
     errors: tuple[str, ...] = ()
 
 
-def drain(shelf: Shelf, engine: Engine) -> Drained:
+def drain(shelf: Shelf, engine: Engine, *, stop: Event | None = None) -> Drained:
     """Normalize what waits, each body once, until nothing is left that may be tried now."""
-    owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-    begun = shelf.seams.clock.now()
+    pile = _Pile(shelf)
     done = failed = 0
-    while rows := _claim(shelf, owner, begun):
-        readable = list(_readable(shelf, rows))
-        failed += len(rows) - len(readable)
-        works = (_work(shelf, row) for row in readable)
-        for outcome in engine.run(make_text, works):
-            row = readable[outcome.index]
-            if outcome.error is None:
-                done += _store_queued(shelf, row, outcome.unwrap())
-            else:
-                failed += 1
-                _give_back(shelf, row, outcome.error)
+    for outcome in engine.run(make_text, pile.works()):
+        row = pile.rows.pop(outcome.index)
+        if outcome.error is None:
+            done += _store_queued(shelf, row, outcome.unwrap())
+        else:
+            failed += 1
+            _give_back(shelf, row, outcome.error)
+        if stop is not None and stop.is_set():
+            raise RunError("stopped; what is left in the queue waits for the next time")
     with shelf.database.read() as connection:
         left = queues.depth(connection, ingestion_normalization_queue)
-    return Drained(done=done, failed=failed, **left)
+    return Drained(done=done, failed=failed + pile.missing, **left)
+
+
+class _Pile:
+    """Bodies that wait, claimed a few at a time and read while others are being worked on."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+        self._begun = shelf.seams.clock.now()
+        self.rows: dict[int, Row[Any]] = {}
+        """By their place among the works."""
+        self.missing = 0
+        """Rows without bytes; they are given back with that reason."""
+
+    def works(self) -> Iterator[Work]:
+        places = count()
+        while rows := self._claim():
+            for row in rows:
+                if self._shelf.blobs.head(row.raw_path) is None:
+                    self.missing += 1
+                    gone = BlobMissingError(f"{row.raw_path} is not in the blob store")
+                    _give_back(self._shelf, row, gone)
+                else:
+                    self.rows[next(places)] = row
+                    yield _work(self._shelf, row)
+
+    def _claim(self) -> Sequence[Row[Any]]:
+        with self._shelf.database.write() as connection:
+            return queues.claim(
+                connection,
+                ingestion_normalization_queue,
+                self._owner,
+                self._shelf.seams.clock.now(),
+                CLAIMED_AT_ONCE,
+                untried_since=self._begun,
+            )
 
 
 def renormalize(
@@ -85,27 +119,6 @@ def renormalize(
     return Renormalized(
         checked=checked, changed=changed, failed=len(errors), errors=tuple(errors[:SHOWN_ERRORS])
     )
-
-
-def _claim(shelf: Shelf, owner: str, begun: datetime) -> Sequence[Row[Any]]:
-    with shelf.database.write() as connection:
-        return queues.claim(
-            connection,
-            ingestion_normalization_queue,
-            owner,
-            shelf.seams.clock.now(),
-            CLAIMED_AT_ONCE,
-            untried_since=begun,
-        )
-
-
-def _readable(shelf: Shelf, rows: Sequence[Row[Any]]) -> Iterator[Row[Any]]:
-    """Rows whose bytes are there; the others are given back with that reason."""
-    for row in rows:
-        if shelf.blobs.head(row.raw_path) is not None:
-            yield row
-        else:
-            _give_back(shelf, row, BlobMissingError(f"{row.raw_path} is not in the blob store"))
 
 
 def _work(shelf: Shelf, row: Row[Any]) -> Work:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from threading import Event
 from typing import Final
 from uuid import uuid4
@@ -27,6 +27,7 @@ from fonds.errors import BlobChangedError, BlobExistsError, ShardError, StoreErr
 from fonds.seams import Seams
 from fonds.shards.inbox import AT_ONCE, Item, forget, read_item, waiting
 from fonds.shards.index import Index, version_of
+from fonds.shards.listing import list_shards
 from fonds.shards.locks import LIFETIME, Locks
 from fonds.shards.manifest import (
     Noted,
@@ -72,6 +73,8 @@ class Compiled:
 
 Watch = Callable[[Compiled], None]
 """Told how far a round has come, after each shard."""
+Elsewhere = Callable[[Iterable[tuple[str, Sequence[str]]]], Iterator[Compiled]]
+"""Compiles shards, each with the paths of its records, on other machines."""
 
 
 class Compiler:
@@ -85,8 +88,10 @@ class Compiler:
         workers: int = 1,
         page: int = PAGE,
         lifetime: timedelta = LIFETIME,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._index = index
+        self._elsewhere = elsewhere
         self._seams = seams
         self._workers = workers
         self._page = page
@@ -96,24 +101,52 @@ class Compiler:
     def run(self, *, stop: Event | None = None, watch: Watch | None = None) -> Compiled:
         """One round: everything that waits in the inbox, as far as others leave it to us."""
         total = Compiled()
+        stop = stop or Event()
+        for compiled in self._on_others(stop) if self._elsewhere else self._here(stop):
+            total.add(compiled)
+            if watch is not None:
+                watch(total)
+        if total.shards or total.records or self._is_behind():
+            self._publish(total)
+        with suppress(StoreError):  # then the next round does it
+            self._locks.sweep()
+        return total
+
+    def compile(self, shard: str, paths: Sequence[str]) -> Compiled:
+        """One shard, for whoever looked into the inbox; nothing is published."""
+        with ThreadPoolExecutor(AT_ONCE, "fonds-items") as readers:
+            return self._attempt(_Turn(self._index, readers), {shard: paths}, Event(), shard)
+
+    def _here(self, stop: Event) -> Iterator[Compiled]:
         with (
             ThreadPoolExecutor(self._workers, "fonds-compiler") as workers,
             ThreadPoolExecutor(AT_ONCE, "fonds-items") as readers,
         ):
             turn = _Turn(self._index, readers)
             for groups in self._pages():
-                order = sorted(groups)
-                self._seams.chance.shuffle(order)  # so that several compilers seldom meet
-                attempt = partial(self._attempt, turn, groups, stop or Event())
-                for compiled in workers.map(attempt, order):
-                    total.add(compiled)
-                    if watch is not None:
-                        watch(total)
-        if total.shards or total.records:
-            self._publish(total)
-        with suppress(StoreError):  # then the next round does it
-            self._locks.sweep()
-        return total
+                attempt = partial(self._attempt, turn, groups, stop)
+                yield from workers.map(attempt, self._shuffled(groups))
+
+    def _on_others(self, stop: Event) -> Iterator[Compiled]:
+        assert self._elsewhere is not None
+        for groups in self._pages():
+            order = ((shard, groups[shard]) for shard in self._shuffled(groups))
+            yield from self._elsewhere(takewhile(lambda _: not stop.is_set(), order))
+
+    def _shuffled(self, groups: Iterable[str]) -> list[str]:
+        order = sorted(groups)
+        self._seams.chance.shuffle(order)  # so that several compilers seldom meet
+        return order
+
+    def _is_behind(self) -> bool:
+        """Whether somebody wrote shards and died before the data package told of them."""
+        try:
+            entries = list_shards(self._index).entries.values()
+            published = self._index.blobs.head(self._index.layout.descriptor)
+        except StoreError:
+            return False  # then the next round sees it
+        newest = max((info.modified for info in entries), default=None)
+        return newest is not None and (published is None or newest > published.modified)
 
     def _publish(self, total: Compiled) -> None:
         try:
@@ -122,7 +155,7 @@ class Compiler:
             _log.error("manifest_damaged", index=self._index.name, error=str(error))
             total.damaged.append(self._index.layout.descriptor)
 
-    def _pages(self) -> Iterator[Mapping[str, list[str]]]:
+    def _pages(self) -> Iterator[Mapping[str, Sequence[str]]]:
         """What waits, by shard, so much at a time."""
         items = waiting(self._index)
         while page := list(islice(items, self._page)):
@@ -132,7 +165,7 @@ class Compiler:
             yield groups
 
     def _attempt(
-        self, turn: _Turn, groups: Mapping[str, list[str]], stop: Event, shard: str
+        self, turn: _Turn, groups: Mapping[str, Sequence[str]], stop: Event, shard: str
     ) -> Compiled:
         """Compile a shard if nobody else does; what goes wrong with it concerns it alone."""
         if stop.is_set():

@@ -100,3 +100,5 @@ def _merge_into(index: Index, shard: str, lines: list[bytes]) -> None:
     merged = merge(data, lines, len(index.schema.fields))
     if merged != data:
         write_shard(index, shard, merged, before=before, after=entry)
+    elif entry is None and before is not None:  # a division broke off before it could tell
+        write_entry(index, shard, Noted(entry_of(data), None), after=None)

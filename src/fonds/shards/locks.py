@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
@@ -33,8 +33,8 @@ class Locks:
     clock: Clock
     worker: str
     lifetime: timedelta = LIFETIME
-    _ahead: timedelta | None = field(default=None, init=False)
-    """How far the store's clock is before ours."""
+    _zero: datetime | None = field(default=None, init=False)
+    """What the store's clock said when our seconds began; ours may be set meanwhile."""
 
     def take(self, shard: str) -> Held | None:
         """The lock of a shard; None while another worker has it."""
@@ -82,14 +82,16 @@ class Locks:
 
     def _is_stale(self, written: datetime) -> bool:
         """By the store's clock alone: machines disagree about the time."""
-        if self._ahead is None:
-            self._ahead = self._measure()
-        return written + self.lifetime < datetime.now(UTC) + self._ahead
+        if self._zero is None:
+            self._zero = self._measure()
+        return written + self.lifetime < self._zero + self._elapsed()
 
-    def _measure(self) -> timedelta:
+    def _measure(self) -> datetime:
         blobs, key = self.index.blobs, f"{self.index.layout.shards}clock-{uuid4()}.lock"
         blobs.create(key, b"what time is it?")
-        written = version_of(blobs, key)
-        now = datetime.now(UTC)
+        written, elapsed = version_of(blobs, key), self._elapsed()
         blobs.delete(key)
-        return written.modified - now if written else timedelta()
+        return (written.modified if written else self.clock.now()) - elapsed
+
+    def _elapsed(self) -> timedelta:
+        return timedelta(seconds=self.clock.monotonic())

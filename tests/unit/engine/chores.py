@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fonds.engine.local import LocalEngine
+from fonds.engine.opening import open_engine
 from fonds.errors import MalformedError
 
 
@@ -65,9 +65,19 @@ _WAYS: Final[dict[str, Callable[[], object]]] = {
 }
 
 
-def own_pid(_: object) -> int:
-    """Which process this is."""
-    return os.getpid()
+def end_the_node(file: str) -> None:
+    """Note that this was tried, and kill what a node of a cluster runs this with."""
+    with Path(file).open("a") as tried:
+        tried.write(".")
+    worker = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+    os.kill(int(worker[1]), signal.SIGKILL)
+    time.sleep(600)
+
+
+def double_slowly(number: int) -> int:
+    """Two times the number, after a while."""
+    time.sleep(0.3)
+    return 2 * number
 
 
 _calls: Final[list[object]] = []
@@ -98,9 +108,9 @@ def write_process_id_and_hang(folder: str) -> None:
         time.sleep(0.1)
 
 
-def parent(folder: str) -> None:
+def parent(address: str, folder: str) -> None:
     """Run an engine until somebody kills this process."""
-    engine = LocalEngine(workers=2, memory_mib=512, seconds=600)
+    engine = open_engine(address, workers=2, memory_mib=512, seconds=600)
     list(engine.run(write_process_id_and_hang, [folder, folder]))
 
 
@@ -109,3 +119,19 @@ class Unpicklable:
 
     def __reduce__(self) -> Any:
         raise TypeError("this item stays here")
+
+
+class Unreadable:
+    """A result that cannot be read."""
+
+    def __reduce__(self) -> Any:
+        return _refuse, ()
+
+
+def _refuse() -> None:
+    raise TypeError("this result is for nobody")
+
+
+def unreadable(_: object) -> Unreadable:
+    """A result that can be sent, but not read."""
+    return Unreadable()

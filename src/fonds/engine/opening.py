@@ -1,0 +1,44 @@
+"""Engines by their address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fonds.engine.base import MEMORY_MIB, SECONDS, Engine
+from fonds.errors import SettingsError
+
+LOCAL: Final = "local"
+_RAY: Final = "ray"
+_FORMS: Final = "local, ray (the cluster this machine belongs to) or ray:HOST:PORT"
+
+
+def open_engine(
+    address: str,
+    *,
+    workers: int | None = None,
+    memory_mib: int = MEMORY_MIB,
+    seconds: float = SECONDS,
+    fresh: Sequence[str] = (),
+    worn: str = "",
+) -> Engine:
+    """The engine of an address, with limits for each item.
+
+    `workers` is for this machine, whose processors it counts otherwise; a cluster uses what it has.
+    """
+    limits: dict[str, Any] = {
+        "memory_mib": memory_mib,
+        "seconds": seconds,
+        "fresh": fresh,
+        "worn": worn,
+    }
+    kind, _, rest = address.partition(":")
+    if address == LOCAL:
+        from fonds.engine.local import LocalEngine  # noqa: PLC0415 — only the one that is used
+
+        return LocalEngine(**limits) if workers is None else LocalEngine(workers=workers, **limits)
+    if kind != _RAY or rest.startswith("/") or address == "ray:":
+        raise SettingsError(f"the engine {address!r} is none of: {_FORMS}")
+    from fonds.engine.ray import RayEngine  # noqa: PLC0415 — as above
+
+    return RayEngine(address=rest, **limits) if rest else RayEngine(**limits)

@@ -1,0 +1,132 @@
+"""A Ray cluster: every item on some node, under the very limits that it would have here."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self, TypeVar
+
+from fonds.engine import cluster
+from fonds.engine.base import MEMORY_MIB, SECONDS, Outcome, require_importable
+from fonds.engine.node import Limits, answer
+from fonds.errors import FondsError, ItemFailedError, WorkerDiedError
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+TRIES: Final = 4
+"""Nodes that may be lost with an item before it is given up."""
+_AHEAD: Final = 2
+"""Items for each processor: one is worked on while the next is on its way."""
+_RECOUNT: Final = 1.0
+"""Seconds between looks at how many processors there are."""
+_PULSE: Final = 1.0
+
+
+@dataclass(kw_only=True)
+class RayEngine:
+    """The processors of a cluster, whichever nodes it has at the moment.
+
+    An item whose node is lost is given to another. Nothing is reserved between items, so that
+    several engines share a cluster fairly.
+    """
+
+    address: str = cluster.THIS_MACHINE
+    """Of the cluster; this machine must belong to it."""
+    memory_mib: int = MEMORY_MIB
+    """For each item, beside what an idle worker needs."""
+    seconds: float = SECONDS
+    """For each item, from the moment a node begins with it."""
+    fresh: Sequence[str] = ()
+    """As those of `LocalEngine`; so is `worn`."""
+    worn: str = ""
+    _counted: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False)
+    _is_open: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        limits = Limits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
+        ray = cluster.join(self.address)
+        self._is_open = True
+        self._ray = ray
+        self._answer = ray.remote(num_cpus=1, max_retries=TRIES - 1)(answer)
+        self._limits = ray.put(limits)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster; with the last engine of this process its workers there end."""
+        if self._is_open:
+            self._is_open = False
+            del self._limits
+            cluster.leave()
+
+    @property
+    def workers(self) -> int:
+        """How many processors the cluster has, about now; nodes come and go."""
+        then, count = self._counted
+        now = time.monotonic()
+        if not count or now - then > _RECOUNT:
+            count = max(1, int(self._ray.cluster_resources().get("CPU", 0)))
+            self._counted = now, count
+        return count
+
+    def run(
+        self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
+    ) -> Iterator[Outcome[ItemT, ResultT]]:
+        """One outcome for each item, as they finish."""
+        require_importable(function)
+        tasks = enumerate(items)
+        sent: dict[Any, tuple[int, Any]] = {}
+        try:
+            yield from self._refill(function, tasks, sent)
+            while sent:
+                done, _ = self._ray.wait(list(sent), timeout=_PULSE)
+                for reference in done:
+                    yield self._settle(reference, *sent.pop(reference))
+                yield from self._refill(function, tasks, sent)
+        finally:
+            for reference in sent:
+                self._ray.cancel(reference, force=True)
+
+    def _refill(
+        self,
+        function: Callable[[Any], Any],
+        tasks: Iterator[tuple[int, Any]],
+        sent: dict[Any, tuple[int, Any]],
+    ) -> Iterator[Outcome[Any, Any]]:
+        """Send what the cluster can soon begin with; what cannot be sent is an outcome at once."""
+        while len(sent) < _AHEAD * self.workers and (task := next(tasks, None)):
+            index, item = task
+            try:
+                parcel = pickle.dumps((function, item))
+            except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
+                failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
+                yield Outcome(index=index, item=item, error=failed)
+            else:
+                sent[self._answer.remote(self._limits, parcel)] = task
+
+    def _settle(self, reference: Any, index: int, item: Any) -> Outcome[Any, Any]:
+        try:
+            packed, error = self._ray.get(reference)
+        except self._ray.exceptions.RayError as lost:
+            return Outcome(index=index, item=item, error=_death(lost))
+        if error is not None:
+            return Outcome(index=index, item=item, error=error)
+        try:
+            return Outcome(index=index, item=item, result=pickle.loads(packed))  # noqa: S301 — our own node's
+        except Exception as unread:  # noqa: BLE001 — unpickling runs the result's own code
+            failed = ItemFailedError(f"the result cannot be read: {unread}")
+            return Outcome(index=index, item=item, error=failed)
+
+
+def _death(lost: Exception) -> FondsError:
+    reason = (str(lost).strip().splitlines() or [""])[0]
+    return WorkerDiedError(
+        f"{TRIES} nodes were lost with this item ({type(lost).__name__}: {reason})"
+    )

@@ -1,0 +1,61 @@
+"""A Ray cluster of two nodes on loopback, kept by a process of its own.
+
+python tests/ray_nodes.py HOME
+
+SIGUSR1 kills the second node as a machine dies that is switched off, and puts a new one in its
+place. SIGTERM ends the cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+ADDRESS: Final = "address"
+NODES: Final = "nodes"
+"""Where the process writes how many nodes it has started so far."""
+_NODE: Final[dict[str, Any]] = {
+    "num_cpus": 1,
+    "node_ip_address": "127.0.0.2",
+    "object_store_memory": 80 << 20,
+    "include_dashboard": False,
+}
+_SECOND: Final = {**_NODE, "node_ip_address": "127.0.0.3"}
+_SIGNALS: Final = (signal.SIGUSR1, signal.SIGTERM)
+
+
+def main(home: Path) -> None:
+    """Start the nodes, leave their address in the folder, and do as signals say."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    # Where it notes the newest cluster of this machine; it makes no folder for that.
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(home)}
+    (home / "ray").mkdir()
+    # A node that says nothing for so long is dead; nobody waits half a minute in a test.
+    beats = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    from ray.cluster_utils import Cluster  # noqa: PLC0415 — reads these variables
+
+    head = {**_NODE, "temp_dir": str(home), "_system_config": beats}
+    cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+    second = cluster.add_node(**_SECOND)
+    count = 2
+    _leave(home / NODES, str(count))
+    _leave(home / ADDRESS, cluster.address)
+    while signal.sigwait(_SIGNALS) == signal.SIGUSR1:
+        cluster.remove_node(second, allow_graceful=False)
+        second = cluster.add_node(**_SECOND)
+        count += 1
+        _leave(home / NODES, str(count))
+    cluster.shutdown()
+
+
+def _leave(file: Path, text: str) -> None:
+    making = file.with_suffix(".making")
+    making.write_text(text)
+    making.rename(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
