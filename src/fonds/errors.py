@@ -46,6 +46,7 @@ FondsError
 │   ├── BlobChangedError      compare-and-swap lost
 │   ├── EditionChangedError   other bytes under a published stamp
 │   ├── ShardError            a shard that is cut off, or holds what it should not
+│   ├── BundleError           a bundle that is damaged, or no bundle at all
 │   └── SchemaError           the database is older or newer than this program
 ├── EngineError               one item in a worker process; the others are not touched by it
 │   ├── ItemTimeoutError      longer than its time limit
@@ -268,6 +269,10 @@ class EditionChangedError(StoreError):
 
 class ShardError(StoreError):
     """A shard that is cut off, or holds what it should not."""
+
+
+class BundleError(StoreError):
+    """A bundle that is damaged, or no bundle at all."""
 
 
 class SchemaError(StoreError):

@@ -117,6 +117,7 @@ class RawPart:
     """The part's name, or empty for a loose file whose kind `parse` must sniff."""
     archived: Archived
     data: bytes
+    """None of them, where the source has collected the file itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

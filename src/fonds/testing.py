@@ -27,6 +27,7 @@ from fonds.model import (
     SourceState,
     Watermark,
 )
+from fonds.seams import SystemClock
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.stores.tables import metadata
 
@@ -189,6 +190,17 @@ class ManualClock:
         step = timedelta(**by)
         self.moment += step
         self.elapsed += step.total_seconds()
+
+
+class LaterClock(SystemClock):
+    """As if some time had passed: the leases of whoever was killed have ended."""
+
+    def __init__(self, **by: float) -> None:
+        self._later = timedelta(**by)
+
+    def now(self) -> datetime:
+        """The moment so much from now."""
+        return super().now() + self._later
 
 
 @dataclass

@@ -18,7 +18,6 @@ from sqlalchemy.exc import OperationalError
 from tests import killable_commands
 from tests.misbehaving import MisbehavingServer
 from tests.notes import NoteOffice, ingest, note_library, rows
-from tests.nursery import Nursery
 
 from fonds.cli.commanding import dispatcher, handlers_of
 from fonds.errors import SourceBusyError, UsageError
@@ -29,6 +28,7 @@ from fonds.runs.dispatch import Dispatcher, Done, Handlers
 from fonds.runs.locks import claim_source
 from fonds.runs.state import Run, RunRequest, Status
 from fonds.seams import Seams, SystemClock
+from fonds.selftest.nursery import Nursery
 from fonds.sources.registry import adopt
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_runs

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DatabaseError
-from tests.dump import logical_dump
 from tests.misbehaving import MisbehavingServer, Response
 from tests.notes import NoteOffice, ingest, note_library, rows
 
@@ -22,6 +21,7 @@ from fonds.runs.locks import claim_source
 from fonds.runs.state import MOVES, Run, RunRequest, Status
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
+from fonds.selftest.state import rows_of
 from fonds.stores.tables import ingestion_runs
 from fonds.testing import FakeSource, ManualClock, note
 
@@ -62,24 +62,24 @@ def test_second_run_asks_conditionally_and_writes_nothing(
     library: Library, office: NoteOffice
 ) -> None:
     ingest(library)
-    before = logical_dump(library)
+    before = rows_of(library)
     office.server.requests.clear()
     report = ingest(library)
     assert report.counts.skipped == 12
     assert [seen.status for seen in office.server.requests] == [304]
-    assert logical_dump(library) == before
+    assert rows_of(library) == before
 
 
 def test_recheck_asks_for_every_item_and_still_writes_nothing(
     library: Library, office: NoteOffice
 ) -> None:
     ingest(library)
-    before = logical_dump(library)
+    before = rows_of(library)
     office.server.requests.clear()
     ingest(library, recheck=True)
     assert {seen.status for seen in office.server.requests} == {304}
     assert len(office.server.requests) == 13
-    assert logical_dump(library) == before
+    assert rows_of(library) == before
 
 
 def test_item_is_asked_for_again_after_a_week_although_its_listing_is_unchanged(
@@ -375,14 +375,14 @@ def test_recorded_run_replays_without_a_server_to_the_same_library(
 ) -> None:
     recording = tmp_path / "run.warc.gz"
     asyncio.run(library.ingest(FakeSource(), RunRequest(), record=recording))
-    first = logical_dump(library)
+    first = rows_of(library)
     office.server.route("/list.json", lambda _request: Response(b"", status=500))
     with note_library(
         tmp_path / "again", office.server, seams=Seams(clock=SystemClock())
     ) as replayed:
         report = asyncio.run(replayed.ingest(FakeSource(), RunRequest(), replay=recording))
         assert report.status is Status.SUCCESS
-        assert logical_dump(replayed) == first
+        assert rows_of(replayed) == first
 
 
 def _set_status(library: Library, run: Run, status: Status) -> None:

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.dump import logical_dump
 from tests.misbehaving import MisbehavingServer
 from tests.notes import NoteOffice, ingest, note_library, rows
 
 from fonds.library import Library
 from fonds.seams import Seams
+from fonds.selftest.state import rows_of
 from fonds.testing import FakeSource, ManualClock
 from fonds.upkeep.doctor import examine
 from fonds.upkeep.findings import Health, Patient
@@ -72,7 +72,7 @@ def test_pruned_library_reads_verifies_and_runs_as_before(
     library.blobs.create("corpus/fake/notes/nobody-knows.json", b"{}")
     clock.move(days=40)
     before = {info.key for info in library.blobs.list()}
-    dump = logical_dump(library)
+    dump = rows_of(library)
     said = pruned(library, apply=False)
     done = pruned(library, apply=True)
     assert {name: heap.count for name, heap in said.items()} == {
@@ -87,7 +87,7 @@ def test_pruned_library_reads_verifies_and_runs_as_before(
         " UNION SELECT blob_key FROM fetched_files",
     )
     assert gone.isdisjoint(row["key"] for row in kept)
-    assert logical_dump(library) == dump
+    assert rows_of(library) == dump
     for number in range(1, 7):
         steps = {step.name: step.outcome for step in library.verify(f"fake:{number}").steps}
         assert steps["raw"] == "match"

@@ -82,16 +82,18 @@ class BatchWriter:
         self._source = job.source.info.name
         self._tables = job.source.info.tables
         self._done = Counts()
+        self._refused: set[str] = set()
+        """Tasks that lack a part: a long one may end some batches later, and is not finished."""
+        self._withdrawn: set[str] = set()
+        """Tasks that a listing of this run does not name: if they are named again, they are new."""
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Write the batch whole, or all of it but the tasks that the database refuses."""
-        self._write_willing(entries, list(self._learned()), refused=set())
+        self._write_willing(entries, list(self._learned()))
 
-    def _write_willing(
-        self, entries: Sequence[Entry], learned: list[KnownFile], refused: set[str]
-    ) -> None:
+    def _write_willing(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
         """Halve a refused batch until the culprit stands alone, and record its failure."""
-        entries = [entry for entry in entries if not _is_end_of(entry, refused)]
+        entries = [entry for entry in entries if not _is_end_of(entry, self._refused)]
         try:
             self._write(entries, learned)
         except (SQLAlchemyError, ValueError, TypeError) as error:
@@ -99,11 +101,11 @@ class BatchWriter:
             # surrogate pair.
             if len(entries) > 1:
                 middle = len(entries) // 2
-                self._write_willing(entries[:middle], learned, refused)
-                self._write_willing(entries[middle:], [], refused)
-            elif isinstance(entries[0], Parsed):
+                self._write_willing(entries[:middle], learned)
+                self._write_willing(entries[middle:], [])
+            elif entries and isinstance(entries[0], Parsed):
                 task = entries[0].task
-                refused.add(task.key)
+                self._refused.add(task.key)
                 self._write([Failure.of(error, "load", task)], learned)
             else:
                 raise
@@ -181,7 +183,8 @@ class BatchWriter:
     def _finish(self, connection: Connection, finished: Sequence[Finished], now: datetime) -> None:
         remember_files(connection, [file for one in finished for file in one.arrival.learned])
         known = [(one.arrival.task.key, self._known(one, now)) for one in finished]
-        remember_inputs(connection, self._source, known)
+        kept = [(key, one) for key, one in known if key not in self._withdrawn]
+        remember_inputs(connection, self._source, kept)
         loaded = [one for one in finished if not one.unchanged]
         keys = [one.arrival.task.key for one in loaded]
         record_loaded(connection, self._job.run.id, self._source, keys, now)
@@ -267,6 +270,7 @@ class BatchWriter:
         if name in self._standing:
             resolve(connection, self._source, [name], now)
         self._done.gone += mark_gone(connection, [row.id for row in missing], now)
+        self._withdrawn.update(row.task_key for row in missing)
         self._forget(connection, [row.task_key for row in missing])
         return []
 

@@ -1,4 +1,8 @@
-"""Every host that a source touched, noted in the index `domains` at the end of a run."""
+"""Every host that a source touched, noted in the index `domains`.
+
+What a run loaded is not fetched again by the next: so its hosts are noted before each batch, and
+those that gave nothing when the run ends.
+"""
 
 from __future__ import annotations
 
@@ -46,28 +50,35 @@ def notes_hosts(run: _Run[S, P, T]) -> _Run[S, P, T]:
             return await run(source, request, workplace, *args, **kwargs)
         finally:
             await asyncio.to_thread(note_hosts, source.info, workplace)
+            workplace.fetcher.tally.hosts.pop(source.info.name, None)
 
     return noting  # type: ignore[return-value]
 
 
-def note_hosts(info: SourceInfo, workplace: Workplace) -> None:
+def note_hosts(
+    info: SourceInfo, workplace: Workplace, noted: frozenset[str] = frozenset()
+) -> frozenset[str]:
     """Write the hosts of a source that are new, or not noted for a day, in one batch.
 
-    A store that refuses is no reason for a run to fail.
+    Gives those that are noted by now. A store that refuses is no reason for a run to fail.
     """
-    from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when a run ends
+    asked = frozenset(workplace.fetcher.tally.hosts.get(info.name, ()))
+    if asked <= noted:
+        return noted
+    from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when there are new hosts
     from fonds.shards.index import open_index  # noqa: PLC0415 — as above
 
-    hosts = workplace.fetcher.tally.hosts.pop(info.name, set())
     try:
-        if hosts:
-            blobs = workplace.blobs
-            if workplace.settings.indexes:
-                blobs = open_blobs(workplace.settings.indexes, seams=workplace.seams)
-            index = open_index(blobs, INDEX)
-            put_many(index, _worth_noting(index, _records(info, hosts, workplace)), at_once=8)
+        blobs = workplace.blobs
+        if workplace.settings.indexes:
+            blobs = open_blobs(workplace.settings.indexes, seams=workplace.seams)
+        index = open_index(blobs, INDEX)
+        records = _records(info, asked - noted, workplace)
+        put_many(index, _worth_noting(index, records), at_once=8)
     except FondsError as error:
         _log.warning("hosts_not_noted", source=info.name, error=str(error))
+        return noted
+    return asked
 
 
 def _records(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select
 
-from fonds.errors import SourceBusyError
+from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.runs.context import Workplace
 from fonds.runs.locks import claim_source
 from fonds.runs.state import Status, close_dead_runs
@@ -23,11 +23,12 @@ def bury_dead_runs(workplace: Workplace) -> int:
     for source in suspected:
         try:
             with (
-                claim_source(database, workplace.settings.home, source, clock),
+                claim_source(database, workplace.settings.home, source, clock) as claim,
                 database.write() as connection,
             ):
+                claim.confirm(connection)
                 buried += close_dead_runs(connection, source, clock.now())
-        except SourceBusyError:
+        except (SourceBusyError, LeaseLostError):
             continue
     return buried
 

@@ -12,12 +12,13 @@ from typing import Final
 
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
 from fonds.fetch.archive import KnownFile
-from fonds.model import FetchTask, ParsedRecord, Raw, RawPart
+from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
 from fonds.runs.batch import BatchWriter, Entry, Finished, Identity, Parsed, identity_of
 from fonds.runs.context import Job
 from fonds.runs.discovery import recipe_of
 from fonds.runs.fetching import Arrival, Fetched
 from fonds.runs.guards import check_loss
+from fonds.runs.hosts import note_hosts
 from fonds.runs.tasks import Failure, OpenError
 
 ENTRIES_PER_RECORD: Final = 4
@@ -39,6 +40,8 @@ class Loader:
         self.standing = standing
         """Failures of earlier runs, by task."""
         self._writer = BatchWriter(job, standing, learned)
+        self._hosts = frozenset[str]()
+        """Those that are noted."""
         self._entries: list[Entry] = []
         self._records = 0
         self._size = 0
@@ -73,6 +76,7 @@ class Loader:
         entries, self._entries, self._records, self._size = self._entries, [], 0, 0
         self._flushed_at = self._job.workplace.seams.clock.monotonic()
         if entries:
+            self._hosts = note_hosts(self._job.source.info, self._job.workplace, self._hosts)
             began = self._job.run.stages.load.begin()
             self._writer.write(entries)
             self._job.run.stages.load.end(began)
@@ -125,12 +129,14 @@ class Loader:
         return True
 
     def _read(self, arrival: Arrival) -> Raw:
-        archive = self._job.workplace.archive
         parts = tuple(
-            RawPart(name=part.name, archived=archived, data=archive.read(archived))
+            RawPart(name=part.name, archived=archived, data=self._bytes(archived))
             for part, archived in arrival.parts
         )
         return Raw(task=arrival.task, parts=parts)
+
+    def _bytes(self, archived: Archived) -> bytes:
+        return b"" if self._job.collector else self._job.workplace.archive.read(archived)
 
     def _queue(self, queued: Parsed, record: ParsedRecord) -> Parsed:
         queued.records.append(record)

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Final, Literal
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from fonds.errors import FondsError, MissingKeyError
 from fonds.fetch.redaction import Redaction
@@ -39,6 +39,8 @@ MOVES: Final = {
     Status.FAILED: set[Status](),
     Status.CANCELLED: set[Status](),
 }
+
+TAKEN_OVER: Final = "another process took over while this run went on"
 
 Mode = Literal["incremental", "backfill", "manual"]
 
@@ -153,10 +155,14 @@ class Run:
         self._shown = self.counts.by_stage()
         self._started = clock.monotonic()
 
-    def start(self) -> SourceState:
-        """Write the run's row, close those of dead predecessors, and read the source's state."""
+    def start(self, confirm: Callable[[Connection], None] = lambda _: None) -> SourceState:
+        """Write the run's row, close those of dead predecessors, and read the source's state.
+
+        Whoever lost his claim by now would take the living for dead.
+        """
         now = self._clock.now()
         with self._database.write() as connection:
+            confirm(connection)
             close_dead_runs(connection, self.source, now)
             connection.execute(
                 ingestion_runs.insert().values(
@@ -202,16 +208,20 @@ class Run:
     def show(self, confirm: Callable[[Connection], None]) -> None:
         """Write log lines and stages in a transaction of their own, with the claim confirmed.
 
-        Of the counts only those that no batch adds to: its own may be on their way.
+        Of the counts only those that no batch adds to: its own may be on their way. A run that
+        ended while this waited for its turn is left as it is.
         """
-        mine = ingestion_runs.c.id == self.id
-        counts = self.counts
         early = {"discovered_count", "fetched_count", "parsed_count"}
-        known = {name: value for name, value in counts.columns().items() if name in early}
         with self._database.write() as connection:
             confirm(connection)
-            connection.execute(update(ingestion_runs).where(mine).values(known))
-            self._show(connection, counts)
+            known = {name: value for name, value in self.counts.columns().items() if name in early}
+            shown = connection.execute(update(ingestion_runs).where(self._goes_on).values(known))
+            if shown.rowcount:
+                self._show(connection, self.counts)
+
+    @property
+    def _goes_on(self) -> ColumnElement[bool]:
+        return (ingestion_runs.c.id == self.id) & (ingestion_runs.c.status == Status.RUNNING)
 
     def _show(self, connection: Connection, counts: Counts) -> None:
         self._shown = counts.by_stage()
@@ -219,15 +229,21 @@ class Run:
         self._journal.save(connection)
 
     def finish(self, status: Status, error_summary: str | None = None) -> RunReport:
-        """End the run; a finished run never changes again."""
+        """End the run; a finished run never changes again.
+
+        One that another process took over has failed, however far it came.
+        """
         now = self._clock.now()
         self._say_farewell(status, error_summary)
+        ended = {"status": status, "finished_at": now, "error_summary": error_summary}
+        ending = update(ingestion_runs).where(self._goes_on).values(ended)
         with self._database.write() as connection:
-            self.save(connection)
-            mine = ingestion_runs.c.id == self.id
-            ended = {"status": status, "finished_at": now, "error_summary": error_summary}
-            connection.execute(update(ingestion_runs).where(mine).values(ended))
-            stamp_state(connection, self.source, now, succeeded=status is Status.SUCCESS)
+            if connection.execute(ending).rowcount:
+                self.save(connection)
+                stamp_state(connection, self.source, now, succeeded=status is Status.SUCCESS)
+            else:
+                self._journal.save(connection)
+                status, error_summary = Status.FAILED, error_summary or TAKEN_OVER
         return RunReport(
             run_id=self.id,
             source=self.source,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol, Self
 
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -35,6 +36,15 @@ class Finding:
     group: str = ""
 
 
+class Opened(Protocol):
+    """What a library is made of."""
+
+    settings: Settings
+    seams: Seams
+    database: Database
+    blobs: Blobs
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Patient:
     """The library that is looked at, and the clocks as they were at first."""
@@ -45,6 +55,18 @@ class Patient:
     blobs: Blobs
     began: tuple[datetime, float]
     """Of the clock on the wall, and of the one that never goes back."""
+
+    @classmethod
+    def of(cls, library: Opened) -> Self:
+        """A library that is open already."""
+        clock = library.seams.clock
+        return cls(
+            settings=library.settings,
+            seams=library.seams,
+            database=library.database,
+            blobs=library.blobs,
+            began=(clock.now(), clock.monotonic()),
+        )
 
     @property
     def now(self) -> datetime:

@@ -40,7 +40,7 @@ SLOW: Final = timedelta(days=1)
 SHOWN: Final = 5
 
 _DRAINED_BY: Final = {
-    "normalization": "`fonds normalize`",
+    "normalization": "`fonds normalize --drain`",
     "citation": "`fonds citations`",
     "embedding": "`fonds embed`",
 }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import datetime
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 from sqlalchemy import text
 from tests.unit.cli.conftest import Fonds, Publishers
 
+from fonds.cli.oversight import _follow_up
 from fonds.demo.serving import Response
-from fonds.library import open_library
+from fonds.library import Library, open_library
 from fonds.sources.registry import all_codes, all_feeds, builtin_sources
 
 REGISTER = "www.federalregister.gov"
@@ -205,3 +207,17 @@ def test_audit_of_an_upstream_that_is_down_fails(fonds: Fonds, publishers: Publi
     outcome = fonds("audit", "federal_register", *FIRST_DAY)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith("error: ")
+
+
+def test_what_the_scheduler_does_every_hour_leaves_no_queue(fonds: Fonds, empty: Path) -> None:
+    assert fonds("run", "gao", "--home", str(empty)).code == 0
+    queues = [f"ingestion_{name}_queue" for name in ("normalization", "citation", "embedding")]
+    with open_library(empty) as library:
+        assert all(_waiting(library, queue) for queue in queues)
+        asyncio.run(_follow_up(library))
+        assert not any(_waiting(library, queue) for queue in queues)
+
+
+def _waiting(library: Library, queue: str) -> int:
+    with library.database.read() as connection:
+        return connection.scalar(text(f"SELECT count(*) FROM {queue}")) or 0

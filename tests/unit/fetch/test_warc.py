@@ -61,7 +61,6 @@ class Studio:
         self.path = folder.parent / "run.warc.gz"
         self.settings = replace(settings, hosts={"one.example.org": upstream.url("/one")})
         self._folder = folder
-        self._upstream = upstream
 
     def record(self, *asks: str | tuple[str, dict[str, Any]]) -> list[Any]:
         clock = TickingClock()
