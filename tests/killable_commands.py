@@ -1,4 +1,4 @@
-"""Processes that do commands, or a run, to be killed and cancelled; see tests/nursery.py."""
+"""Processes that do commands, or a run, to be killed and cancelled (fonds.selftest.nursery)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from fonds.runs.commands import KINDS, Command
 from fonds.runs.dispatch import Dispatcher, Done
 from fonds.runs.state import RunRequest
 from fonds.seams import Seams
+from fonds.selftest.nursery import raise_children
 from fonds.stores.database import open_database
 from fonds.stores.plugins import ensure_tables
-from fonds.testing import FAKE_HOST, FakeSource
-from tests.killable_embedding import LaterClock
-from tests.nursery import raise_children
+from fonds.testing import FAKE_HOST, FakeSource, LaterClock
 
 
 def dispatch(*, address: str, noted: str, seconds: float, hours: int = 0) -> None:
     """Do all commands that are to be had: note each down, and take some time over it."""
-    clock = LaterClock(hours)
+    clock = LaterClock(hours=hours)
     database = open_database(address, seams=Seams(clock=clock))
 
     with Path(noted).open("a", buffering=1) as file:

@@ -6,36 +6,24 @@ python -m tests.killable_embedding ADDRESS ENDPOINT HOURS [KILL_AT]
 from __future__ import annotations
 
 import sys
-from datetime import datetime, timedelta
 
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import drain
-from fonds.seams import Seams, SystemClock
+from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import open_database
-from fonds.testing import Saboteur
+from fonds.testing import LaterClock, Saboteur
 
 SPEC = "openai:test?dims=16&price=1"
 WORKERS = 2
-
-
-class LaterClock(SystemClock):
-    """As if some hours had passed: the leases of whoever was killed have ended."""
-
-    def __init__(self, hours: int) -> None:
-        self._later = timedelta(hours=hours)
-
-    def now(self) -> datetime:
-        """The moment some hours from now."""
-        return super().now() + self._later
 
 
 def main() -> None:
     """Drain, and say how many commits it took."""
     address, endpoint, hours = sys.argv[1:4]
     saboteur = Saboteur(kill_at=int(sys.argv[4]) if len(sys.argv) > 4 else None)
-    seams = Seams(durable=saboteur, clock=LaterClock(int(hours)))
+    seams = Seams(durable=saboteur, clock=LaterClock(hours=int(hours)))
     settings = Settings(embed_url=endpoint, allow_private=True)
     database = open_database(address, seams=seams)
     embedder = open_embedder(SPEC, settings)

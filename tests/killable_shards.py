@@ -1,4 +1,4 @@
-"""Writers and compilers of an index, to be killed; see tests/nursery.py."""
+"""Writers and compilers of an index, to be killed; see fonds/selftest/nursery.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
+from fonds.selftest.nursery import raise_children
 from fonds.shards.compiler import Compiler
 from fonds.shards.domains import DOMAINS
 from fonds.shards.inbox import put
@@ -22,7 +23,6 @@ from fonds.shards.lookup import Lookup
 from fonds.shards.schema import Value, rank
 from fonds.stores.blobs import open_blobs
 from fonds.testing import Saboteur
-from tests.nursery import raise_children
 from tests.sharding import record
 
 

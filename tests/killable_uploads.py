@@ -21,10 +21,9 @@ from fonds.embed.current import ensure_current
 from fonds.embed.hashing import HashingEmbedder
 from fonds.library import open_library
 from fonds.seams import Seams
-from fonds.testing import Saboteur
+from fonds.testing import LaterClock, Saboteur
 from fonds.uploads.workbench import Model
 from fonds.uploads.worker import BaseWorker
-from tests.killable_embedding import LaterClock
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "embedder": "hashing:32",
@@ -80,7 +79,7 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--run", action="store_true")
     asked = parser.parse_args()
-    seams = Seams(durable=Saboteur(kill_at=asked.kill_at), clock=LaterClock(asked.hours))
+    seams = Seams(durable=Saboteur(kill_at=asked.kill_at), clock=LaterClock(hours=asked.hours))
     work(asked.home, seams, database=asked.database, pace=asked.pace, runs=asked.run)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests import servers
-from tests.dump import logical_dump
 from tests.synthetic import SyntheticUpstream, serve_synthetic
 
 from fonds.library import open_library
+from fonds.selftest.state import rows_of
 
 DOCUMENTS = 150
 
@@ -118,4 +118,4 @@ def _state(home: Path) -> dict[str, object]:
     with open_library(home) as library:
         found = [hit.model_dump() for hit in library.search("adjusted requirements", limit=50)]
         blobs = sorted((info.key, info.size) for info in library.blobs.list())
-        return {**logical_dump(library), "search": found, "blobs": blobs}
+        return {**rows_of(library), "search": found, "blobs": blobs}

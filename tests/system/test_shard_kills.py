@@ -20,10 +20,10 @@ from tests.killable_shards import (
     compile_once,
     write,
 )
-from tests.nursery import Nursery
 from tests.sharding import AT_ONCE, check_manifest, keys_of, make_index, record
 
 from fonds.seams import Seams
+from fonds.selftest.nursery import Nursery
 from fonds.shards.compiler import Compiled, Compiler
 from fonds.shards.domains import DOMAINS
 from fonds.shards.inbox import put, waiting

@@ -19,13 +19,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, insert, select
 from tests import servers
-from tests.dump import logical_dump
 from tests.killable_uploads import ASKED, SETTINGS, work
 from tests.unit.normalize.written_pdf import lines, written
 from tests.uploading import send
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams
+from fonds.selftest.state import rows_of
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -122,7 +122,7 @@ def _on_sqlite(home: Path) -> Place:
 
 def _state(library: Library) -> dict[str, Any]:
     """Documents, passages, vectors and jobs, and what is found."""
-    dump = logical_dump(library)
+    dump = rows_of(library)
     job, event = upload_jobs.c, upload_events.c
     with library.database.read() as connection:
         columns = (job.document_id, job.status, job.progress, job.last_error)

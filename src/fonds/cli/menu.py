@@ -24,6 +24,8 @@ _OFFERED: Final = (
     ("working", "worker"),
     ("system", "init demo"),
     ("upkeep", "doctor prune metrics"),
+    ("proving", "selftest"),
+    ("exporting", "export"),
     ("texts", "normalize renormalize chunk"),
     ("codes", "code"),
     ("crawling", "site"),
@@ -31,6 +33,7 @@ _OFFERED: Final = (
     ("tokens", "token"),
     ("uploading", "jobs"),
     ("indexing", "index"),
+    ("bundling", "bundle"),
     ("system", "db"),
 )
 

@@ -2,7 +2,8 @@
 
 A module offers what its processes do by `raise_children({"write": write, …})` when it is run as a
 program. Each line on stdin then asks for one thing: `{"start": "write", …}` for a process, whose id
-is the answer; `{"poll": 123}` or `{"wait": 123}` for the code with which it ended, or null.
+is the answer; `{"poll": 123}` or `{"wait": 123}` for the code with which it ended, or null. What
+they do may say with which code; a process that raises ends with 1.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import structlog
 
-Works = Mapping[str, Callable[..., None]]
+Work = Callable[..., int | None]
+Works = Mapping[str, Work]
 
 
 def raise_children(works: Works) -> None:
@@ -54,17 +55,17 @@ def _answer(question: dict[str, Any], works: Works, children: set[int]) -> int |
     return os.waitstatus_to_exitcode(status)
 
 
-def _fork(work: Callable[..., None], options: Mapping[str, Any]) -> int:
+def _fork(work: Work, options: Mapping[str, Any]) -> int:
     child = os.fork()
     if child:
         return child
     os.dup2(2, 1)  # answers are the parent's alone
     try:
-        work(**options)
+        code = work(**options)
     except BaseException:  # noqa: BLE001 — nothing may come back to where the fork was made
         traceback.print_exc()
         os._exit(1)
-    os._exit(0)
+    os._exit(code or 0)
 
 
 class Nursery:
@@ -73,7 +74,7 @@ class Nursery:
     def __init__(self, module: str) -> None:
         self._module = module
 
-    def start(self, work: Callable[..., None], **options: Any) -> int:
+    def start(self, work: Work, **options: Any) -> int:
         """The id of a process that does this."""
         pid: int = self._ask({"start": work.__name__, **options})
         return pid
@@ -93,9 +94,7 @@ class Nursery:
         os.kill(pid, signal.SIGKILL)
         assert self.wait(pid) == -signal.SIGKILL
 
-    def run(
-        self, work: Callable[..., None], *, kill_after: float | None = None, **options: Any
-    ) -> int:
+    def run(self, work: Work, *, kill_after: float | None = None, **options: Any) -> int:
         """The code with which a process ends that does this, killed after so many seconds."""
         pid = self.start(work, **options)
         if kill_after is not None:
@@ -111,11 +110,12 @@ class Nursery:
         return json.loads(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 — this interpreter, a module of ours
             [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            cwd=Path(__file__).parent.parent,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C is for whoever started it
         )
         return self
 
@@ -125,4 +125,6 @@ class Nursery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()

@@ -1,0 +1,198 @@
+"""The command that proves on this machine that killing loses nothing."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fonds.cli.options import EXIT_FAILED, AsJson
+from fonds.cli.output import err, out, print_json, print_table, safe
+from fonds.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fonds.selftest.report import Part, Report, Violation
+    from fonds.selftest.trial import Wanted
+
+ROUNDS: Final = 4
+"""How often each fault is tried that may hit anywhere."""
+QUICK_KILLS: Final = 20
+QUICK_SAMPLE: Final = 5
+SEEDS: Final = 1_000_000
+SHOWN: Final = 12
+"""Lines of what differs, and of what was done before."""
+
+_TITLES: Final[dict[Part, tuple[str, str]]] = {
+    "chaos": ("step", "killed at"),
+    "exhaustive": ("step", "operation"),
+    "faults": ("fault", ""),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command()(selftest)
+
+
+def selftest(
+    *,
+    chaos: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Kill processes at N random points.")
+    ] = None,
+    exhaustive: Annotated[
+        bool,
+        typer.Option("--exhaustive", help="Kill and fail at every durable operation, one by one."),
+    ] = False,
+    sample: Annotated[
+        int | None, typer.Option(metavar="K", min=1, help="Only K of these operations, by chance.")
+    ] = None,
+    faults: Annotated[
+        bool,
+        typer.Option("--faults", help="A full disk, a locked database, a torn write and others."),
+    ] = False,
+    only: Annotated[str, typer.Option(metavar="CASE", help="One case, as a report names it.")] = "",
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Where chance begins; by default another each time.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where scratch libraries are made; else with others."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep them, also if all is well.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Kill, starve and confuse libraries in a scratch folder; exit 1 if one loses anything.
+
+    Each takes in the bundled upstream through every stage. Its processes are killed and made to
+    fail; others go on, and in the end every row and file must be as if nothing had happened. Your
+    own library is not touched. Without options some of everything is tried, in about a minute.
+
+    \b
+    Examples: fonds selftest
+              fonds selftest --chaos 500
+              fonds selftest --exhaustive --sample 20
+              fonds selftest --faults --seed 7
+    """
+    from fonds.selftest.trial import Wanted  # noqa: PLC0415 — no other command needs it
+
+    if sample is not None and not exhaustive:
+        raise UsageError("--sample says how much of --exhaustive is tried; give both")
+    wanted = Wanted(
+        kills=chaos or 0,
+        exhaustive=exhaustive,
+        sample=sample,
+        faults=ROUNDS if faults else 0,
+        only=only,
+        keep=keep,
+    )
+    if not wanted.kills and not exhaustive and not faults:
+        wanted = replace(wanted, kills=QUICK_KILLS, exhaustive=True, sample=QUICK_SAMPLE, faults=1)
+    report = _tried(wanted, seed, folder, quiet=as_json)
+    if as_json:
+        print_json(_plain(report))
+    else:
+        _print(report)
+    if report.violations:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool) -> Report:
+    from fonds.selftest.trial import selftest as tried  # noqa: PLC0415 — as above
+
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="fonds-selftest-", dir=folder))
+    began = SystemRandom().randrange(SEEDS) if seed is None else seed
+    is_kept = True
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing is left running
+    try:
+        with _progress(wanted, quiet=quiet) as watch:
+            report = tried(wanted, scratch, seed=began, watch=watch)
+        is_kept = wanted.keep or bool(report.violations)
+    finally:
+        if is_kept:
+            err.print(f"kept: {scratch}", markup=False)
+        else:
+            shutil.rmtree(scratch)
+    return report
+
+
+@contextmanager
+def _progress(wanted: Wanted, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
+    """A line that says how far it is; silent where nobody watches."""
+    if quiet or not err.is_terminal:
+        yield lambda _report: None
+        return
+    with err.status("an undisturbed library is made first") as line:
+        yield lambda report: line.update(_summary(report, wanted.kills))
+
+
+def _summary(report: Report, kills: int = 0) -> str:
+    killed = report.total("chaos", "before", "during")
+    counted = {
+        f"of {kills:,} kills" if kills else "kills": killed,
+        "operations struck": report.total("exhaustive", "killed", "failed"),
+        "faults": report.total("faults", "tried"),
+    }
+    told = [f"{number:,} {what}" for what, number in counted.items() if number]
+    return ", ".join([*told, f"{len(report.violations):,} violations"])
+
+
+def _print(report: Report) -> None:
+    from fonds.selftest.report import COLUMNS  # noqa: PLC0415 — as above
+
+    for part, titles in _TITLES.items():
+        if rows := report.rows(part):
+            cells = [
+                (where, what, *counts.values()) for where, what, counts in sorted(rows, key=_by)
+            ]
+            print_table([*titles, *COLUMNS[part]], cells)
+            out.print()
+    for fault, why in report.skipped.items():
+        out.print(f"not tried: {fault}: {why}")
+    for violation in report.violations:
+        _print_violation(violation)
+    out.print(f"{_summary(report)}, seed {report.seed}, {report.seconds:,.0f} s")
+
+
+def _by(row: tuple[str, str, Any]) -> tuple[int, str]:
+    from fonds.selftest.story import OPENING, STEPS  # noqa: PLC0415 — as above
+
+    order = [OPENING, *STEPS]
+    return (order.index(row[0]) if row[0] in order else len(order)), row[1]
+
+
+def _print_violation(violation: Violation) -> None:
+    out.print(f"[bold red]VIOLATION[/] {safe(violation.case)}")
+    for line in violation.history[-SHOWN:]:
+        out.print(f"  {safe(line)}")
+    for line in violation.says[:SHOWN]:
+        out.print(f"  → {safe(line)}")
+    if len(violation.says) > SHOWN:
+        out.print(f"  → {len(violation.says) - SHOWN:,} more")
+    out.print(f"  replay: {violation.replay}", markup=False)
+    out.print(f"  library: {violation.folder}", markup=False)
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    tables: dict[str, Any] = {
+        part: [{"where": where, "at": what, **counts} for where, what, counts in report.rows(part)]
+        for part in _TITLES
+    }
+    return {
+        "seed": report.seed,
+        "seconds": round(report.seconds, 1),
+        **tables,
+        "skipped": report.skipped,
+        "violations": [asdict(each) for each in report.violations],
+    }

@@ -1,0 +1,79 @@
+"""What came of a selftest: counts by where something happened, and every violation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, Literal
+
+Part = Literal["chaos", "exhaustive", "faults"]
+
+COLUMNS: Final[Mapping[Part, Sequence[str]]] = {
+    "chaos": ("before", "during", "resumed", "violations"),
+    "exhaustive": ("killed", "failed", "resumed", "violations"),
+    "faults": ("tried", "refused", "recovered", "violations"),
+}
+"""What is counted in each part."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation:
+    """A library that did not come out as it should."""
+
+    case: str
+    says: Sequence[str]
+    """What differs, or is wrong."""
+    history: Sequence[str]
+    """What was done to it."""
+    replay: str
+    """The command that does it again."""
+    folder: str
+    """Where the library is kept."""
+
+
+@dataclass
+class Report:
+    """Filled by several threads while the selftest goes on."""
+
+    seed: int
+    counts: Counter[tuple[Part, str, str, str]] = field(default_factory=Counter)
+    """By part, step or fault, kind of operation, and column."""
+    violations: list[Violation] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Faults that cannot be made here, and why."""
+    seconds: float = 0.0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def count(self, part: Part, where: str, what: str, column: str, number: int = 1) -> None:
+        """Add to a cell."""
+        with self._lock:
+            self.counts[part, where, what, column] += number
+
+    def add(self, violation: Violation) -> None:
+        """Take in a violation."""
+        with self._lock:
+            self.violations.append(violation)
+
+    def skip(self, fault: str, why: str) -> None:
+        """Note that a fault cannot be made here."""
+        with self._lock:
+            self.skipped[fault] = why
+
+    def total(self, part: Part, *columns: str) -> int:
+        """The sum of some columns."""
+        with self._lock:
+            return sum(
+                count
+                for (of, _, _, column), count in self.counts.items()
+                if of == part and column in columns
+            )
+
+    def rows(self, part: Part) -> list[tuple[str, str, Mapping[str, int]]]:
+        """Where, what, and the counts by column, in the order in which they first came up."""
+        points = dict.fromkeys((where, what) for of, where, what, _ in self.counts if of == part)
+        return [
+            (where, what, {name: self.counts[part, where, what, name] for name in COLUMNS[part]})
+            for where, what in points
+        ]

@@ -1,0 +1,76 @@
+"""Where libraries are struck: decided by a seed, and by what an undisturbed one did."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from fonds.selftest.chaos import MOST, MOST_OFTEN, lineages, plan
+from fonds.selftest.exhaustive import every_operation
+from fonds.selftest.faults import all_faults
+from fonds.stores.queues import MAX_ATTEMPTS
+from fonds.uploads.worker import TAKEOVERS
+
+OPERATIONS = {"open": 1, "feeds": 600, "code": 18, "worker": 13, "index": 122, "vectors": 0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_planned_kill_is_at_an_operation_that_there_is(seed: int) -> None:
+    for strike in plan(random.Random(seed), OPERATIONS):
+        assert 1 <= strike.at <= OPERATIONS[strike.step]
+
+
+def test_all_of_a_step_is_in_danger() -> None:
+    strikes = [strike for seed in range(400) for strike in plan(random.Random(seed), OPERATIONS)]
+    at = Counter(strike.at for strike in strikes if strike.step == "code")
+    assert set(at) == set(range(1, 19))
+    moments = Counter(strike.delay is None for strike in strikes)
+    assert min(moments.values()) > len(strikes) / 3
+
+
+def test_no_step_is_killed_so_often_that_its_work_is_given_up() -> None:
+    assert max(MOST, *(n for step, n in MOST_OFTEN.items() if step != "feeds"), 0) < min(
+        MAX_ATTEMPTS, TAKEOVERS
+    )
+
+
+@pytest.mark.parametrize("kills", [1, 20, 137])
+def test_lineages_have_as_many_kills_as_are_wanted(kills: int) -> None:
+    cases = list(lineages(kills, 5, OPERATIONS))
+    assert sum(int(case.replay.split()[1]) for case in cases) == kills
+    assert len({case.name for case in cases}) == len(cases)
+
+
+def test_a_lineage_is_replayed_by_the_command_it_names() -> None:
+    third = list(islice(lineages(100, 5, OPERATIONS), 3))[2]
+    _, kills, _, seed = third.replay.split()
+    (again,) = lineages(int(kills), int(seed), OPERATIONS)
+    assert again.name == third.name
+    assert again.run.keywords == third.run.keywords  # type: ignore[attr-defined]  # a partial
+
+
+def test_every_operation_is_killed_once_and_failed_once() -> None:
+    names = [case.name for case in every_operation({"open": 1, "code": 2})]
+    assert sorted(names) == [
+        "fail code 1",
+        "fail code 2",
+        "fail open 1",
+        "kill code 1",
+        "kill code 2",
+        "kill open 1",
+    ]
+
+
+def test_a_sample_of_operations_follows_from_its_seed() -> None:
+    names = [case.name for case in every_operation(OPERATIONS, sample=7, seed=3)]
+    assert len(names) == 14
+    assert names == [case.name for case in every_operation(OPERATIONS, sample=7, seed=3)]
+    assert names != [case.name for case in every_operation(OPERATIONS, sample=7, seed=4)]
+
+
+def test_faults_have_names_of_their_own() -> None:
+    names = [case.name for case in all_faults(8, OPERATIONS, rounds=3)]
+    assert len(set(names)) == len(names) == 4 + 6 * 3
