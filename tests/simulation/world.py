@@ -1,0 +1,72 @@
+"""What all worlds have: processes that are begun again when they die, and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from fonds.seams import Seams
+from tests.simulation.scheduler import Process, Scheduler, Strand
+from tests.simulation.weather import JUMPS, Weather
+
+LATER: Final = 3 * 3600.0
+"""Seconds after which every lease is over, whatever clock it was taken by."""
+
+
+class World:
+    """Processes in bad weather, and then in calm."""
+
+    def __init__(self, scheduler: Scheduler, harshness: float = 1.0) -> None:
+        self.scheduler = scheduler
+        self.chance = scheduler.chance
+        self.weather = Weather(scheduler, harshness)
+        self.is_over = False
+        """What goes on for ever ends soon."""
+        self._kept: list[Strand] = []
+
+    def seams(self, process: Process) -> Seams:
+        """What the product touches the world by, in one process."""
+        return Seams(clock=process, chance=self.chance)
+
+    def keep(self, name: str, work: Callable[[Process], bool]) -> Strand:
+        """Have something done by one process after the other, until it is done or all is over.
+
+        `work` says whether it is done; a process that dies has not said so.
+        """
+        strand = self.scheduler.outside.spawn(f"keeper of {name}", partial(self._keep, name, work))
+        self._kept.append(strand)
+        return strand
+
+    def _keep(self, name: str, work: Callable[[Process], bool]) -> None:
+        number = 0
+        is_done = False
+
+        def main() -> None:
+            nonlocal is_done
+            is_done = work(process)
+
+        while not is_done and not self.is_over:
+            number += 1
+            process = Process(self.scheduler, f"{name}-{number}")
+            if self.weather.strikes(self.weather.jump * 10):
+                process.skew = timedelta(seconds=self.chance.choice(JUMPS))
+            process.spawn("main", main).join()
+            process.kill()
+            process.join()
+            self.scheduler.pause(self.chance.uniform(0, 40))
+
+    def calm(self) -> None:
+        """Let everybody come to an end, and then some time pass in which nothing goes wrong."""
+        self.is_over = True
+        for strand in self._kept:
+            strand.join()
+        self.weather.is_calm = True
+        self.scheduler.note("calm")
+        self.scheduler.pause(LATER)
+
+    def do(self, name: str, work: Callable[[Process], object]) -> None:
+        """Have something done by a process of its own, and wait for it."""
+        process = Process(self.scheduler, name)
+        process.spawn("main", partial(work, process)).join()
