@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import update
@@ -16,10 +16,8 @@ from sqlalchemy import update
 from fonds.cli.citing import STEP
 from fonds.cli.progress import summary
 from fonds.codes.audit import audit_code
-from fonds.engine.local import LocalEngine
-from fonds.errors import RunError, SourceBusyError
+from fonds.errors import SourceBusyError
 from fonds.library import WEBSITE, Library
-from fonds.normalize.work import READERS, WORN
 from fonds.runs import audits, backlog, commands, normalization
 from fonds.runs.audit import Audit, audit_source
 from fonds.runs.commands import Command, QueueName
@@ -33,9 +31,6 @@ from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import get_source
 from fonds.stores import queues
 from fonds.stores.tables import ingestion_tasks
-
-if TYPE_CHECKING:
-    from fonds.engine.base import Outcome
 
 PATIENCE: Final = 20.0
 """Seconds after which a run that does not end may be one whose process is gone."""
@@ -223,36 +218,16 @@ async def _drain_embedding(library: Library) -> Done:
     return Done(outcome=f"failed: {report.ended}") if report.ended else done
 
 
-async def _drain_normalization(library: Library) -> Done:
+async def drain_normalization(library: Library) -> Done:
+    """Make the texts that wait, above all those of PDFs."""
     with _stopping() as stop:
         result = await asyncio.to_thread(_normalize, library, stop)
     return _drained(result.done, result.failed, result.waiting, result.given_up)
 
 
 def _normalize(library: Library, stop: Event) -> normalization.Drained:
-    with LocalEngine(workers=2, fresh=READERS, worn=WORN) as engine:
-        return normalization.drain(library.shelf(), _Stoppable(engine, stop))
-
-
-class _Stoppable:
-    """An engine that takes no further item once it is told to stop."""
-
-    def __init__(self, engine: LocalEngine, stop: Event) -> None:
-        self._engine = engine
-        self._stop = stop
-
-    def run(
-        self, function: Callable[[Any], Any], items: Iterable[Any]
-    ) -> Iterator[Outcome[Any, Any]]:
-        """One outcome for each item, as they finish."""
-        for outcome in self._engine.run(function, items):
-            yield outcome
-            if self._stop.is_set():
-                raise RunError("stopped; what is left in the queue waits for the next time")
-
-    def close(self) -> None:
-        """End what the engine started."""
-        self._engine.close()
+    with library.readers(2) as engine:
+        return normalization.drain(library.shelf(), engine, stop=stop)
 
 
 @contextmanager
@@ -271,7 +246,7 @@ def _drained(done: int, failed: int, waiting: int, given_up: int) -> Done:
 
 
 _DRAINS: Final[dict[QueueName, Callable[[Library], Awaitable[Done]]]] = {
-    "normalization": _drain_normalization,
+    "normalization": drain_normalization,
     "embedding": _drain_embedding,
     "citations": _drain_citations,
 }

@@ -36,7 +36,11 @@ plan_app = typer.Typer(help="What something will take, before it begins.", no_ar
 
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, max=64, help="Batches at once; default: 4 to an endpoint, else 1."),
+    typer.Option(
+        min=1,
+        max=64,
+        help="Batches at once; default: 4 to an endpoint, 1 here, what a cluster has.",
+    ),
 ]
 Model = Annotated[
     str, typer.Option(metavar="MODEL", help="As in the setting `embedder`: openai:MODEL, …")

@@ -170,14 +170,17 @@ def compile_(
     Examples: fonds index compile domains
               fonds index compile domains --every 60 --workers 4
     """
+    from fonds.shards.apart import compiling_on  # noqa: PLC0415 — as above
     from fonds.shards.compiler import Compiler  # noqa: PLC0415 — as above
 
     if once and every:
         raise UsageError("--once and --every contradict each other")
-    with stoppable() as stop:
+    settings = context.obj.settings()
+    place = root or settings.indexes_url
+    with stoppable() as stop, compiling_on(settings.engine, place) as elsewhere:
         while True:
             index = _opened(context, name, root)
-            compiler = Compiler(index, seams=Seams(), workers=workers)
+            compiler = Compiler(index, seams=Seams(), workers=workers, elsewhere=elsewhere(index))
             with err.status("compiling …") as status:
                 done = compiler.run(stop=stop, watch=_shown(status.update))
             _print_compiled(done, as_json=as_json)
@@ -230,7 +233,7 @@ def query(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask all records of an index in SQL; needs DuckDB (fonds[query]).
+    """Ask all records of an index in SQL; needs DuckDB (the extra `query`).
 
     \b
     Examples: fonds index query domains "SELECT company_name, count(*) AS hosts FROM domains GROUP BY ALL ORDER BY hosts DESC LIMIT 5"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fonds.cli.citing import extract_in_steps
-from fonds.cli.commanding import audited, dispatcher
+from fonds.cli.commanding import audited, dispatcher, drain_normalization
 from fonds.cli.embedding import embed_until_stopped
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
@@ -228,6 +228,7 @@ def commands(
 
 
 async def _follow_up(library: Library) -> None:
+    await drain_normalization(library)  # texts come before what is found in them
     await extract_in_steps(library)
     await embed_until_stopped(library)
 

@@ -16,8 +16,7 @@ from fonds.cli.output import err, out, print_json, safe
 from fonds.errors import UsageError
 
 if TYPE_CHECKING:
-    from fonds.library import Library
-    from fonds.upkeep.findings import Finding, Patient
+    from fonds.upkeep.findings import Finding
     from fonds.upkeep.prune import Heap
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -83,11 +82,12 @@ def prune(
     Examples: fonds prune
               fonds prune --apply --older-than 90d
     """
+    from fonds.upkeep.findings import Patient  # noqa: PLC0415 — few commands need it
     from fonds.upkeep.prune import hints  # noqa: PLC0415 — no other command needs it
     from fonds.upkeep.prune import prune as pruned  # noqa: PLC0415 — likewise
 
     with context.obj.library() as library:
-        patient = _patient(library)
+        patient = Patient.of(library)
         days = library.settings.retention_days
         span = _span(older_than) if older_than else timedelta(days=days)
         heaps = list(pruned(patient, older_than=span, apply=apply))
@@ -96,19 +96,6 @@ def prune(
         print_json({"applied": apply, "heaps": heaps, "hints": more})
         return
     _print_heaps(heaps, more, apply=apply)
-
-
-def _patient(library: Library) -> Patient:
-    from fonds.upkeep.findings import Patient  # noqa: PLC0415 — few commands need it
-
-    clock = library.seams.clock
-    return Patient(
-        settings=library.settings,
-        seams=library.seams,
-        database=library.database,
-        blobs=library.blobs,
-        began=(clock.now(), clock.monotonic()),
-    )
 
 
 def _span(text: str) -> timedelta:

@@ -1,0 +1,1 @@
+"""What leaves a library and comes back: bundles, tables for other programs, whole databases."""

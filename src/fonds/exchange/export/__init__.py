@@ -1,0 +1,1 @@
+"""The tables people ask of a library, as files for other programs."""
