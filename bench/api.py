@@ -5,12 +5,11 @@ its status, progress, times and links. The limit is a FastAPI route that does on
 same row through the same pool and gives it back. Both served by uvicorn from one process, asked
 in turn over connections that stay open, by some clients at once.
 
-    python bench/api.py [--rounds 20] [--clients 4] [--json]
+    python -m bench.api [--rounds 20] [--clients 4] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import http.client
 import json
@@ -27,11 +26,9 @@ from statistics import median
 from typing import Any
 
 import uvicorn
+from bench.figures import Figure, asking, tell
 from fastapi import FastAPI
 from sqlalchemy import select
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from tests.uploading import TEXT, announce
 
 from fonds.api.app import make_app
@@ -75,7 +72,7 @@ def served(home: Path) -> Iterator[list[int]]:
     for one in sockets:
         one.set_inheritable(True)
     process = subprocess.Popen(
-        [sys.executable, __file__, "--serve", str(home), *numbers], close_fds=False
+        [sys.executable, "-m", "bench.api", "--serve", str(home), *numbers], close_fds=False
     )
     try:
         yield [one.getsockname()[1] for one in sockets]
@@ -109,10 +106,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--serve"]:
         serve(sys.argv[2], [int(number) for number in sys.argv[3:]])
         return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         token, document = prepared(Path(folder))
@@ -127,18 +123,17 @@ def main() -> None:
                 [rate(pool, options.clients, port, path, token) for port in ports]
                 for _ in range(options.rounds)
             ]
-    figures = {
-        "bare_requests_per_s": round(median(bare for bare, _ in pairs)),
-        "job_requests_per_s": round(median(ours for _, ours in pairs)),
-        "median_ratio": round(median(ours / bare for bare, ours in pairs), 3),
-        "at_least": AT_LEAST,
-    }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, figure in figures.items():
-            print(f"{name:24} {figure:>12,}")
-    sys.exit(figures["median_ratio"] < AT_LEAST)
+    figure = Figure(
+        what="status of a job",
+        ours=median(ours for _, ours in pairs),
+        theirs=median(bare for bare, _ in pairs),
+        unit="requests/s",
+        peer="a bare FastAPI route with one SELECT",
+        better="more",
+        least=AT_LEAST,
+        remark="ours also finds out who is calling, and tells progress, times and links",
+    )
+    tell(options, [figure], median_ratio=median(ours / bare for bare, ours in pairs))
 
 
 def prepared(home: Path) -> tuple[str, str]:

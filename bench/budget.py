@@ -6,12 +6,11 @@ invocations in the command's own process as long as there is room, and with each
 its own. Beside the peaks that invocations report stands the highest that the system saw of any
 process of the command, the one that only hands out work included.
 
-    python bench/budget.py [--small] [--json]
+    python -m bench.budget [--small] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -24,8 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.figures import Figure, asking, tell, within
 from tests.codes_upstream import FolderServer, write_dc_code, write_usc_title
 
 from fonds.codes.budget import Budget
@@ -64,11 +62,6 @@ class Spent:
     process_mib: float
     """The highest of any process of the command, as the system saw it."""
     seconds: float
-
-    @property
-    def is_within(self) -> bool:
-        """Whether no invocation passed a limit."""
-        return self.subrequests <= LIMITS.subrequests and self.peak_mib <= LIMITS.memory_mib
 
 
 # Upstreams --------------------------------------------------------------------------------
@@ -136,34 +129,26 @@ def run(command: list[Any]) -> tuple[Any, float]:
 # Telling ----------------------------------------------------------------------------------
 
 
-def show(spent: Spent) -> None:
-    """One line for people."""
-    print(
-        f"{spent.what}, {spent.mode}: {spent.nodes:,} nodes, {spent.invocations} invocations, "
-        f"{spent.seconds:.0f} s\n"
-        f"{spent.subrequests:>8,} sub-requests in one  (at most {LIMITS.subrequests:,})\n"
-        f"{spent.peak_mib:>8.1f} MiB in one           (at most {LIMITS.memory_mib})\n"
-        f"{spent.process_mib:>8.1f} MiB in any process"
-    )
+def figures(spent: Spent) -> Iterator[Figure]:
+    """What no invocation may pass."""
+    where = f"{spent.what}, {spent.mode}"
+    told = f"{spent.invocations} invocations; {spent.process_mib:.0f} MiB in any process"
+    yield within(f"sub-requests, {where}", spent.subrequests, LIMITS.subrequests)
+    yield within(f"memory, {where}", spent.peak_mib, LIMITS.memory_mib, "MiB", told)
 
 
 def main() -> None:
     """Print the figures; fail if an invocation passed a limit."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--small", action="store_true", help="a small part of the work")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     sizes = (SMALL_SECTIONS, SMALL_PAGES) if options.small else (SECTIONS, PAGES)
     found: list[Spent] = []
     for made in (monolithic(sizes[0]), fragmented(sizes[1])):
         with made as upstream:
-            for mode in MODES:
-                found.append(ingest(upstream, mode))
-                if not options.json:
-                    show(found[-1])
-    if options.json:
-        print(json.dumps({"runs": [asdict(one) for one in found], "limits": asdict(LIMITS)}))
-    sys.exit(not all(one.is_within for one in found))
+            found += [ingest(upstream, mode) for mode in MODES]
+    told = [figure for one in found for figure in figures(one)]
+    tell(options, told, runs=[asdict(one) for one in found])
 
 
 if __name__ == "__main__":

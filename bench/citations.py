@@ -5,12 +5,12 @@ and federal cases, eyecite for cases, statutes and journals. Neither leaves anyt
 invented prose holds no cases, so that what eyecite knows best costs neither of them much. eyecite
 is measured with each tokenizer that is installed (`pip install eyecite hyperscan`), the fast one
 being hyperscan's, on processor time, turn by turn with ours, the best of several.
+
+    python -m bench.citations [--size 1000000] [--edges 1000000] [--repeats 5] [--json] [FILE…]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import tempfile
 import time
@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bench.figures import Figure, asking, tell
 from sqlalchemy import Connection, text
 
 from fonds import ids
@@ -83,19 +84,18 @@ def tokenizers() -> Iterator[tuple[str, Any]]:
         module = import_module("eyecite.tokenizers")
     except ImportError:
         return
-    yield "eyecite_ahocorasick", module.AhocorasickTokenizer()
+    yield "eyecite, its default tokenizer", module.AhocorasickTokenizer()
     try:
         import_module("hyperscan")
     except ImportError:
         return
     cache = Path(tempfile.gettempdir()) / "eyecite-hyperscan"
     cache.mkdir(exist_ok=True)
-    yield "eyecite_hyperscan", module.HyperscanTokenizer(cache_dir=str(cache))
+    yield "eyecite with hyperscan", module.HyperscanTokenizer(cache_dir=str(cache))
 
 
-def speeds(sample: str, repeats: int) -> dict[str, float]:
-    """Megabytes in a second, ours and eyecite's, and how many times faster ours is."""
-    figures: dict[str, float] = {"citations": len(extract(sample))}
+def speeds(sample: str, repeats: int) -> Iterator[Figure]:
+    """Megabytes in a second, ours and eyecite's."""
     for name, tokenizer in tokenizers():
         find = partial(import_module("eyecite").get_citations, tokenizer=tokenizer)
         find("1 U.S. 1")
@@ -103,17 +103,18 @@ def speeds(sample: str, repeats: int) -> dict[str, float]:
         part = sample if name.endswith("hyperscan") else sample[: MEGABYTE // 10]
         ours, theirs = seconds_of([partial(extract, part), partial(find, part)], repeats)
         megabytes = len(part.encode()) / MEGABYTE
-        figures["fonds_mb_per_s"] = round(megabytes / ours, 2)
-        figures[f"{name}_mb_per_s"] = round(megabytes / theirs, 2)
-        figures[f"times_{name}"] = round(theirs / ours, 1)
-    if "fonds_mb_per_s" not in figures:
-        (ours,) = seconds_of([partial(extract, sample)], repeats)
-        figures["fonds_mb_per_s"] = round(len(sample.encode()) / MEGABYTE / ours, 2)
-    return figures
+        yield Figure(
+            what="finding citations",
+            ours=megabytes / ours,
+            theirs=megabytes / theirs,
+            unit="MB/s",
+            peer=name,
+            better="more",
+        )
 
 
-def linking(database: Database, edges: int) -> dict[str, float]:
-    """Seconds to link a thousand new documents, and none, among so many edges."""
+def linking(database: Database, edges: int) -> Figure:
+    """Seconds to link a thousand documents again, among so many edges, and for the first time."""
     upgrade(database)
     with database.write() as connection:
         _fill(connection, edges)
@@ -126,12 +127,14 @@ def linking(database: Database, edges: int) -> dict[str, float]:
         again = time.perf_counter() - begun
         links = "SELECT count(*) FROM citation_edges WHERE to_document_id IS NOT NULL"
         assert connection.scalar(text(links)) == changed
-    return {
-        "edges": edges,
-        "edges_linked": changed,
-        "seconds_for_1000_new_documents": round(taken, 3),
-        "seconds_for_1000_unchanged": round(again, 3),
-    }
+    return Figure(
+        what="linking 1,000 documents again",
+        ours=again,
+        theirs=taken,
+        unit="s",
+        peer=f"the first time, {changed:,} of {edges:,} edges",
+        better="less",
+    )
 
 
 def _fill(connection: Connection, edges: int) -> None:
@@ -185,25 +188,20 @@ def _edge(citing: int, start: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser = asking(__doc__)
     parser.add_argument("--size", type=int, default=MEGABYTE, help="characters of invented prose")
     parser.add_argument("--edges", type=int, default=MEGABYTE, help="0 leaves linking out")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("files", nargs="*", type=Path, help="Markdown to read instead of prose")
-    arguments = parser.parse_args()
-    given = "\n".join(file.read_text("utf-8") for file in arguments.files)
-    figures: dict[str, float] = speeds(given or prose(arguments.size), arguments.repeats)
-    if arguments.edges:
+    options = parser.parse_args()
+    given = "\n".join(file.read_text("utf-8") for file in options.files)
+    figures = list(speeds(given or prose(options.size), options.repeats))
+    if options.edges:
         with tempfile.TemporaryDirectory() as folder:
             database = open_database(f"sqlite:///{folder}/bench.db", seams=Seams())
-            figures |= linking(database, arguments.edges)
+            figures.append(linking(database, options.edges))
             database.close()
-    if arguments.json:
-        print(json.dumps(figures))
-        return
-    for name, figure in figures.items():
-        print(f"{name:32} {figure:>12,}")
+    tell(options, figures)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,15 @@ machine is as busy for both; each with a model of its own, which knows no word b
 text is what counts. Invented text has so few words that the default model knows all of them soon,
 and leaves nearly nothing but the inserts.
 
-    FONDS_CORPUS=… python bench/embed.py [--passages 20000] [--text invented] [--workers 1]
-                                         [--embedder wordllama] [--json]
+    FONDS_CORPUS=… python -m bench.embed [--passages 20000] [--text invented] [--workers 1]
+                                           [--embedder wordllama] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -28,9 +25,7 @@ from pathlib import Path
 from statistics import median
 
 import pysqlite3.dbapi2 as sqlite
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.figures import Figure, asking, tell
 from bench.search import real
 from tests.shelf import problems, put
 
@@ -150,12 +145,12 @@ class Bare:
 
 def main() -> None:
     """Print the figures; end with 1 if too little is left."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--passages", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--embedder", default="wordllama")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--text", choices=("real", "invented"), default="real")
+    known = "real" if "FONDS_CORPUS" in os.environ else "invented"
+    parser.add_argument("--text", choices=("real", "invented"), default=known)
     options = parser.parse_args()
     count = options.passages // STEP * STEP
     texts = read(count) if options.text == "real" else invented(count)
@@ -167,22 +162,23 @@ def main() -> None:
         pairs = [(limit.step(), ours.step()) for _ in range(len(texts) // STEP)]
         ours.close()
     bare, drained = map(sum, zip(*pairs, strict=True))
-    figures = {
-        "passages": len(texts),
-        "tokens_a_passage": tokens // STEP,
-        "drain_passages_per_s": round(len(texts) / drained),
-        "bare_passages_per_s": round(len(texts) / bare),
-        "ratio": round(bare / drained, 3),
-        "median_ratio": round(median(one / other for one, other in pairs), 3),
-        "at_least": AT_LEAST,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, figure in figures.items():
-            print(f"{name:24} {figure:>12,}")
-    sys.exit(figures["median_ratio"] < AT_LEAST)
+    figure = Figure(
+        what=f"draining the queue, {options.embedder}, {options.text} text",
+        ours=len(texts) / drained,
+        theirs=len(texts) / bare,
+        unit="passages/s",
+        peer="the bare model and bare inserts",
+        better="more",
+        least=AT_LEAST,
+        remark="ours also claims, looks for equal texts, checks, indexes and keeps costs",
+    )
+    tell(
+        options,
+        [figure],
+        tokens_a_passage=tokens // STEP,
+        median_ratio=median(one / other for one, other in pairs),
+        peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    )
 
 
 if __name__ == "__main__":

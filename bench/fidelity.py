@@ -6,23 +6,22 @@ For a PDF the words are those of its text layer as pdfium reads it. A word that 
 a hyphen at a line's end counts as one where the Markdown has it in one, and as its two parts where
 it has not. Files without a text layer are not measured, and no picture is read.
 
-    FONDS_CORPUS=… python bench/fidelity.py [--json] [--only uslm_v1] [FOLDER…]
+    FONDS_CORPUS=… python -m bench.fidelity [--json] [--only uslm_v1] [--files 20] [FOLDER…]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pypdfium2
+from bench.figures import Figure, asking, reaching, tell
 from lxml import etree, html
 from rapidfuzz.distance import LCSseq
 
@@ -149,50 +148,49 @@ def measure(path: Path, only: str | None) -> tuple[str, Measured] | None:
     return name, Measured(share(words, body.markdown), len(words[:LONGEST]), str(path))
 
 
-def files(folders: list[Path]) -> Iterator[Path]:
-    """Every file of the folders, or of the real documents."""
+def files(folders: list[Path], most: int | None) -> Iterator[Path]:
+    """Every file of the folders, or of the real documents; of each at most so many."""
     if folders:
         for folder in folders:
-            yield from sorted(path for path in folder.rglob("*") if path.is_file())
+            yield from sorted(path for path in folder.rglob("*") if path.is_file())[:most]
         return
     archives = Path(os.environ["FONDS_CORPUS"])
     with tempfile.TemporaryDirectory() as target:
         for name in ARCHIVES:
             subprocess.run([archives / "unpack", target, name], check=True)
-            yield from files([Path(target) / name])
+            yield from files([Path(target) / name], most)
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--only")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--files", type=int, help="at most, of each folder")
     options = parser.parse_args()
     rows: dict[str, list[Measured]] = defaultdict(list)
-    for path in files(options.folders):
+    for path in files(options.folders, options.files):
         measured = measure(path, options.only)
         if measured:
             rows[measured[0]].append(measured[1])
-    figures = {name: _summary(name, found) for name, found in sorted(rows.items())}
-    if options.json:
-        print(json.dumps(figures))
-        return
-    for name, figure in figures.items():
-        print(f"{name:12} {figure['files']:>6,} files {figure['words']:>11,} words", end="")
-        print(f" {figure['kept']:.5f} kept (at least {figure['at_least']})")
-        for worst in sorted(rows[name])[:10]:
+    if not options.json:
+        show_worst(rows)
+    tell(options, [_summary(name, found) for name, found in sorted(rows.items())])
+
+
+def show_worst(rows: Mapping[str, list[Measured]]) -> None:
+    """The ten files of each normalizer that lost most."""
+    for name, found in sorted(rows.items()):
+        print(name)
+        for worst in sorted(found)[:10]:
             print(f"    {worst.kept:.4f} of {worst.words:>7,}  {worst.path}")
 
 
-def _summary(name: str, found: list[Measured]) -> dict[str, float]:
+def _summary(name: str, found: list[Measured]) -> Figure:
     words = sum(file.words for file in found)
-    return {
-        "files": len(found),
-        "words": words,
-        "kept": sum(file.kept * file.words for file in found) / words,
-        "at_least": AT_LEAST.get(name, 0.999),
-    }
+    kept = sum(file.kept * file.words for file in found) / words
+    what = f"words kept in order by {name}, {len(found):,} files, {words:,} words"
+    return reaching(what, round(kept, 5), AT_LEAST.get(name, 0.999))
 
 
 if __name__ == "__main__":

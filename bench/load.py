@@ -4,12 +4,11 @@ The runner parses, hashes, compares, chunks and keeps state; the limit is `execu
 same rows into the same tables and the same full-text index, 500 documents a transaction. Both in
 one process, on one disk, one after the other.
 
-    python bench/load.py [--documents 2000] [--rounds 3] [--json]
+    python -m bench.load [--documents 2000] [--rounds 3] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pysqlite3.dbapi2 as sqlite
+from bench.figures import Figure, asking, tell
 
 from fonds import ids
 from fonds.library import open_library
@@ -102,9 +102,12 @@ class Prepared:
         )
 
     async def discover(self, _state: SourceState, _ask: Ask) -> AsyncIterator[Discovery]:
-        """One task per record, nothing to fetch."""
-        for key in self._records:
-            yield FetchTask(source=self.info.name, key=key, parts=(), fingerprint=key)
+        """One task per record, nothing to fetch; a listing tells what has changed."""
+        for key, record in self._records.items():
+            told = ids.text_sha256(text_of(record))
+            yield FetchTask(
+                source=self.info.name, key=key, parts=(), params={"text": told}, fingerprint=told
+            )
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """The record of that key."""
@@ -116,6 +119,14 @@ def prepare(count: int) -> list[ParsedRecord]:
     chance = random.Random(7)
     words = [f"{stem}{ending}" for stem in STEMS.split() for ending in ("", "s", "ing", "ed", "er")]
     return [_record(number, chance, words) for number in range(count)]
+
+
+def text_of(record: ParsedRecord) -> str:
+    """The Markdown of a record's document."""
+    assert record.document is not None
+    assert record.document.body is not None
+    assert record.document.body.normalized is not None
+    return record.document.body.normalized.markdown
 
 
 def _record(number: int, chance: random.Random, words: list[str]) -> ParsedRecord:
@@ -265,11 +276,10 @@ def _words(connection: Any, part: list[Any]) -> tuple[str, list[tuple[Any, ...]]
 
 
 def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Print the figures; end with 1 if too little is left."""
+    parser = asking(__doc__)
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     records = prepare(options.documents)
     gc.freeze()  # a run never holds all its records; the collector must not go through them
@@ -279,19 +289,17 @@ def main() -> None:
             runner += through_runner(Path(folder) / "runner", records)
             limit += bare(Path(folder) / "runner", Path(folder) / "bare")
     documents = options.documents * options.rounds
-    figures = {
-        "documents": documents,
-        "runner_docs_per_s": round(documents / runner, 1),
-        "bare_docs_per_s": round(documents / limit, 1),
-        "ratio": round(limit / runner, 3),
-        "at_least": AT_LEAST,
-    }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        print(f"{'through the runner':>20} {figures['runner_docs_per_s']:>9} documents/s")
-        print(f"{'bare executemany':>20} {figures['bare_docs_per_s']:>9} documents/s")
-        print(f"{'ratio':>20} {figures['ratio']:>9}  (at least {AT_LEAST})")
+    figure = Figure(
+        what="records loaded by the runner",
+        ours=documents / runner,
+        theirs=documents / limit,
+        unit="documents/s",
+        peer="bare executemany of the same rows",
+        better="more",
+        least=AT_LEAST,
+        remark="ours also parses, hashes, compares, chunks and keeps state",
+    )
+    tell(options, [figure])
 
 
 if __name__ == "__main__":

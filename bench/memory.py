@@ -3,21 +3,18 @@
 Two processes ingest a synthetic Federal Register, a small one and a large one, over loopback HTTP;
 the highest resident memory of each is compared with the limit, and with the other.
 
-    python bench/memory.py [--documents 50000] [--json]
+    python -m bench.memory [--documents 50000] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.figures import Figure, asking, tell, within
 from tests.synthetic import serve_synthetic
 
 LIMIT_MIB = 400
@@ -54,28 +51,26 @@ def ingest(documents: int, words: int) -> dict[str, float]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--words", type=int, default=150)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     small = ingest(SMALL, options.words)
     large = ingest(options.documents, options.words)
-    figures = {
-        "documents": options.documents,
-        "small_peak_mib": round(small["peak_mib"]),
-        "large_peak_mib": round(large["peak_mib"]),
-        "growth": round(large["peak_mib"] / small["peak_mib"], 2),
-        "limit_mib": LIMIT_MIB,
-        "documents_per_s": round(options.documents / large["seconds"]),
-    }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        print(f"{SMALL:>8,} documents: {figures['small_peak_mib']:>5} MiB")
-        print(f"{options.documents:>8,} documents: {figures['large_peak_mib']:>5} MiB", end="")
-        print(f"  (limit {LIMIT_MIB}; {figures['growth']} × the small one)")
-        print(f"{figures['documents_per_s']:>8,} documents a second, fetching included")
+    what = f"peak memory of ingesting {options.documents:,} documents"
+    figures = [
+        within(what, large["peak_mib"], LIMIT_MIB, "MiB"),
+        Figure(
+            what=what,
+            ours=large["peak_mib"],
+            theirs=small["peak_mib"],
+            unit="MiB",
+            peer=f"ingesting {SMALL:,}",
+            better="less",
+            remark="the small one does not fill all caches",
+        ),
+    ]
+    tell(options, figures, documents_per_s=round(options.documents / large["seconds"]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ that every accepted upload ended, once; that passages and vectors are the same; 
 model was asked about texts again, which may be one micro-batch for each kill. The model is a
 server of ours that keeps count, as what a killed worker asked for stands in no database.
 
-    python bench/uploads.py [--documents 2000] [--clients 50] [--workers 4] [--sqlite] [--json]
+    python -m bench.uploads [--documents 2000] [--clients 50] [--workers 4] [--sqlite] [--json]
 
 A worker that has to import everything first would hardly live to see a job on two cores: workers
 are forked from a process that has done so, and are in all else what `fonds worker` is.
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import random
 import re
@@ -37,11 +36,9 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from sqlalchemy import func, insert, select
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.figures import Figure, asking, reaching, tell, within
 from bench.worker import WORDS, invented
+from sqlalchemy import func, insert, select
 from tests import servers
 from tests.embedding_endpoint import Asked, EmbeddingEndpoint
 from tests.uploading import send, stored, work
@@ -199,27 +196,21 @@ def _asked(http: httpx.Client, method: str, path: str, **request: Any) -> httpx.
 
 def main() -> None:
     """Print the figures; end with 1 if anything was lost, doubled or done too often."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--sqlite", action="store_true")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     servers.open_run()
     try:
-        figures = measure(options)
+        figures, details = measure(options)
     finally:
         servers.close_run()
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, figure in figures.items():
-            print(f"{name:26} {figure!s}")
-    sys.exit(not figures["holds"])
+    tell(options, figures, **details)
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     """Upload under fire, then in peace, and compare."""
     wanted = files(options.documents)
     with ExitStack() as stack:
@@ -325,7 +316,7 @@ def _await_ends(library: Library, count: int) -> None:
 
 def _compared(
     libraries: Sequence[Library], count: int, fire: Fire, in_peace: Sequence[Asked]
-) -> dict[str, Any]:
+) -> tuple[list[Figure], dict[str, Any]]:
     ours, calm = libraries
     event = upload_events.c
     with ours.database.read() as connection:
@@ -340,25 +331,24 @@ def _compared(
     again = _texts(fire.asked) - _texts(in_peace)
     allowed = fire.kills * max(len(asked.texts) for asked in in_peace)
     checks = {
-        "all_accepted": fire.accepted == count,
-        "same_ends_as_in_peace": statuses == expected,
-        "each_published_once": statuses["complete"] == moves["complete"] == published,
-        "same_passages_and_vectors": stored(ours) == stored(calm),
-        "little_was_repeated": 0 <= again <= allowed,
+        "the same ends as in peace": statuses == expected,
+        "each published once": statuses["complete"] == moves["complete"] == published,
+        "the same passages and vectors": stored(ours) == stored(calm),
     }
-    return {
-        "documents": count,
+    told = f"while workers were killed {fire.kills} times"
+    figures = [
+        reaching(f"uploads that were accepted, {told}", fire.accepted, count),
+        *(reaching(f"{check}, {told}", int(holds), 1) for check, holds in checks.items()),
+        within(f"texts embedded again, of {_texts(in_peace):,}, {told}", again, allowed),
+    ]
+    details = {
         "statuses": dict(statuses),
         "kills": fire.kills,
         "workers_that_ended_a_job": workers,
         "seconds": round(fire.seconds),
-        "texts": _texts(in_peace),
-        "texts_asked_again": again,
         "requests_again": len(fire.asked) - len(in_peace),
-        "most_texts_allowed": allowed,
-        **checks,
-        "holds": all(checks.values()),
     }
+    return figures, details
 
 
 def _texts(asked: Sequence[Asked]) -> int:

@@ -14,18 +14,16 @@ same documents in turn, some at a time. A first document, which starts processes
 counts for none. Beside the time on the wall stands that of processors, of all processes together,
 which others on the machine disturb less.
 
-    FONDS_CORPUS=… python bench/worker.py [--documents 1000] [--rounds 5] [--json]
+    FONDS_CORPUS=… python -m bench.worker [--documents 1000] [--rounds 5] [--json]
 
 Real PDFs are what people upload; without FONDS_CORPUS, PDFs are written for the purpose.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
-import sys
 import tempfile
 import time
 from collections import deque
@@ -39,9 +37,7 @@ from uuid import uuid4
 
 import psutil
 import pysqlite3.dbapi2 as sqlite
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.figures import Figure, asking, tell
 from tests.unit.normalize.written_pdf import Said, written
 from tests.uploading import make_user, send
 
@@ -325,36 +321,45 @@ def _into(table: str, columns: Sequence[str]) -> str:
 
 def main() -> None:
     """Print the figures; end with 1 if too little is left."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = asking(__doc__)
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--embedder", default="wordllama")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     corpus = os.environ.get("FONDS_CORPUS")
     files = real(Path(corpus), options.documents) if corpus else list(invented(40))
     rounds = [measure(files, options.embedder, number) for number in range(options.rounds)]
-    ratios = [bare.wall / worked.wall for bare, _, worked in rounds]
-    figures = {
-        "documents": len(files),
-        "worker_ms_per_document": _per(files, [worked.wall for _, _, worked in rounds]),
-        "bare_ms_per_document": _per(files, [bare.wall for bare, _, _ in rounds]),
-        "worker_cpu_ms": _per(files, [worked.cpu for _, _, worked in rounds]),
-        "bare_cpu_ms": _per(files, [bare.cpu for bare, _, _ in rounds]),
-        "ratio": round(median(ratios), 3),
-        "worst_ratio": round(min(ratios), 3),
-        "best_ratio": round(max(ratios), 3),
-        "cpu_ratio": round(median(bare.cpu / worked.cpu for bare, _, worked in rounds), 3),
-        "ratio_to_unsearchable": round(median(low.wall / one.wall for _, low, one in rounds), 3),
-        "cpu_ratio_to_unsearchable": round(median(low.cpu / one.cpu for _, low, one in rounds), 3),
-        "at_least": AT_LEAST,
+    bare, plain, worked = zip(*rounds, strict=True)
+    figures = [
+        _figure(files, "an upload worked on", worked, "the same without a worker", bare),
+        _figure(files, "an upload worked on", worked, "the same, not to be searched", plain),
+    ]
+    tell(options, figures, documents=len(files), ratios=_ratios(bare, worked))
+
+
+def _figure(
+    files: Sequence[bytes], what: str, ours: Sequence[Took], peer: str, theirs: Sequence[Took]
+) -> Figure:
+    """Milliseconds a document; the first of the limits is the one with a bar."""
+    return Figure(
+        what=what,
+        ours=_per(files, [one.wall for one in ours]),
+        theirs=_per(files, [one.wall for one in theirs]),
+        unit="ms",
+        peer=peer,
+        better="less",
+        least=None if "not to be" in peer else AT_LEAST,
+        remark="a worker also claims, checks, keeps costs, and tells of eight moves durably",
+    )
+
+
+def _ratios(bare: Sequence[Took], worked: Sequence[Took]) -> dict[str, list[float]]:
+    """Of each round, on the wall and of processors."""
+    pairs = list(zip(bare, worked, strict=True))
+    return {
+        "wall": [round(one.wall / other.wall, 3) for one, other in pairs],
+        "cpu": [round(one.cpu / other.cpu, 3) for one, other in pairs],
     }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, figure in figures.items():
-            print(f"{name:26} {figure:>12,}")
-    sys.exit(figures["ratio"] < AT_LEAST)
 
 
 def measure(files: Sequence[bytes], embedder: str, turn: int) -> list[Took]:
