@@ -12,12 +12,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from tests import servers
@@ -30,8 +32,13 @@ from fonds.demo.upstream import DemoUpstream
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 _BLOCK: Final = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_EXPORT: Final = re.compile(r"export (\w+)=(\S+)")
-_RUNNABLE: Final = re.compile(r"(?:FONDS_\w+=\S+ )*(?:fonds|python) ")
+_EXPORT: Final = re.compile(r"export (\w+)=(\S+|\$\((.*)\))")
+_BEGUN: Final = ("serving ", "working ")
+"""What commands say that go on beside others, once they can be used."""
+_PATIENCE: Final = 60.0
+_LONGEST: Final = 600.0
+"""Seconds that a command of a page may take, on a machine that has much else to do."""
+_RUNNABLE: Final = re.compile(r"(?:FONDS_\w+=\S+ )*(?:fonds|python|cp|rm) ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +51,10 @@ class Block:
 def blocks_of(page: Path) -> list[Block]:
     found = _BLOCK.findall(page.read_text("utf-8"))
     return [Block(language=language, file=file, text=text) for language, file, text in found]
+
+
+LONG: Final = {"docs/how-to/prove-it.md"}
+"""Pages whose commands have tests of their own, and take minutes."""
 
 
 def _tested_pages() -> list[str]:
@@ -60,6 +71,7 @@ class Reader:
 
     def __init__(self, folder: Path, upstream: DemoUpstream, fonds: Path) -> None:
         self.folder = folder
+        self.beside: list[subprocess.Popen[bytes]] = []
         commands = [str(fonds.parent), str(FONDS.parent), os.environ["PATH"]]
         self.variables = {
             **{name: value for name, value in os.environ.items() if not _is_ours(name)},
@@ -92,20 +104,49 @@ class Reader:
     def type(self, text: str) -> None:
         for command, shown in _exchanges(text):
             if export := _EXPORT.fullmatch(command):
-                self.variables[export[1]] = export[2]
+                printed = self.run(["bash", "-c", export[3]], alone=True) if export[3] else ""
+                self.variables[export[1]] = printed.strip() or export[2]
                 continue
             typed = _what_make_runs(command)
             assert _RUNNABLE.match(typed), f"cannot be tested in a console block: {typed}"
-            assert_shown(shown, self.run(["bash", "-c", typed]))
+            if typed.endswith(" &"):
+                self.begin(typed.removesuffix(" &"))
+            else:
+                assert_shown(shown, self.run(["bash", "-c", typed]))
 
-    def run(self, arguments: Sequence[str]) -> str:
+    def begin(self, typed: str) -> None:
+        """Start what goes on while the page does, and wait until it says that it has begun."""
+        log = self.folder / f"beside-{len(self.beside)}.log"
+        with log.open("wb") as said:
+            begun = subprocess.Popen(
+                ["bash", "-c", f"exec {typed}"],
+                cwd=self.folder,
+                env=self.variables,
+                stdout=said,
+                stderr=said,
+            )
+        self.beside.append(begun)
+        deadline = time.monotonic() + _PATIENCE
+        while not any(line.startswith(_BEGUN) for line in log.read_text().splitlines()):
+            assert begun.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, f"{typed} says nothing: {log.read_text()}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End what still goes on."""
+        for begun in self.beside:
+            begun.terminate()
+            begun.wait(_PATIENCE)
+
+    def run(self, arguments: Sequence[str], *, alone: bool = False) -> str:
+        """What a command prints, without what it says about it if `alone`."""
         done = subprocess.run(
             arguments,
             cwd=self.folder,
             env=self.variables,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=120,
+            stderr=subprocess.DEVNULL if alone else subprocess.STDOUT,
+            timeout=_LONGEST,
             check=False,
         )
         printed = done.stdout.decode()
@@ -166,10 +207,16 @@ def reader(page: str, tmp_path: Path) -> Iterator[Reader]:
     sites: dict[str, Handler] = {"harbour.example": StaticFiles(tmp_path)}
     with DemoUpstream(bundled_sites() | sites) as upstream:
         fonds = FONDS if page == "README.md" else servers.fonds_command()
-        yield Reader(tmp_path, upstream, fonds)
+        with closing(Reader(tmp_path, upstream, fonds)) as reading:
+            yield reading
 
 
-@pytest.mark.parametrize("page", _tested_pages())
+def _followed_pages() -> list[Any]:
+    marks = {page: [pytest.mark.long] if page in LONG else [] for page in _tested_pages()}
+    return [pytest.param(page, marks=marks[page], id=page) for page in marks]
+
+
+@pytest.mark.parametrize("page", _followed_pages())
 def test_page_can_be_followed_to_the_letter(page: str, reader: Reader) -> None:
     blocks = blocks_of(ROOT / page)
     if page != "docs/tutorial.md" and any("demo-library" in block.text for block in blocks):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.dump import logical_dump
 from tests.misbehaving import MisbehavingServer
 from tests.notes import NoteOffice, ingest, note_library
 
 from fonds.runs.state import Status
+from fonds.selftest.state import rows_of
 
 
 @pytest.mark.parametrize("blobs", ["s3_address", "azure_address"])
@@ -21,11 +21,11 @@ def test_library_on_servers_equals_the_one_in_a_folder(
         office = NoteOffice(server, 20)
         with note_library(tmp_path / "folder", server) as library:
             ingest(library)
-            expected = logical_dump(library)
+            expected = rows_of(library)
         on_servers = {"database": postgres_database, "blobs": address}
         with note_library(tmp_path / "servers", server, **on_servers) as library:
             assert ingest(library).status is Status.SUCCESS
-            assert logical_dump(library) == expected
+            assert rows_of(library) == expected
             office.change(3, title="Changed", text="# Matter\n\nOther words.")
             assert ingest(library).counts.updated == 1
             kept = library.document("fake:3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from importlib.machinery import SourceFileLoader
@@ -147,9 +148,50 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", text).strip().lower().replace(" ", "-") for text in headings}
 
 
-def test_every_page_is_linked_from_the_index() -> None:
-    linked = {(DOCS / link).resolve() for link in _LINK.findall(_text(DOCS / "index.md"))}
-    assert {page for page in DOCS.rglob("*.md") if page.name != "index.md"} <= linked
+def test_every_page_is_linked_once_from_the_index() -> None:
+    links = _LINK.findall(_text(DOCS / "index.md"))
+    linked = Counter((DOCS / link).resolve() for link in links)
+    pages = {page for page in DOCS.rglob("*.md") if page.name != "index.md"}
+    assert pages <= set(linked)
+    assert [str(page) for page, count in linked.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=_name)
+def test_every_figure_a_page_names_is_told(page: Path) -> None:
+    told = set(re.findall(r"^\| `(fonds_\w+)`", _text(DOCS / "reference/metrics.md"), re.MULTILINE))
+    assert set(re.findall(r"\bfonds_[a-z]+_[a-z_]+[a-z]\b", _text(page))) <= told
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=_name)
+def test_every_route_a_page_names_is_there(page: Path) -> None:
+    reference = _text(DOCS / "reference" / "http.md")
+    known = re.findall(r"^\| `[A-Z]+ (/[^`]*)`", reference, re.MULTILINE)
+    named = re.findall(r"\b(?:GET|POST|PUT) (/[^\s`?]*)", _text(page))
+    assert {path for path in named if not any(_is_of(route, path) for route in known)} == set()
+
+
+def _is_of(route: str, path: str) -> bool:
+    pattern = ".+".join(map(re.escape, re.split(r"\{\w+\}", route)))
+    return re.fullmatch(pattern, path) is not None
+
+
+def test_every_tool_is_in_the_table_for_those_who_connect_agents() -> None:
+    told = re.findall(r"^## (\w+)$", _text(DOCS / "reference" / "mcp.md"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", _text(DOCS / "how-to" / "agents.md"), re.MULTILINE)
+    assert set(told) <= set(rows)
+
+
+def test_the_architecture_is_told_in_ten_sentences() -> None:
+    page = _FENCE.sub("", _text(DOCS / "explanation" / "architecture.md"))
+    items = re.split(r"^\d+\. ", page, flags=re.MULTILINE)[1:]
+    items[-1] = items[-1].partition("\n\n")[0]
+    sentences = [re.findall(r"\.(?=\s|$)", _LINK.sub("", item)) for item in items]
+    assert [len(ends) for ends in sentences] == [1] * 10
+
+
+def test_the_picture_of_the_architecture_fits_a_terminal() -> None:
+    (picture,) = _FENCE.findall(_text(DOCS / "explanation" / "architecture.md"))
+    assert max(map(len, picture.splitlines())) <= 90
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

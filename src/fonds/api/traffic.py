@@ -12,6 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fonds.seams import Clock
 
+FIGURE: Final = (
+    "fonds_http_request_seconds",
+    "Time until the answer to a request began.",
+    ("method", "route", "status"),
+)
+"""Name, meaning and labels of what is counted."""
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 UNROUTED: Final = "none"
 """Stands for whatever leads to no route: their number has no bound."""
@@ -23,13 +29,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._seconds = Histogram(
-            "fonds_http_request_seconds",
-            "Time until the answer to a request began.",
-            ["method", "route", "status"],
-            buckets=SECONDS,
-            registry=self._registry,
-        )
+        self._seconds = Histogram(*FIGURE, buckets=SECONDS, registry=self._registry)
 
     def count(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one request by its route, never by its path."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from fonds.demo.copies import CopiedRegister, CopiedReports
 from fonds.demo.register import FullText, Record, RegisterApi
 from fonds.demo.serving import Handler, Request, Response, not_found
 
@@ -21,16 +22,27 @@ LAST_DAY: Final = date(2026, 2, 28)
 """Between these days every source has something, and nothing is asked for that is not bundled."""
 
 _REGISTER: Final = "www.federalregister.gov"
+_REPORTS: Final = "www.everycrsreport.com"
 _MEDIA_TYPES: Final = {".yaml": "text/yaml; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 # Issues appear on the web at a quarter to nine in Washington, give or take the summer.
 _PUBLISHED: Final = time(12, 45, tzinfo=UTC)
 
 
-def bundled_sites() -> dict[str, Handler]:
-    """Each host of the bundled upstream with what answers for it."""
+def bundled_sites(times: int = 1) -> dict[str, Handler]:
+    """Each host of the bundled upstream with what answers for it.
+
+    `times` gives every notice and every report so many copies.
+    """
     hosts = (folder for folder in sorted(DATA.iterdir()) if folder.is_dir())
     plain: dict[str, Handler] = {folder.name: StaticFiles(folder) for folder in hosts}
-    return {**plain, _REGISTER: RegisterApi(BundledRegister(DATA / _REGISTER))}
+    register = BundledRegister(DATA / _REGISTER)
+    if times == 1:
+        return {**plain, _REGISTER: RegisterApi(register)}
+    return {
+        **plain,
+        _REGISTER: RegisterApi(CopiedRegister(register, times)),
+        _REPORTS: CopiedReports(plain[_REPORTS], times),
+    }
 
 
 class StaticFiles:

@@ -84,8 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the bundled upstream in the foreground until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m fonds.demo.upstream", description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes any that is free")
+    parser.add_argument("--times", type=int, default=1, help="of each notice and report, copies")
     given = parser.parse_args(arguments)
-    with DemoUpstream(port=given.port) as upstream:
+    with DemoUpstream(bundled_sites(given.times), port=given.port) as upstream:
         print(f"FONDS_HOSTS={upstream.hosts_variable}", flush=True)  # noqa: T201 — its whole output
         try:
             threading.Event().wait()

@@ -26,6 +26,7 @@ class Operation:
     parameters: list[Mapping[str, Any]]
     takes_body: bool
     statuses: list[str]
+    takes_token: bool
     needs_token: bool
 
 
@@ -34,12 +35,13 @@ def show_reference(request: Request) -> Response:
     """All operations of the API."""
     described = request.app.openapi()
     groups: dict[str, list[Operation]] = {}
-    for operation in _operations(described):
+    for operation in operations(described):
         groups.setdefault(operation.group, []).append(operation)
     return page(request, "reference.html", groups=groups, version=described["info"]["version"])
 
 
-def _operations(described: Mapping[str, Any]) -> Iterator[Operation]:
+def operations(described: Mapping[str, Any]) -> Iterator[Operation]:
+    """All that an OpenAPI document describes."""
     for path, methods in described["paths"].items():
         for method, told in methods.items():
             security = told.get("security", [])
@@ -52,5 +54,6 @@ def _operations(described: Mapping[str, Any]) -> Iterator[Operation]:
                 parameters=told.get("parameters", []),
                 takes_body="requestBody" in told,
                 statuses=sorted(told["responses"]),
+                takes_token=bool(security),
                 needs_token=bool(security) and {} not in security,
             )
