@@ -32,11 +32,17 @@ SEEDS: Final = 1_000_000
 SHOWN: Final = 12
 """Lines of what differs, and of what was done before."""
 
-_TITLES: Final[dict[Part, tuple[str, str]]] = {
-    "chaos": ("step", "killed at"),
-    "exhaustive": ("step", "operation"),
-    "faults": ("fault", ""),
+_TITLES: Final[dict[Part, list[str]]] = {
+    "chaos": ["step", "killed at"],
+    "exhaustive": ["step", "struck at"],
+    "faults": ["fault"],
 }
+_KEYS: Final[dict[Part, list[str]]] = {
+    "chaos": ["step", "operation"],
+    "exhaustive": ["step", "operation"],
+    "faults": ["fault"],
+}
+"""What rows are about: as tables say it, and as JSON does."""
 
 
 def register(app: typer.Typer) -> None:
@@ -54,21 +60,28 @@ def selftest(
         typer.Option("--exhaustive", help="Kill and fail at every durable operation, one by one."),
     ] = False,
     sample: Annotated[
-        int | None, typer.Option(metavar="K", min=1, help="Only K of these operations, by chance.")
+        int | None,
+        typer.Option(metavar="K", min=1, help="With --exhaustive: K of the operations, by chance."),
     ] = None,
     faults: Annotated[
         bool,
         typer.Option("--faults", help="A full disk, a locked database, a torn write and others."),
     ] = False,
-    only: Annotated[str, typer.Option(metavar="CASE", help="One case, as a report names it.")] = "",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CASE", help="A case, or the words it begins with; may be repeated."),
+    ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Where chance begins; by default another each time.")
+        int | None,
+        typer.Option(metavar="N", min=0, help="The same number, the same chances; else any."),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where scratch libraries are made; else with others."),
+        typer.Option(metavar="FOLDER", help="Where the scratch folder is made, instead of /tmp."),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep them, also if all is well.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep all libraries, not only what lost something.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Kill, starve and confuse libraries in a scratch folder; exit 1 if one loses anything.
@@ -92,10 +105,12 @@ def selftest(
         exhaustive=exhaustive,
         sample=sample,
         faults=ROUNDS if faults else 0,
-        only=only,
+        only=only or (),
         keep=keep,
     )
     if not wanted.kills and not exhaustive and not faults:
+        if only:
+            raise UsageError("--only takes a case of --chaos, --exhaustive or --faults; give both")
         wanted = replace(wanted, kills=QUICK_KILLS, exhaustive=True, sample=QUICK_SAMPLE, faults=1)
     report = _tried(wanted, seed, folder, quiet=as_json)
     if as_json:
@@ -116,7 +131,7 @@ def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool
     is_kept = True
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing is left running
     try:
-        with _progress(wanted, quiet=quiet) as watch:
+        with _progress(quiet=quiet) as watch:
             report = tried(wanted, scratch, seed=began, watch=watch)
         is_kept = wanted.keep or bool(report.violations)
     finally:
@@ -128,41 +143,52 @@ def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool
 
 
 @contextmanager
-def _progress(wanted: Wanted, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
+def _progress(*, quiet: bool) -> Iterator[Callable[[Report], None]]:
     """A line that says how far it is; silent where nobody watches."""
     if quiet or not err.is_terminal:
         yield lambda _report: None
         return
     with err.status("an undisturbed library is made first") as line:
-        yield lambda report: line.update(_summary(report, wanted.kills))
+        yield lambda report: line.update(
+            f"{report.tried:,} of {report.planned:,} libraries: {_summary(report)}"
+        )
 
 
-def _summary(report: Report, kills: int = 0) -> str:
-    killed = report.total("chaos", "before", "during")
-    counted = {
-        f"of {kills:,} kills" if kills else "kills": killed,
+def _summary(report: Report) -> str:
+    told = [f"{number:,} {what}" for what, number in _totals(report).items() if number]
+    return ", ".join([*told, f"{len(report.violations):,} violations"])
+
+
+def _totals(report: Report) -> dict[str, int]:
+    return {
+        "kills": report.total("chaos", "before", "during"),
         "operations struck": report.total("exhaustive", "killed", "failed"),
         "faults": report.total("faults", "tried"),
     }
-    told = [f"{number:,} {what}" for what, number in counted.items() if number]
-    return ", ".join([*told, f"{len(report.violations):,} violations"])
 
 
 def _print(report: Report) -> None:
     from fonds.selftest.report import COLUMNS  # noqa: PLC0415 — as above
 
     for part, titles in _TITLES.items():
-        if rows := report.rows(part):
-            cells = [
-                (where, what, *counts.values()) for where, what, counts in sorted(rows, key=_by)
-            ]
+        if rows := sorted(report.rows(part), key=_by):
+            cells = [(*point[: len(titles)], *counts.values()) for *point, counts in rows]
             print_table([*titles, *COLUMNS[part]], cells)
             out.print()
     for fault, why in report.skipped.items():
         out.print(f"not tried: {fault}: {why}")
     for violation in report.violations:
         _print_violation(violation)
+    out.print(_verdict(report))
     out.print(f"{_summary(report)}, seed {report.seed}, {report.seconds:,.0f} s")
+
+
+def _verdict(report: Report) -> str:
+    if lost := len(report.violations):
+        return (
+            f"[bold red]{lost:,} of {report.tried:,} libraries did not come out as they should[/]"
+        )
+    return "Nothing was lost: every library is as if nobody had disturbed it."
 
 
 def _by(row: tuple[str, str, Any]) -> tuple[int, str]:
@@ -186,12 +212,16 @@ def _print_violation(violation: Violation) -> None:
 
 def _plain(report: Report) -> dict[str, Any]:
     tables: dict[str, Any] = {
-        part: [{"where": where, "at": what, **counts} for where, what, counts in report.rows(part)]
-        for part in _TITLES
+        part: [
+            {**dict(zip(keys, point, strict=False)), **counts}
+            for *point, counts in report.rows(part)
+        ]
+        for part, keys in _KEYS.items()
     }
     return {
         "seed": report.seed,
         "seconds": round(report.seconds, 1),
+        "libraries": report.tried,
         **tables,
         "skipped": report.skipped,
         "violations": [asdict(each) for each in report.violations],

@@ -15,7 +15,7 @@ from fonds.selftest.case import WHOLE, Case, told
 from fonds.selftest.intrusion import Strike
 from fonds.selftest.place import Place
 from fonds.selftest.report import Report
-from fonds.selftest.story import OPENING
+from fonds.selftest.story import STEPS
 
 MOST: Final = 3
 """Kills in one step: what is queued is given up when it has cost five workers their lives."""
@@ -56,11 +56,11 @@ def plan(chance: random.Random, operations: Mapping[str, int]) -> list[Strike]:
 
 def _live(place: Place, report: Report, *, strikes: Sequence[Strike]) -> Iterator[str]:
     points: list[tuple[str, str]] = []
-    first, left = OPENING, list(strikes)
+    steps, left = list(STEPS), list(strikes)
     while True:
         # Of each step the next that is left for it.
         due = {strike.step: strike for strike in reversed(left)}
-        life = place.live(due.values(), first=first)
+        life = place.live(due.values(), steps=steps)
         if not life.is_killed:
             break
         place.history.append(told(life))
@@ -69,7 +69,7 @@ def _live(place: Place, report: Report, *, strikes: Sequence[Strike]) -> Iterato
         report.count("chaos", *life.point, "before" if struck.delay is None else "during")
         left.remove(struck)
         left = [strike for strike in left if strike.step not in life.ended]
-        first = life.next_step(first)
+        steps = life.left_of(steps)
     wrong = list(place.violations(life))
     for point in points:
         report.count("chaos", *point, "violations" if wrong else "resumed")

@@ -30,7 +30,7 @@ from fonds.selftest.intrusion import Intruder, JumpingClock, Notes, Strike
 from fonds.selftest.legality import problems
 from fonds.selftest.nursery import raise_children
 from fonds.selftest.state import state_of
-from fonds.selftest.story import OPENING, SETTINGS, STEPS, USER, Corpus, corpus_named, steps_from
+from fonds.selftest.story import OPENING, SETTINGS, STEPS, USER, Corpus, corpus_named
 from fonds.sources.registry import builtin_sources
 from fonds.stores.database import open_database
 from fonds.testing import LaterClock
@@ -68,12 +68,12 @@ def live(
     hosts: Mapping[str, str],
     corpus: str,
     notes: str,
-    first: str = OPENING,
+    steps: Sequence[str],
     later: float = 0.0,
     strikes: Sequence[Mapping[str, Any]] = (),
     room: int | None = None,
 ) -> int:
-    """Do the steps from one on, as far as one is let; what was done is noted.
+    """Open the library and do these steps, as far as one is let; what was done is noted.
 
     `room` is how large a file may become, in bytes.
     """
@@ -88,7 +88,7 @@ def live(
     seams = Seams(clock=clock, durable=intruder)
     opening = partial(open_library, home, seams=seams, **{**SETTINGS, "hosts": hosts})
     try:
-        for name, trouble in _steps(opening, intruder, corpus_named(corpus), first):
+        for name, trouble in _steps(opening, intruder, corpus_named(corpus), steps):
             if trouble:
                 noted.add(trouble=trouble)
                 return TROUBLE
@@ -103,13 +103,13 @@ def _steps(
     opening: Callable[[], AbstractContextManager[Library]],
     intruder: Intruder,
     corpus: Corpus,
-    first: str,
+    names: Sequence[str],
 ) -> Iterator[tuple[str, list[str]]]:
     """Each step as it ends, with what it could not do."""
     intruder.enter(OPENING)
     with opening() as library:
         yield OPENING, []
-        for name in steps_from(first):
+        for name in names:
             intruder.enter(name)
             yield name, list(STEPS[name](library, corpus))
 

@@ -12,6 +12,7 @@ from fonds.selftest.case import SMALL, Case, told
 from fonds.selftest.intrusion import How, Strike
 from fonds.selftest.place import Place
 from fonds.selftest.report import Report
+from fonds.selftest.story import steps_from
 
 _WAYS: Final[Mapping[How, str]] = {"kill": "killed", "fail": "failed"}
 
@@ -39,7 +40,8 @@ def _case(how: How, step: str, at: int) -> Case:
 
 
 def _live(place: Place, report: Report, *, strike: Strike) -> Iterator[str]:
-    life = place.live([strike])
+    place.begin_before(strike.step)
+    life = place.live([strike], steps=steps_from(strike.step))
     place.history.append(told(life))
     # What is done side by side comes in another order now and then, and may come to less.
     point = life.point if life.struck else (strike.step, "not reached")

@@ -183,7 +183,7 @@ def _two_processes(place: Place, _chance: random.Random) -> Life:
     """Two at once do all there is to do."""
     one = place.start()
     first = place.lives
-    other = place.start(is_rival=True)
+    other = place.start(after=0)
     lives = [place.wait(one, first), place.wait(other)]
     place.history += [told(life) for life in lives]
     # Each source, and each thing that waits, is done by one of them; the other may say so.

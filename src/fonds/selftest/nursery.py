@@ -2,8 +2,8 @@
 
 A module offers what its processes do by `raise_children({"write": write, …})` when it is run as a
 program. Each line on stdin then asks for one thing: `{"start": "write", …}` for a process, whose id
-is the answer; `{"poll": 123}` or `{"wait": 123}` for the code with which it ended, or null. What
-they do may say with which code; a process that raises ends with 1.
+is the answer; `{"poll": 123}` for the code with which it ended, or null. What they do may say with
+which code; a process that raises ends with 1.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import structlog
 
 Work = Callable[..., int | None]
 Works = Mapping[str, Work]
+
+_PULSE: Final = 0.01
 
 
 def raise_children(works: Works) -> None:
@@ -47,8 +50,8 @@ def _answer(question: dict[str, Any], works: Works, children: set[int]) -> int |
         child = _fork(works[work], question)
         children.add(child)
         return child
-    ((kind, pid),) = question.items()
-    found, status = os.waitpid(pid, os.WNOHANG if kind == "poll" else 0)
+    pid = question["poll"]
+    found, status = os.waitpid(pid, os.WNOHANG)
     if not found:
         return None
     children.discard(pid)
@@ -69,10 +72,14 @@ def _fork(work: Work, options: Mapping[str, Any]) -> int:
 
 
 class Nursery:
-    """Starts processes between `with` and the end of the block, which none of them outlives."""
+    """Starts processes between `with` and the end of the block, which none of them outlives.
+
+    Threads may share one.
+    """
 
     def __init__(self, module: str) -> None:
         self._module = module
+        self._asking = Lock()
 
     def start(self, work: Work, **options: Any) -> int:
         """The id of a process that does this."""
@@ -86,7 +93,8 @@ class Nursery:
 
     def wait(self, pid: int) -> int:
         """The code with which a process ends."""
-        code: int = self._ask({"wait": pid})
+        while (code := self.poll(pid)) is None:
+            time.sleep(_PULSE)
         return code
 
     def kill(self, pid: int) -> None:
@@ -105,9 +113,10 @@ class Nursery:
     def _ask(self, question: Mapping[str, Any]) -> Any:
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(f"{json.dumps(question)}\n".encode())
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        with self._asking:
+            self._process.stdin.write(f"{json.dumps(question)}\n".encode())
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(  # noqa: S603 — this interpreter, a module of ours

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from fonds.selftest import child
 from fonds.selftest.intrusion import Notes, Strike
 from fonds.selftest.nursery import Nursery
 from fonds.selftest.state import State, differences
-from fonds.selftest.story import OPENING, steps_from
+from fonds.selftest.story import STEPS
 
 LEASE: Final = 20 * 60.0
 """Seconds after which nothing that a killed process held is held any more."""
@@ -29,6 +30,8 @@ class Undisturbed:
     state: State
     operations: Mapping[str, int]
     """Durable ones, by step."""
+    before: Mapping[str, Path] = field(default_factory=dict)
+    """Copies of the library, each as it was when a step began."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +63,9 @@ class Life:
         assert self.struck is not None
         return self.struck["struck"]["step"], self.struck["operation"]
 
-    def next_step(self, first: str) -> str:
-        """Where to go on after it, if it began at `first`."""
-        return next(step for step in steps_from(first) if step not in self.ended)
+    def left_of(self, steps: Iterable[str]) -> list[str]:
+        """Where to go on after it, if it was to do these."""
+        return [step for step in steps if step not in self.ended]
 
 
 @dataclass
@@ -85,28 +88,38 @@ class Place:
         """The library."""
         return self.folder / "library"
 
-    def options(self, *, is_rival: bool = False) -> dict[str, Any]:
-        """For a process that works on the library, long after those before it or beside them."""
+    def copied(self, name: str) -> Path:
+        """A copy of the library, while nobody works on it."""
+        copy = self.folder / f"before-{name}"
+        self.home.mkdir(exist_ok=True)
+        return Path(shutil.copytree(self.home, copy))
+
+    def begin_before(self, step: str) -> None:
+        """Take over the undisturbed library as it was when a step began."""
+        shutil.copytree(self.undisturbed.before[step], self.home)
+
+    def options(self, *, after: float = LEASE) -> dict[str, Any]:
+        """For a process that works on the library so many seconds after the one before it."""
         self.lives += 1
-        self.later += 0 if is_rival else LEASE
+        self.later += after
         return {"home": str(self.home), "later": self.later}
 
     def start(
         self,
         strikes: Iterable[Strike] = (),
         *,
-        first: str = OPENING,
-        is_rival: bool = False,
+        steps: Iterable[str] = STEPS,
+        after: float = LEASE,
         **more: Any,
     ) -> int:
         """A process that takes the library forward."""
         return self.nursery.start(
             child.live,
-            **self.options(is_rival=is_rival),
+            **self.options(after=after),
             hosts=dict(self.hosts),
             corpus=self.corpus,
             notes=str(self._notes(self.lives)),
-            first=first,
+            steps=list(steps),
             strikes=[asdict(strike) for strike in strikes],
             **more,
         )
@@ -122,9 +135,9 @@ class Place:
             trouble=[line for note in notes for line in note.get("trouble", ())],
         )
 
-    def live(self, strikes: Iterable[Strike] = (), *, first: str = OPENING, **more: Any) -> Life:
-        """Let a process take the library forward, to its end."""
-        return self.wait(self.start(strikes, first=first, **more))
+    def live(self, strikes: Iterable[Strike] = (), **more: Any) -> Life:
+        """Let a process take the library forward, to its end; what else is told is for `start`."""
+        return self.wait(self.start(strikes, **more))
 
     def state(self) -> State:
         """What is in the library."""

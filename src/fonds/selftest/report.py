@@ -43,6 +43,10 @@ class Report:
     violations: list[Violation] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """Faults that cannot be made here, and why."""
+    planned: int = 0
+    """Libraries that are to be tried."""
+    tried: int = 0
+    """Those of them that are through with it."""
     seconds: float = 0.0
     _lock: Lock = field(default_factory=Lock, repr=False)
 

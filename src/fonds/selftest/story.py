@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from fonds.selftest.site import WEBSITE
 from fonds.settings import Settings
 from fonds.shards.compiler import Compiler
 from fonds.shards.index import open_index
+from fonds.sites.crawl import Limits
 from fonds.sites.expedition import Plan
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.records.output import METADATA
@@ -79,13 +80,17 @@ class Corpus:
     """Groups of sources; those of a group run side by side."""
     papers: Mapping[str, bytes]
     """Uploads, by their names."""
+    limits: Limits = field(default_factory=Limits)
+    """Of what is crawled."""
 
 
 def corpus_named(name: str) -> Corpus:
     """The `whole` bundled upstream, or a `small` part of it."""
     memo = {"memo.md": _MEMO.encode()}
     if name == "small":
-        return Corpus(feeds=[["taxonomy"], ["gao"]], papers=memo)
+        # One after the other, so that its durable operations come in the same order each time.
+        limits = Limits(parallelism=1)
+        return Corpus(feeds=[["taxonomy"], ["gao"]], papers=memo, limits=limits)
     feeds = [name for name, source in builtin_sources().items() if isinstance(source, Source)]
     return Corpus(feeds=[feeds], papers={**memo, "paper.pdf": _PAPER.read_bytes()})
 
@@ -108,13 +113,14 @@ def _unsuccessful(report: RunReport) -> Iterable[str]:
         yield f"{report.source} ended as {report.status}: {report.error_summary}"
 
 
-def _site(library: Library, _corpus: Corpus) -> Iterable[str]:
+def _site(library: Library, corpus: Corpus) -> Iterable[str]:
     told = told_by_crawl(library)
     plan = Plan(
         websites=[WEBSITE],
         output=str(library.settings.home / OUTPUT),
         config_path="sites.json",
         advisors=advisors_of(library.settings),
+        limits=corpus.limits,
         # One that came to its end is crawled anew, for the sake of what failed.
         resume=told is not None and told.crawl_end_time is None,
     )
@@ -191,6 +197,6 @@ STEPS: Final[dict[str, Callable[[Library, Corpus], Iterable[str]]]] = {
 
 
 def steps_from(first: str) -> list[str]:
-    """The names of a step and of those after it."""
+    """The names of a step and of those after it; opening comes before each of them."""
     names = list(STEPS)
     return names[0 if first == OPENING else names.index(first) :]

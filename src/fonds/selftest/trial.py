@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Lock, local
 from typing import Final
 
 from fonds.errors import StoreError, UsageError
@@ -23,6 +22,7 @@ from fonds.selftest.nursery import Nursery
 from fonds.selftest.place import Place, Undisturbed
 from fonds.selftest.report import Report, Violation
 from fonds.selftest.site import upstream
+from fonds.selftest.story import OPENING, STEPS
 
 CHILD: Final = "fonds.selftest.child"
 WORKERS: Final = min(os.cpu_count() or 1, 4) + 1
@@ -43,8 +43,8 @@ class Wanted:
     """Of the durable operations, how many; None is all."""
     faults: int = 0
     """How often those are tried that may hit anywhere."""
-    only: str = ""
-    """The name of one case."""
+    only: Sequence[str] = ()
+    """Names of cases, or words with which names begin; none is all."""
     keep: bool = False
     """Whether libraries are kept that came out well."""
 
@@ -68,27 +68,22 @@ def selftest(
         served = stack.enter_context(upstream())
         pool = stack.enter_context(ThreadPoolExecutor(workers, "fonds-selftest"))
         # Left before the pool: who waits there for a process learns that it is gone.
-        nurseries = stack.enter_context(_Nurseries(child))
-        _Trial(folder, report, served.hosts, nurseries, watch).run(wanted, pool)
+        nursery = stack.enter_context(Nursery(child))
+        _Trial(folder, report, served.hosts, nursery, watch).run(wanted, pool)
     report.seconds = time.monotonic() - began
     return report
 
 
-class _Nurseries(ExitStack):
-    """One for each thread that asks for it."""
-
-    def __init__(self, module: str) -> None:
-        super().__init__()
-        self._module = module
-        self._lock = Lock()
-        self._own = local()
-
-    def mine(self) -> Nursery:
-        if not hasattr(self._own, "nursery"):
-            with self._lock:
-                self._own.nursery = self.enter_context(Nursery(self._module))
-        nursery: Nursery = self._own.nursery
-        return nursery
+def _chosen(cases: Sequence[Case], only: Iterable[str]) -> list[Case]:
+    """Cases by their names, or by words with which these begin."""
+    chosen: dict[str, Case] = {}
+    for words in only:
+        found = {case.name: case for case in cases if f"{case.name} ".startswith(f"{words} ")}
+        if not found:
+            some = ", ".join(case.name for case in cases[:SHOWN])
+            raise UsageError(f"there is no case {words!r}; there are: {some}, …")
+        chosen |= found
+    return list(chosen.values())
 
 
 class _Trial:
@@ -97,14 +92,14 @@ class _Trial:
         folder: Path,
         report: Report,
         hosts: Mapping[str, str],
-        nurseries: _Nurseries,
+        nursery: Nursery,
         watch: Callable[[Report], None],
     ) -> None:
         self._folder = folder
         self._report = report
         self._hosts = hosts
         self._watch = watch
-        self._nurseries = nurseries
+        self._nursery = nursery
         self._undisturbed: Mapping[str, Undisturbed] = {}
         now = datetime.now(UTC)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -116,13 +111,7 @@ class _Trial:
         corpora += [SMALL] * bool(wanted.exhaustive or wanted.faults)
         self._undisturbed = dict(zip(corpora, pool.map(self._leave_alone, corpora), strict=True))
         cases = list(self._cases(wanted))
-        if wanted.only:
-            names = [case.name for case in cases]
-            if wanted.only not in names:
-                some = ", ".join(names[:SHOWN])
-                raise UsageError(f"there is no case {wanted.only!r}; there are: {some}, …")
-            cases = [case for case in cases if case.name == wanted.only]
-        self._try_all(pool, cases, keep=wanted.keep)
+        self._try_all(pool, _chosen(cases, wanted.only) or cases, keep=wanted.keep)
         if wanted.kills and not wanted.only:
             self._make_up(wanted, pool)
 
@@ -150,8 +139,10 @@ class _Trial:
 
     def _try_all(self, pool: Executor, cases: Iterable[Case], *, keep: bool) -> None:
         trying = [pool.submit(self._try, case, keep=keep) for case in cases]
+        self._report.planned += len(trying)
         for each in as_completed(trying):
             each.result()
+            self._report.tried += 1
             self._watch(self._report)
 
     def _try(self, case: Case, *, keep: bool) -> None:
@@ -176,13 +167,18 @@ class _Trial:
     def _leave_alone(self, corpus: str) -> Undisturbed:
         nothing = Undisturbed(state={}, operations={})
         place = self._place(f"undisturbed {corpus}", corpus, nothing)
-        life = place.live()
-        if life.code:
-            raise StoreError(f"nobody disturbed it, and yet {told(life)}; see {place.folder}")
-        return Undisturbed(state=place.state(), operations=life.ended)
+        operations: dict[str, int] = {}
+        before: dict[str, Path] = {}
+        for step in (OPENING, *STEPS):
+            if corpus == SMALL:
+                before[step] = place.copied(step)
+            life = place.live(steps=[step] if step in STEPS else (), after=0)
+            if life.code:
+                raise StoreError(f"nobody disturbed it, and yet {told(life)}; see {place.folder}")
+            operations[step] = life.ended[step]
+        return Undisturbed(state=place.state(), operations=operations, before=before)
 
     def _place(self, name: str, corpus: str, undisturbed: Undisturbed) -> Place:
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir(parents=True)
-        nursery = self._nurseries.mine()
-        return Place(folder, nursery, self._hosts, corpus, self._later, undisturbed)
+        return Place(folder, self._nursery, self._hosts, corpus, self._later, undisturbed)
