@@ -114,9 +114,9 @@ def selftest(
         wanted = replace(wanted, kills=QUICK_KILLS, exhaustive=True, sample=QUICK_SAMPLE, faults=1)
     report = _tried(wanted, seed, folder, quiet=as_json)
     if as_json:
-        print_json(_plain(report))
+        print_json(plain_report(report))
     else:
-        _print(report)
+        print_report(report)
     if report.violations:
         raise typer.Exit(EXIT_FAILED)
 
@@ -167,7 +167,8 @@ def _totals(report: Report) -> dict[str, int]:
     }
 
 
-def _print(report: Report) -> None:
+def print_report(report: Report) -> None:
+    """Tables, then what was lost and how to lose it again, then the verdict."""
     from fonds.selftest.report import COLUMNS  # noqa: PLC0415 — as above
 
     for part, titles in _TITLES.items():
@@ -210,7 +211,8 @@ def _print_violation(violation: Violation) -> None:
     out.print(f"  library: {violation.folder}", markup=False)
 
 
-def _plain(report: Report) -> dict[str, Any]:
+def plain_report(report: Report) -> dict[str, Any]:
+    """The same for a program."""
     tables: dict[str, Any] = {
         part: [
             {**dict(zip(keys, point, strict=False)), **counts}

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from fonds.errors import StoreError, UsageError
-from fonds.selftest.case import SMALL, WHOLE, Case, told
+from fonds.errors import StoreError
+from fonds.selftest.case import SMALL, WHOLE, Case, named, told
 from fonds.selftest.chaos import lineages
 from fonds.selftest.exhaustive import every_operation
 from fonds.selftest.faults import all_faults
@@ -27,8 +27,6 @@ from fonds.selftest.story import OPENING, STEPS
 CHILD: Final = "fonds.selftest.child"
 WORKERS: Final = min(os.cpu_count() or 1, 4) + 1
 """Cases at a time; some of them wait."""
-
-SHOWN: Final = 5
 
 _EARLY: Final = timedelta(hours=2)
 
@@ -74,18 +72,6 @@ def selftest(
     return report
 
 
-def _chosen(cases: Sequence[Case], only: Iterable[str]) -> list[Case]:
-    """Cases by their names, or by words with which these begin."""
-    chosen: dict[str, Case] = {}
-    for words in only:
-        found = {case.name: case for case in cases if f"{case.name} ".startswith(f"{words} ")}
-        if not found:
-            some = ", ".join(case.name for case in cases[:SHOWN])
-            raise UsageError(f"there is no case {words!r}; there are: {some}, …")
-        chosen |= found
-    return list(chosen.values())
-
-
 class _Trial:
     def __init__(
         self,
@@ -111,7 +97,7 @@ class _Trial:
         corpora += [SMALL] * bool(wanted.exhaustive or wanted.faults)
         self._undisturbed = dict(zip(corpora, pool.map(self._leave_alone, corpora), strict=True))
         cases = list(self._cases(wanted))
-        self._try_all(pool, _chosen(cases, wanted.only) or cases, keep=wanted.keep)
+        self._try_all(pool, named(cases, wanted.only) if wanted.only else cases, keep=wanted.keep)
         if wanted.kills and not wanted.only:
             self._make_up(wanted, pool)
 

@@ -8,6 +8,8 @@ from itertools import islice
 
 import pytest
 
+from fonds.errors import UsageError
+from fonds.selftest.case import named
 from fonds.selftest.chaos import MOST, MOST_OFTEN, lineages, plan
 from fonds.selftest.exhaustive import every_operation
 from fonds.selftest.faults import all_faults
@@ -69,6 +71,23 @@ def test_a_sample_of_operations_follows_from_its_seed() -> None:
     assert len(names) == 14
     assert names == [case.name for case in every_operation(OPERATIONS, sample=7, seed=3)]
     assert names != [case.name for case in every_operation(OPERATIONS, sample=7, seed=4)]
+
+
+def test_cases_are_chosen_by_their_names_or_the_words_these_begin_with() -> None:
+    cases = every_operation({"code": 12, "index": 3})
+    assert [case.name for case in named(cases, ["kill code 1"])] == ["kill code 1"]
+    several = named(cases, ["fail index", "fail index 2", "kill code 12"])
+    assert [case.name for case in several] == [
+        "fail index 1",
+        "fail index 2",
+        "fail index 3",
+        "kill code 12",
+    ]
+
+
+def test_a_case_that_is_not_there_is_refused_with_some_that_are() -> None:
+    with pytest.raises(UsageError, match="no case 'kill feeds 1'; there are: kill code 1, fail"):
+        named(every_operation({"code": 12}), ["kill feeds 1"])
 
 
 def test_faults_have_names_of_their_own() -> None:

@@ -1,0 +1,73 @@
+"""What people and programs are told of a selftest."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.cli.proving import plain_report, print_report
+from fonds.selftest.report import Report, Violation
+
+
+def report_of(*violations: Violation) -> Report:
+    report = Report(seed=7, planned=3, tried=3, seconds=61.3)
+    report.count("chaos", "index", "commit", "before")
+    report.count("chaos", "feeds", "commit", "during", 2)
+    report.count("chaos", "feeds", "commit", "resumed", 2)
+    report.count("faults", "disk full", "", "tried")
+    report.count("faults", "disk full", "", "recovered")
+    for violation in violations:
+        report.add(violation)
+    return report
+
+
+def lost(number: int) -> Violation:
+    return Violation(
+        case=f"lineage {number}",
+        says=[f"blobs: missing: {each}" for each in range(20)],
+        history=["kill commit sqlite, number 1 of index"],
+        replay=f"fonds selftest --chaos 3 --seed {number}",
+        folder="scratch/lineage",
+    )
+
+
+def test_people_are_told_in_the_order_of_the_steps_and_then_the_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_report(report_of())
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "step killed at before during resumed violations",
+        "feeds commit 0 2 2 0",
+        "index commit 1 0 0 0",
+        "",
+        "fault tried refused recovered violations",
+        "disk full 1 0 1 0",
+        "",
+        "Nothing was lost: every library is as if nobody had disturbed it.",
+        "3 kills, 1 faults, 0 violations, seed 7, 61 s",
+    ]
+
+
+def test_people_are_told_what_was_lost_and_how_to_lose_it_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_report(report_of(lost(7)))
+    told = capsys.readouterr().out
+    assert "VIOLATION lineage 7\n  kill commit sqlite, number 1 of index\n  → blobs: miss" in told
+    assert "  → 8 more\n  replay: fonds selftest --chaos 3 --seed 7\n  library: scratch/" in told
+    assert "1 of 3 libraries did not come out as they should" in told
+    assert "Nothing was lost" not in told
+
+
+def test_programs_are_told_all_of_it() -> None:
+    told = plain_report(report_of(lost(7)))
+    assert told["faults"] == [
+        {"fault": "disk full", "tried": 1, "refused": 0, "recovered": 1, "violations": 0}
+    ]
+    assert {(row["step"], row["operation"]) for row in told["chaos"]} == {
+        ("feeds", "commit"),
+        ("index", "commit"),
+    }
+    (violation,) = told["violations"]
+    assert len(violation["says"]) == 20
+    assert (told["seed"], told["seconds"], told["libraries"]) == (7, 61.3, 3)
