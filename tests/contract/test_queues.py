@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -58,8 +59,33 @@ def test_claimers_at_the_same_time_never_share_a_row(
 def test_expired_lease_is_taken_over(database: Database, clock: ManualClock) -> None:
     put(database, clock, "a")
     claim(database, clock, "dead")
-    clock.move(minutes=16)
+    clock.move(seconds=61)
     assert claim(database, clock, "living") == ["a"]
+
+
+def test_what_is_kept_stays_with_its_owner_however_long_it_takes(
+    database: Database, clock: ManualClock
+) -> None:
+    put(database, clock, "a", "b")
+    claim(database, clock, "one", 1)
+    with queues.kept(database, queue, "one", clock, every=0.01):
+        for _ in range(3):
+            clock.move(seconds=40)
+            await_lease(database, clock)
+    assert claim(database, clock, "two") == ["b"]
+    clock.move(seconds=61)
+    assert claim(database, clock, "two") == ["a", "b"]
+
+
+def await_lease(database: Database, clock: ManualClock) -> None:
+    """Wait until the row of an owner is held for as long as a new one would be."""
+    held = select(queue.c.lease_until).where(queue.c.lease_owner == "one")
+    for _ in range(1000):
+        with database.read() as connection:
+            if connection.scalar(held) == clock.now() + queues.LEASE:
+                return
+        time.sleep(0.01)
+    pytest.fail("the lease was not renewed")
 
 
 def test_row_is_given_up_after_five_tries_and_shown(database: Database, clock: ManualClock) -> None:

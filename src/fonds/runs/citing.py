@@ -66,21 +66,22 @@ def drain(
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
     begun = seams.clock.now()
     total = _Step()
-    while (size := _next_size(limit, total)) > 0:
-        with database.write() as connection:
-            rows = queues.claim(
-                connection,
-                ingestion_citation_queue,
-                owner,
-                seams.clock.now(),
-                size,
-                untried_since=begun,
-            )
-        if not rows:
-            break
-        total = total.plus(_read_and_link(database, rows))
-        if watch is not None:
-            watch(total.done + total.failed, total.citations)
+    with queues.kept(database, ingestion_citation_queue, owner, seams.clock):
+        while (size := _next_size(limit, total)) > 0:
+            with database.write() as connection:
+                rows = queues.claim(
+                    connection,
+                    ingestion_citation_queue,
+                    owner,
+                    seams.clock.now(),
+                    size,
+                    untried_since=begun,
+                )
+            if not rows:
+                break
+            total = total.plus(_read_and_link(database, rows))
+            if watch is not None:
+                watch(total.done + total.failed, total.citations)
     with database.read() as connection:
         left = queues.depth(connection, ingestion_citation_queue)
     return Extracted(

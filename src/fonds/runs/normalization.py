@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
 from threading import Event
@@ -54,15 +55,16 @@ def drain(shelf: Shelf, engine: Engine, *, stop: Event | None = None) -> Drained
     """Normalize what waits, each body once, until nothing is left that may be tried now."""
     pile = _Pile(shelf)
     done = failed = 0
-    for outcome in engine.run(make_text, pile.works()):
-        row = pile.rows.pop(outcome.index)
-        if outcome.error is None:
-            done += _store_queued(shelf, row, outcome.unwrap())
-        else:
-            failed += 1
-            _give_back(shelf, row, outcome.error)
-        if stop is not None and stop.is_set():
-            raise RunError("stopped; what is left in the queue waits for the next time")
+    with pile.kept():
+        for outcome in engine.run(make_text, pile.works()):
+            row = pile.rows.pop(outcome.index)
+            if outcome.error is None:
+                done += _store_queued(shelf, row, outcome.unwrap())
+            else:
+                failed += 1
+                _give_back(shelf, row, outcome.error)
+            if stop is not None and stop.is_set():
+                raise RunError("stopped; what is left in the queue waits for the next time")
     with shelf.database.read() as connection:
         left = queues.depth(connection, ingestion_normalization_queue)
     return Drained(done=done, failed=failed + pile.missing, **left)
@@ -91,6 +93,11 @@ class _Pile:
                 else:
                     self.rows[next(places)] = row
                     yield _work(self._shelf, row)
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Hold what was claimed: one file may take minutes."""
+        database, clock = self._shelf.database, self._shelf.seams.clock
+        return queues.kept(database, ingestion_normalization_queue, self._owner, clock)
 
     def _claim(self) -> Sequence[Row[Any]]:
         with self._shelf.database.write() as connection:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from threading import Event
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
+from fonds.seams import Clock
 from fonds.stores.batches import pieces
+from fonds.stores.database import Database
 
 MAX_ATTEMPTS: Final = 5
-LEASE: Final = timedelta(minutes=15)
+LEASE: Final = timedelta(seconds=60)
+"""Runs out before that of a command: whoever takes up a dead worker's finds its rows free."""
+_BEAT: Final = LEASE.total_seconds() / 4
 
 
 def claim(
@@ -95,6 +103,31 @@ def renew(
     """Keep rows for another while."""
     for held in _held(queue, rows, owner):
         connection.execute(update(queue).where(held).values(lease_until=now + LEASE))
+
+
+@contextmanager
+def kept(
+    database: Database, queue: Table, owner: str, clock: Clock, *, every: float = _BEAT
+) -> Iterator[None]:
+    """Renew all that an owner holds for as long as the block lasts, however long one row takes."""
+    is_over = Event()
+
+    def beat() -> None:
+        while not is_over.wait(every):
+            # A database that is away comes back; a row whose lease ran out is worked on twice.
+            with suppress(SQLAlchemyError), database.write() as connection:
+                ours = select(queue.c.id).where(queue.c.lease_owner == owner)
+                held = queue.c.id.in_(ours.with_for_update(skip_locked=True))
+                longer = {"lease_until": clock.now() + LEASE}
+                connection.execute(update(queue).where(held).values(longer))
+
+    with ThreadPoolExecutor(1, "fonds-lease") as thread:
+        beating = thread.submit(beat)
+        try:
+            yield
+        finally:
+            is_over.set()
+    beating.result()
 
 
 def _held(queue: Table, rows: Sequence[Row[Any]], owner: str) -> Iterator[ColumnElement[bool]]:
