@@ -140,13 +140,23 @@ class Library:
                 return CodeReport(run=_cancelled(name, workplace))
 
     async def crawl(
-        self, plan: Plan, *, watch: CrawlWatch | None = None, progress: Progress | None = None
+        self,
+        plan: Plan,
+        *,
+        watch: CrawlWatch | None = None,
+        progress: Progress | None = None,
+        waits: bool = False,
     ) -> list[RunReport]:
-        """Crawl websites for their PDFs, several side by side; each is a run of its own."""
+        """Crawl websites for their PDFs, several side by side; each is a run of its own.
+
+        An output has one crawl at a time: one that `waits` begins when another has ended.
+        """
         from fonds.sites.expedition import open_expedition  # noqa: PLC0415 — few commands need it
+        from fonds.sites.turns import turn_at  # noqa: PLC0415 — as above
 
         async with (
             self.workplace(progress=progress, tables=False) as workplace,
+            turn_at(plan.output, workplace, waits=waits),
             open_expedition(plan, workplace, watch=watch) as expedition,
         ):
 
@@ -170,7 +180,7 @@ class Library:
         from fonds.sites.expedition import plan_again  # noqa: PLC0415 — few commands need it
 
         plan = plan_again(self.database, website, self.settings)
-        (report,) = await self.crawl(plan, progress=progress)
+        (report,) = await self.crawl(plan, progress=progress, waits=True)
         return report
 
     async def ingest_all(
