@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,11 +68,28 @@ def own_cluster(name: str) -> Iterator[RayCluster]:
 
 
 def _start(name: str, home: Path) -> RayCluster:
+    # Ray gives its head half a minute, which is too short while the machine is very busy.
+    for _ in range(2):
+        with suppress(servers.ServerFailedError):
+            return _try(name, home)
+        shutil.rmtree(home)
+        home.mkdir()
+    return _try(name, home)
+
+
+def _try(name: str, home: Path) -> RayCluster:
     command = [sys.executable, "-P", str(servers.ROOT / "tests" / "ray_nodes.py"), str(home)]
     process = servers._launch(name, command)
     servers._record(name, process.pid, signal.SIGTERM)  # it has nodes to stop
     file = home / "address"
-    address = servers._wait_for(name, process, lambda: file.read_text() if file.exists() else None)
+    try:
+        address = servers._wait_for(
+            name, process, lambda: file.read_text() if file.exists() else None
+        )
+    except servers.ServerFailedError:
+        process.terminate()
+        process.wait(servers.PATIENCE)
+        raise
     return RayCluster(address=f"ray:{address}", home=home, process=process)
 
 

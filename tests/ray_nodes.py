@@ -17,11 +17,13 @@ from typing import Any, Final
 ADDRESS: Final = "address"
 NODES: Final = "nodes"
 """Where the process writes how many nodes it has started so far."""
+TRIES: Final = 3
 _NODE: Final[dict[str, Any]] = {
     "num_cpus": 1,
     "node_ip_address": "127.0.0.2",
     "object_store_memory": 80 << 20,
     "include_dashboard": False,
+    "dashboard_agent_listen_port": 0,  # else all clusters of this machine want the same
 }
 _SECOND: Final = {**_NODE, "node_ip_address": "127.0.0.3"}
 _SIGNALS: Final = (signal.SIGUSR1, signal.SIGTERM)
@@ -39,16 +41,33 @@ def main(home: Path) -> None:
 
     head = {**_NODE, "temp_dir": str(home), "_system_config": beats}
     cluster: Any = Cluster(initialize_head=True, head_node_args=head)
-    second = cluster.add_node(**_SECOND)
+    _add_node(cluster)
     count = 2
     _leave(home / NODES, str(count))
     _leave(home / ADDRESS, cluster.address)
     while signal.sigwait(_SIGNALS) == signal.SIGUSR1:
-        cluster.remove_node(second, allow_graceful=False)
-        second = cluster.add_node(**_SECOND)
+        _remove_nodes(cluster)
+        _add_node(cluster)
         count += 1
         _leave(home / NODES, str(count))
     cluster.shutdown()
+
+
+def _add_node(cluster: Any) -> None:
+    """Ray waits half a minute for a node, which is too short while the machine is very busy."""
+    for _ in range(TRIES - 1):
+        try:
+            cluster.add_node(**_SECOND)
+        except Exception:  # noqa: BLE001 — it says so by bare exceptions
+            _remove_nodes(cluster)
+        else:
+            return
+    cluster.add_node(**_SECOND)
+
+
+def _remove_nodes(cluster: Any) -> None:
+    for node in list(cluster.worker_nodes):
+        cluster.remove_node(node, allow_graceful=False)
 
 
 def _leave(file: Path, text: str) -> None:

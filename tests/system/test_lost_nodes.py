@@ -15,7 +15,7 @@ from fonds.engine.opening import open_engine
 from fonds.engine.ray import TRIES
 from fonds.errors import SettingsError, WorkerDiedError
 
-pytestmark = pytest.mark.skip(reason="its own clusters do not yet start reliably in a parallel run")
+pytestmark = pytest.mark.long
 
 ITEMS = 40
 
