@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import select
 
+from fonds.runs import commands
 from fonds.stores import queues
 from fonds.stores.database import Database
 from fonds.stores.documents import enqueue
@@ -75,6 +76,11 @@ def test_what_is_kept_stays_with_its_owner_however_long_it_takes(
     assert claim(database, clock, "two") == ["b"]
     clock.move(seconds=61)
     assert claim(database, clock, "two") == ["a", "b"]
+
+
+def test_rows_of_a_dead_worker_are_free_when_its_command_is_taken_up() -> None:
+    beat = commands.LEASE / 4
+    assert queues.LEASE < commands.LEASE - beat
 
 
 def await_lease(database: Database, clock: ManualClock) -> None:
