@@ -155,16 +155,14 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Report], None]]:
 
 
 def _summary(report: Report) -> str:
-    told = [f"{number:,} {what}" for what, number in _totals(report).items() if number]
-    return ", ".join([*told, f"{len(report.violations):,} violations"])
-
-
-def _totals(report: Report) -> dict[str, int]:
-    return {
-        "kills": report.total("chaos", "before", "during"),
-        "operations struck": report.total("exhaustive", "killed", "failed"),
-        "faults": report.total("faults", "tried"),
+    tried = {
+        "kill": report.total("chaos", "before", "during"),
+        "struck operation": report.total("exhaustive", "killed", "failed"),
+        "fault": report.total("faults", "tried"),
     }
+    found = {name: number for name, number in tried.items() if number}
+    found["violation"] = len(report.violations)
+    return ", ".join(f"{number:,} {name}{'s' * (number != 1)}" for name, number in found.items())
 
 
 def print_report(report: Report) -> None:
@@ -192,11 +190,12 @@ def _verdict(report: Report) -> str:
     return "Nothing was lost: every library is as if nobody had disturbed it."
 
 
-def _by(row: tuple[str, str, Any]) -> tuple[int, str]:
+def _by(row: tuple[str, str, Any]) -> tuple[int, str, str]:
     from fonds.selftest.story import OPENING, STEPS  # noqa: PLC0415 — as above
 
     order = [OPENING, *STEPS]
-    return (order.index(row[0]) if row[0] in order else len(order)), row[1]
+    where, what, _ = row
+    return (order.index(where) if where in order else len(order)), where, what
 
 
 def _print_violation(violation: Violation) -> None:

@@ -13,6 +13,8 @@ def report_of(*violations: Violation) -> Report:
     report.count("chaos", "index", "commit", "before")
     report.count("chaos", "feeds", "commit", "during", 2)
     report.count("chaos", "feeds", "commit", "resumed", 2)
+    report.count("exhaustive", "code", "blob.put", "failed", 2)
+    report.count("exhaustive", "code", "blob.put", "resumed", 2)
     report.count("faults", "disk full", "", "tried")
     report.count("faults", "disk full", "", "recovered")
     for violation in violations:
@@ -40,11 +42,14 @@ def test_people_are_told_in_the_order_of_the_steps_and_then_the_verdict(
         "feeds commit 0 2 2 0",
         "index commit 1 0 0 0",
         "",
+        "step struck at killed failed resumed violations",
+        "code blob.put 0 2 2 0",
+        "",
         "fault tried refused recovered violations",
         "disk full 1 0 1 0",
         "",
         "Nothing was lost: every library is as if nobody had disturbed it.",
-        "3 kills, 1 faults, 0 violations, seed 7, 61 s",
+        "3 kills, 2 struck operations, 1 fault, 0 violations, seed 7, 61 s",
     ]
 
 
