@@ -6,13 +6,17 @@ import asyncio
 import heapq
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
+from contextvars import Context
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from tests.simulation.scheduler import KilledError, Scheduler, Signal
 from tests.simulation.threads import SeededPool
 
 T = TypeVar("T")
+
+MOST_WAITS: Final = 100
+"""So often may a task wait for something on its way out."""
 
 
 class SeededLoop(asyncio.BaseEventLoop):
@@ -26,11 +30,19 @@ class SeededLoop(asyncio.BaseEventLoop):
         self._scheduler = scheduler
         self._woken = Signal(scheduler)
         self._pool = SeededPool(scheduler, thread_name_prefix="to_thread")
+        self._made = 0
         self.set_exception_handler(lambda _loop, _context: None)
 
     def time(self) -> float:
         """Seconds of the simulation."""
         return self._scheduler.now
+
+    def create_task(
+        self, coro: Any, *, name: object = None, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        """As the original; names tell the order in which tasks were made."""
+        self._made += 1
+        return super().create_task(coro, name=f"{self._made:06} {name or ''}", context=context)
 
     def run_in_executor(  # type: ignore[override]  # the original promises no more than a future
         self, executor: Executor | None, func: Callable[..., T], *args: Any
@@ -67,17 +79,28 @@ class SeededLoop(asyncio.BaseEventLoop):
                 self._ready.append(first)
 
     def unwind(self) -> None:
-        """Let the tasks of a process that is dead, or done, come to their ends."""
-        for _ in range(3):  # some wait once more while they end
-            for task in asyncio.all_tasks(self):
+        """Let the tasks of a process that is dead, or done, come to their ends.
+
+        The kernel takes back what a dead process held, such as the lock of its source. Here it is
+        a task's way out that does so, and none may be left on it.
+        """
+        for _ in range(MOST_WAITS):
+            tasks = sorted(asyncio.all_tasks(self), key=asyncio.Task.get_name)
+            if not tasks:
+                return
+            for task in tasks:
                 task.cancel()
-            while self._ready:
-                handle = self._ready.popleft()
-                try:
-                    if not handle.cancelled():
-                        handle._run()
-                except KilledError:
-                    continue
+            self._run_ready()
+        raise RuntimeError(f"these do not end: {tasks}")
+
+    def _run_ready(self) -> None:
+        while self._ready:
+            handle = self._ready.popleft()
+            try:
+                if not handle.cancelled():
+                    handle._run()
+            except KilledError:
+                continue
 
 
 def run_seeded(scheduler: Scheduler, main: Coroutine[Any, Any, T]) -> T:
@@ -87,6 +110,8 @@ def run_seeded(scheduler: Scheduler, main: Coroutine[Any, Any, T]) -> T:
         return loop.run_until_complete(main)
     finally:
         asyncio._set_running_loop(loop)
-        loop.unwind()
-        asyncio._set_running_loop(None)
-        loop.close()
+        try:
+            loop.unwind()
+        finally:  # the real thread carries other strands, too
+            asyncio._set_running_loop(None)
+            loop.close()

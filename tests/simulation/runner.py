@@ -17,7 +17,6 @@ from fonds.runs.context import Workplace
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.state import Mode, RunReport, RunRequest, Status
 from fonds.settings import Settings
-from tests import servers
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.loop import run_seeded
 from tests.simulation.office import NoteSource, Office, OfficeTransport
@@ -64,7 +63,7 @@ class RunnerWorld(World):
         self.truth = RunnerTruth(self.database, self.office, self.blobs)
         self.source = NoteSource(fingerprints=chance.random() < 0.7)
         self._settings = Settings(
-            home=servers.run_folder(),
+            home=self.home,
             timeout=5.0,
             retries=2,
             retry_wait_max=4.0,
@@ -125,7 +124,7 @@ class RunnerWorld(World):
         """One run, by the real runner."""
         seams = self.seams(process)
         transport = OfficeTransport(self.office, self.scheduler, self.weather)
-        folder = self._settings.home / "simulation"
+        folder = self.home / "bodies"
         async with Fetcher(
             self._settings, seams=seams, folder=folder, transport=transport
         ) as fetcher:
@@ -152,9 +151,8 @@ class RunnerWorld(World):
 
     def tidy(self, process: Process) -> bool:
         """What a scheduler does every day, and rather often here."""
-        fetcher = Fetcher(
-            self._settings, seams=self.seams(process), folder=self._settings.home / "simulation"
-        )
+        folder = self.home / "bodies"
+        fetcher = Fetcher(self._settings, seams=self.seams(process), folder=folder)
         workplace = self._workplace(process, fetcher)
         while not self.is_over:
             with suppress(SQLAlchemyError):

@@ -100,6 +100,8 @@ class Strand:
         self.has_ended = False
         self.baton = threading.Lock()
         self.baton.acquire()
+        self.thread = threading.get_ident()
+        """The real thread that carries it; until it has one, that of whoever made it."""
 
     def join(self) -> None:
         """Wait until it has ended."""
@@ -146,6 +148,10 @@ class Scheduler:
         self.outside = Process(self, "world")
         self.current = self._first = Strand(self.outside, "main", lambda: None)
         self._strands.append(self._first)
+
+    def has_baton(self) -> bool:
+        """Whether whoever asks belongs to the simulation: a process may have other threads."""
+        return self.current.thread == threading.get_ident()
 
     # Telling ------------------------------------------------------------------------------
 
@@ -259,7 +265,7 @@ class Scheduler:
                 raise RuntimeError(f"a strand waits for something real:\n{_stacks()}")
 
     def _next(self) -> Strand:
-        first = min(strand.due for strand in self._strands)
+        first = min([strand.due for strand in self._strands])
         if first == inf:
             told = ", ".join(f"{each.process.name}/{each.name}" for each in self._strands)
             self.fail(ViolationError(f"everybody waits for somebody else: {told}"))
@@ -306,6 +312,7 @@ class _Carrier(threading.Thread):
             strand = self._strand
             assert strand is not None
             strand.baton.acquire()
+            strand.thread = threading.get_ident()
             _carry(strand)
             self._idle.append(self)
             strand.process.scheduler.ended(strand)

@@ -46,10 +46,16 @@ class Outcome:
         )
 
 
-def run_seed(subject: str, seed: int) -> Outcome:
-    """The world of one seed, to its end or to the first violation."""
+def prepare(subject: str) -> Any:
+    """The module of a subject, with what all its seeds need made."""
     world = import_module(f"tests.simulation.{subject}")
     world.prepare()
+    return world
+
+
+def run_seed(subject: str, seed: int) -> Outcome:
+    """The world of one seed, to its end or to the first violation."""
+    world = prepare(subject)
     scheduler = Scheduler(Random(f"{subject} {seed}"))
     error: BaseException | None = None
     gc.disable()
@@ -80,8 +86,9 @@ def _told_to(scheduler: Scheduler) -> Iterator[None]:
     """Have the product's log lines in the trace, and nowhere else."""
 
     def tell(_logger: object, level: str, event: MutableMapping[str, Any]) -> NoReturn:
-        told = " ".join(f"{name}={value}" for name, value in event.items() if name != "event")
-        scheduler.note(f"{level}: {event.get('event')} {told}")
+        if scheduler.has_baton():
+            told = " ".join(f"{name}={value}" for name, value in event.items() if name != "event")
+            scheduler.note(f"{level}: {event.get('event')} {told}")
         raise structlog.DropEvent
 
     before = structlog.get_config()

@@ -23,10 +23,6 @@ from fonds.uploads import moving, worker
 from fonds.uploads.jobs import claim
 from tests.simulation.seeds import Outcome, run_seed
 
-pytestmark = pytest.mark.skip(
-    reason="not yet reliable beside other tests in one process; run python -m tests.simulation"
-)
-
 SOON = 60
 
 

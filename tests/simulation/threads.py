@@ -173,8 +173,13 @@ _PATCHED: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
 @contextmanager
 def seeded_threads(scheduler: Scheduler) -> Iterator[None]:
     """Let the product's threads be strands, and its identities those of the seed."""
+    real = os.urandom
+
+    def drawn(size: int, /) -> bytes:
+        return scheduler.chance.randbytes(size) if scheduler.has_baton() else real(size)
+
     with ExitStack() as undo:
-        undo.enter_context(patch.object(os, "urandom", scheduler.chance.randbytes))
+        undo.enter_context(patch.object(os, "urandom", drawn))
         for module, names in _PATCHED.items():
             for name, made in names.items():
                 given = partial(made, scheduler)

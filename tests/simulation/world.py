@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from fonds.seams import Seams
+from tests import servers
 from tests.simulation.scheduler import Process, Scheduler, Strand
 from tests.simulation.weather import JUMPS, Weather
 
@@ -22,6 +26,8 @@ class World:
         self.scheduler = scheduler
         self.chance = scheduler.chance
         self.weather = Weather(scheduler, harshness)
+        self.home = _empty_home()
+        """Where processes of this world, and of no other, lock and keep files."""
         self.is_over = False
         """What goes on for ever ends soon."""
         self._kept: list[Strand] = []
@@ -70,3 +76,15 @@ class World:
         """Have something done by a process of its own, and wait for it."""
         process = Process(self.scheduler, name)
         process.spawn("main", partial(work, process)).join()
+
+
+def _empty_home() -> Path:
+    """A folder of this process alone.
+
+    Locks in it are real, and the workers of a test run simulate at the same time: in a folder that
+    they shared, one's runner would find its source locked by a world of which it knows nothing.
+    """
+    home = servers.run_folder() / f"simulation-{os.getpid()}"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    return home
