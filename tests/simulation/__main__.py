@@ -8,7 +8,7 @@ import sys
 import time
 
 from tests import servers
-from tests.simulation.seeds import SUBJECTS, run_seed
+from tests.simulation.seeds import SUBJECTS, prepare, run_seed
 
 
 def main() -> int:
@@ -25,7 +25,6 @@ def main() -> int:
         seeds = range(asked.replay, asked.replay + 1)
     failures = 0
     servers.open_run()
-    gc.freeze()
     try:
         for subject in [asked.only] if asked.only else SUBJECTS:
             failures += _run(subject, seeds, keep_going=asked.keep_going)
@@ -35,6 +34,8 @@ def main() -> int:
 
 
 def _run(subject: str, seeds: range, *, keep_going: bool) -> int:
+    prepare(subject)
+    gc.freeze()  # what all seeds need is never garbage
     began, steps, failures, done = time.process_time(), 0, 0, 0
     for seed in seeds:
         outcome = run_seed(subject, seed)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from pysqlite3 import dbapi2
 from sqlalchemy import Connection, Engine, event, insert
 from sqlalchemy.exc import OperationalError
 
@@ -27,6 +28,9 @@ from tests.simulation.weather import Weather
 from tests.upload_papers import USERS
 from tests.upload_world import ON
 
+STATEMENTS: Final = 500
+"""More than are asked for, so that each is compiled once: all tables are read twice."""
+
 
 class SeededDatabase(Database):
     """Writers follow one another; `watch` is called after each, before anybody else moves.
@@ -43,7 +47,10 @@ class SeededDatabase(Database):
         is_shared: bool = False,
         watch: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(_emptied(), SqliteFullText(), Seams(durable=self._committing))
+        file = _file()
+        file.renew()
+        super().__init__(file.engine, SqliteFullText(), Seams(durable=self._committing))
+        self._file = file
         self._scheduler = scheduler
         self._weather = weather
         self._is_shared = is_shared
@@ -81,13 +88,7 @@ class SeededDatabase(Database):
 
     def rows(self, query: str) -> list[Any]:
         """What stands in the file now, past all weather."""
-        connection = self.engine.raw_connection()
-        try:
-            cursor = connection.cursor()
-            cursor.execute(query)
-            return list(cursor.fetchall())
-        finally:
-            connection.close()
+        return list(self._file.witness.execute(query).fetchall())
 
     def _committing(self, _operation: str, _subject: str) -> None:
         process = self._scheduler.current.process
@@ -109,22 +110,38 @@ def _failure(statement: str, cause: str) -> OperationalError:
     return OperationalError(statement, {}, Exception(cause))
 
 
-def _emptied() -> Engine:
-    """The engine of this process, on a file that is as good as new."""
-    engine = _engine()
-    engine.dispose()
-    file = Path(str(engine.url.database))
-    for ending in ("-wal", "-shm"):
-        file.with_name(file.name + ending).unlink(missing_ok=True)
-    shutil.copyfile(make_template(), file)
-    return engine
+class _File:
+    """The file of this process, one world after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.engine = _engine(path)
+        """One for all worlds: statements are compiled for each engine anew."""
+        self.witness = self._opened()
+        """Sees what is committed, and costs a tenth of what a connection from a pool does."""
+
+    def renew(self) -> None:
+        """Make it as good as new."""
+        self.engine.dispose()
+        self.witness.close()
+        for ending in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+        shutil.copyfile(make_template(), self._path)
+        self.witness = self._opened()
+
+    def _opened(self) -> Any:
+        return dbapi2.connect(
+            self._path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
+        )
 
 
 @cache
-def _engine() -> Engine:
-    """One for all seeds: statements are compiled for each engine anew."""
-    file = servers.run_folder() / f"simulation-{os.getpid()}.db"
-    engine = open_database(f"sqlite:///{file}", seams=Seams()).engine
+def _file() -> _File:
+    return _File(servers.run_folder() / f"simulation-{os.getpid()}.db")
+
+
+def _engine(path: Path) -> Engine:
+    engine = open_database(f"sqlite:///{path}", seams=Seams()).engine
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:

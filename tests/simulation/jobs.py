@@ -37,7 +37,6 @@ from fonds.uploads.intake import Claim, begin_upload, complete_upload, retry_upl
 from fonds.uploads.jobs import Job
 from fonds.uploads.llamaparse import Fetched, LlamaParse
 from fonds.uploads.reception import receive_webhook
-from fonds.uploads.states import FAILURES
 from fonds.uploads.webhook import sign
 from fonds.uploads.workbench import Model, Workbench
 from fonds.uploads.worker import BaseWorker
@@ -98,7 +97,7 @@ class JobsWorld(World):
         )
         self.truth = JobsTruth(self.database, self.blobs, _calm(), chance)
         url = chance.choice(["", "https://library.example"])
-        self.settings = Settings(home=servers.run_folder(), public_url=url, **ON)
+        self.settings = Settings(home=self.home, public_url=url, **ON)
         self._left = {
             f"user{number}": [self._choice() for _ in range(chance.randint(1, 4))]
             for number in range(2)
@@ -163,9 +162,8 @@ class JobsWorld(World):
 
     def retry_all(self, process: Process) -> None:
         """Send all that failed back whose file is here."""
-        for job in self.truth.jobs():
-            if job.status in FAILURES and job.arrived_at is not None:
-                retry_upload(self.shelf(process), job, by="operator")
+        for job in self.truth.failed():
+            retry_upload(self.shelf(process), job, by="operator")
 
     # Workers ------------------------------------------------------------------------------
 

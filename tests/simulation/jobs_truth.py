@@ -11,7 +11,7 @@ from fonds.stores.database import Database
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, page_of_jobs
-from fonds.uploads.states import MOVES, WORKED_ON, Status
+from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, Status
 from tests.shelf import problems
 from tests.simulation.database import SeededDatabase
 from tests.simulation.scheduler import ViolationError
@@ -46,6 +46,14 @@ class JobsTruth:
         """All jobs, as they stand now."""
         with self._quiet.read() as connection:
             return page_of_jobs(connection, limit=1000)
+
+    def failed(self) -> list[Job]:
+        """Those that failed though their file is here."""
+        told = "SELECT EXISTS (SELECT 1 FROM upload_jobs WHERE status LIKE 'failed%')"
+        if self._database.rows(told) == [(0,)]:
+            return []  # most often; and all rows are much to read
+        failed = [job for job in self.jobs() if job.status in FAILURES]
+        return [job for job in failed if job.arrived_at is not None]
 
     # At any moment ------------------------------------------------------------------------
 
