@@ -116,4 +116,15 @@ def test_a_part_of_all_durable_operations_and_every_fault_are_got_over(folder: P
     report = selftest(wanted, folder, seed=200)
     assert not report.violations, violations(report)
     assert report.total("exhaustive", "resumed") == 40
+    # The small library does the same in the same order each time: each strike finds its operation.
+    assert "not reached" not in {what for _, what, _ in report.rows("exhaustive")}
     assert report.total("faults", "recovered") == report.total("faults", "tried") >= 9
+
+
+@pytest.mark.long
+def test_what_a_broken_product_loses_is_found_by_kills_at_random(folder: Path) -> None:
+    broken = selftest(Wanted(kills=3), folder, seed=5, child="tests.broken_selftest")
+    assert broken.violations
+    for violation in broken.violations:
+        assert violation.replay.startswith("fonds selftest --chaos ")
+        assert [line for line in violation.says if line.startswith("citation_edges: missing: {")]
