@@ -134,6 +134,9 @@ def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool
         with _progress(quiet=quiet) as watch:
             report = tried(wanted, scratch, seed=began, watch=watch)
         is_kept = wanted.keep or bool(report.violations)
+    except UsageError:
+        is_kept = False
+        raise
     finally:
         if is_kept:
             err.print(f"kept: {scratch}", markup=False)

@@ -42,7 +42,12 @@ def named(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
 
 
 def told(life: Life) -> str:
-    """What happened to a process, in one line."""
+    """What happened to a process, and what it said, in one line."""
+    said = f"; it said: {'; '.join(life.trouble)}" if life.trouble else ""
+    return f"{_happened(life)}{said}"
+
+
+def _happened(life: Life) -> str:
     if life.struck is None:
         return f"ended with code {life.code}"
     strike, did = life.struck["struck"], life.struck

@@ -85,7 +85,6 @@ def _suffer(place: Place, report: Report, *, name: str, fault: Fault, seed: int)
     report.count("faults", name, "", "tried")
     if life.trouble:
         report.count("faults", name, "", "refused")
-        place.history.append(f"it said: {'; '.join(life.trouble)}")
     wrong = [*place.problems(life), *place.recovered()]
     report.count("faults", name, "", "violations" if wrong else "recovered")
     yield from wrong

@@ -9,10 +9,11 @@ from itertools import islice
 import pytest
 
 from fonds.errors import UsageError
-from fonds.selftest.case import named
+from fonds.selftest.case import named, told
 from fonds.selftest.chaos import MOST, MOST_OFTEN, lineages, plan
 from fonds.selftest.exhaustive import every_operation
 from fonds.selftest.faults import all_faults
+from fonds.selftest.place import Life
 from fonds.stores.queues import MAX_ATTEMPTS
 from fonds.uploads.worker import TAKEOVERS
 
@@ -88,6 +89,16 @@ def test_cases_are_chosen_by_their_names_or_the_words_these_begin_with() -> None
 def test_a_case_that_is_not_there_is_refused_with_some_that_are() -> None:
     with pytest.raises(UsageError, match="no case 'kill feeds 1'; there are: kill code 1, fail"):
         named(every_operation({"code": 12}), ["kill feeds 1"])
+
+
+def test_what_happened_to_a_process_is_told_with_what_it_said() -> None:
+    strike = {"step": "code", "at": 3, "how": "fail", "delay": None}
+    struck = {"struck": strike, "operation": "blob.put", "subject": "a.zip"}
+    life = Life(code=3, ended={}, struck=struck, trouble=["usc ended as failed", "and more"])
+    assert told(life) == (
+        "fail blob.put a.zip, number 3 of code; it said: usc ended as failed; and more"
+    )
+    assert told(Life(code=0, ended={}, struck=None, trouble=[])) == "ended with code 0"
 
 
 def test_faults_have_names_of_their_own() -> None:
