@@ -17,7 +17,7 @@ from fonds.chunk.splitter import Chunker
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.network import Network
 from fonds.pipeline import run_source
 from fonds.runs.context import Progress, Workplace
 from fonds.runs.order import in_order
@@ -46,11 +46,10 @@ if TYPE_CHECKING:
     from threading import Event
     from uuid import UUID
 
-    import httpx
-
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.engine.base import Engine
+    from fonds.fetch.wire import Wire
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.runs import citing
     from fonds.runs.normalization import Drained, Renormalized
@@ -215,8 +214,8 @@ class Library:
         """What a run works with; open for as long as its connections are."""
         if tables:
             builtin_sources()  # tables refer to each other: a run must know them all
-        settings, seams, transport = self._exchanges(record, replay)
-        fetcher = Fetcher(settings, seams=seams, folder=settings.home / "tmp", transport=transport)
+        settings, seams, wire = self._exchanges(record, replay)
+        fetcher = Fetcher(settings, seams=seams, folder=settings.home / "tmp", wire=wire)
         async with fetcher:
             yield Workplace(
                 settings=settings,
@@ -231,7 +230,7 @@ class Library:
 
     def _exchanges(
         self, record: Path | None, replay: Path | None
-    ) -> tuple[Settings, Seams, httpx.AsyncBaseTransport | None]:
+    ) -> tuple[Settings, Seams, Wire | None]:
         """The network, recorded to a WARC file; or a WARC file instead of it, at its own time."""
         if record is None and replay is None:
             return self.settings, self.seams, None
@@ -239,11 +238,11 @@ class Library:
 
         here = replace(self.settings, engine="local")  # what passes elsewhere is not seen
         if replay is not None:
-            transport = warc.ReplayTransport(replay)
-            return warc.without_waits(here), self._at(transport.clock), transport
+            replayed = warc.ReplayWire(replay)
+            return warc.without_waits(here), self._at(replayed.clock), replayed
         assert record is not None
-        network, clock = NetworkTransport(here), self.seams.clock
-        return here, self.seams, warc.RecordingTransport(network, record, clock=clock)
+        clock = self.seams.clock
+        return here, self.seams, warc.RecordingWire(Network(here), record, clock=clock)
 
     def search(
         self,

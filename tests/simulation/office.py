@@ -10,15 +10,15 @@ from datetime import date
 from functools import cache
 from typing import Any, Final
 
-import httpx
-
 from fonds import ids
-from fonds.errors import WrongContentError
+from fonds.errors import ConnectionFailedError, FetchTimeoutError, WrongContentError
+from fonds.fetch.wire import Answer, Question, told
 from fonds.model import Discovery, FetchTask, Listing, Part, SourceState, Watermark
 from fonds.sources.base import Ask
 from fonds.testing import FAKE_HOST, FakeSource, note
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
+from tests.wires import Held
 
 NUMBERS: Final = 6
 VERSIONS: Final = 4
@@ -80,7 +80,7 @@ class Office:
         return None if version is None else json.dumps(written(number, version)).encode()
 
 
-class OfficeTransport(httpx.AsyncBaseTransport):
+class OfficeWire:
     """The network between us and the office."""
 
     def __init__(self, office: Office, scheduler: Scheduler, weather: Weather) -> None:
@@ -88,9 +88,9 @@ class OfficeTransport(httpx.AsyncBaseTransport):
         self._scheduler = scheduler
         self._weather = weather
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def ask(self, question: Question) -> Answer:
         """An answer, sooner or later, good or bad."""
-        weather, path = self._weather, request.url.path
+        weather, path = self._weather, question.address.target.decode("ascii")
         self._scheduler.note(f"GET {path}")
         await asyncio.sleep(weather.duration())
         if weather.strikes(weather.refuse):
@@ -101,49 +101,52 @@ class OfficeTransport(httpx.AsyncBaseTransport):
         if data is None:
             return _answer(404, b"not here")
         etag = f'"{hashlib.sha256(data).hexdigest()[:12]}"'
-        if request.headers.get("if-none-match") == etag:
+        if told(question.headers).get("if-none-match") == etag:
             return _answer(304, b"")
         return _answer(200, data, ETag=etag)
 
-
-def _answer(status: int, data: bytes, **headers: str) -> httpx.Response:
-    stream = httpx.ByteStream(data)
-    told = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
-    return httpx.Response(status, headers=told, stream=stream)
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
-async def _refuses(_data: bytes) -> httpx.Response:
-    raise httpx.ConnectError("connection refused")
+def _answer(status: int, data: bytes, **headers: str) -> Answer:
+    named = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
+    sent = [(name.encode(), value.encode()) for name, value in named.items()]
+    return Answer(status=status, headers=sent, body=Held(data))
 
 
-async def _hangs(_data: bytes) -> httpx.Response:
+async def _refuses(_data: bytes) -> Answer:
+    raise ConnectionFailedError("connection refused")
+
+
+async def _hangs(_data: bytes) -> Answer:
     await asyncio.sleep(5)
-    raise httpx.ReadTimeout("no answer")
+    raise FetchTimeoutError("no answer")
 
 
-async def _breaks(_data: bytes) -> httpx.Response:
+async def _breaks(_data: bytes) -> Answer:
     return _answer(500, b"oh")
 
 
-async def _begs(_data: bytes) -> httpx.Response:
+async def _begs(_data: bytes) -> Answer:
     return _answer(429, b"slowly", **{"Retry-After": "3"})
 
 
-async def _forgets(_data: bytes) -> httpx.Response:
+async def _forgets(_data: bytes) -> Answer:
     return _answer(404, b"not here")
 
 
-async def _cuts(data: bytes) -> httpx.Response:
+async def _cuts(data: bytes) -> Answer:
     """The connection ends before the announced end."""
     return _answer(200, data[: len(data) // 2], **{"Content-Length": str(len(data))})
 
 
-async def _mangles(data: bytes) -> httpx.Response:
+async def _mangles(data: bytes) -> Answer:
     """Half of the file is taken for the whole."""
     return _answer(200, data[: len(data) // 2])
 
 
-async def _apologizes(_data: bytes) -> httpx.Response:
+async def _apologizes(_data: bytes) -> Answer:
     return _answer(200, b"<html>We are being renovated.</html>", **{"Content-Type": "text/html"})
 
 

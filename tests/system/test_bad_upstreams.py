@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import httpcore
 import pytest
 from tests import servers
 from tests.misbehaving import MisbehavingServer, Request, Response
@@ -22,8 +21,9 @@ from fonds.demo.bundle import DATA, BundledRegister, StaticFiles
 from fonds.demo.register import RegisterApi
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
-from fonds.fetch.guard import GuardedBackend, SocketOption
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.guard import Guard
+from fonds.fetch.network import Network
+from fonds.fetch.sockets import Dialer, Sockets, Stream
 from fonds.library import Library, open_library
 from fonds.pipeline import run_source
 from fonds.runs.state import RunReport, RunRequest, Status
@@ -144,33 +144,27 @@ def test_redirect_to_a_private_address_is_refused_and_the_rest_is_loaded(
     assert_made_good(library, asyncio.run(_run_guarded(library, office.server.port)))
 
 
-class Doorkeeper(httpcore.AsyncNetworkBackend):
+class Doorkeeper:
     """Lets this test's server through, and asks the real guard about everybody else."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._open = httpcore.AnyIOBackend()
-        self._guard = GuardedBackend(allow_private=False)
+        self._open = Sockets()
+        self._guard = Guard(allow_private=False)
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        chosen = self._open if (host, port) == ("127.0.0.1", self._port) else self._guard
-        return await chosen.connect_tcp(host, port, timeout, local_address, socket_options)
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
+        is_known = (host, port) == ("127.0.0.1", self._port)
+        chosen: Dialer = self._open if is_known else self._guard
+        return await chosen.connect(host, port, patience)
 
 
 async def _run_guarded(library: Library, port: int) -> RunReport:
     settings: Settings = replace(library.settings, allow_private=False)
-    transport = NetworkTransport(settings, backend=Doorkeeper(port))
+    wire = Network(settings, dialer=Doorkeeper(port))
     folder = settings.home / "tmp"
     async with (
         library.workplace() as workplace,
-        Fetcher(settings, seams=library.seams, folder=folder, transport=transport) as fetcher,
+        Fetcher(settings, seams=library.seams, folder=folder, wire=wire) as fetcher,
     ):
         guarded = replace(workplace, archive=Archive(library.blobs, fetcher))
         return await run_source(FakeSource(), RunRequest(), guarded)

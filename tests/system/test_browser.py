@@ -11,13 +11,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, Self
 
-import httpcore
 import psutil
 import pytest
 from tests.misbehaving import MisbehavingServer, Request, Response
@@ -31,8 +30,9 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.fetch.client import Download, Fetcher
-from fonds.fetch.guard import GuardedBackend, SocketOption
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.guard import Guard
+from fonds.fetch.network import Network
+from fonds.fetch.sockets import Sockets, Stream
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import PROGRAMS, Browser, find_program
@@ -49,25 +49,16 @@ is_missing = importlib.util.find_spec("playwright") is None or not any(map(shuti
 needs_chromium = pytest.mark.skipif(is_missing, reason="needs Chromium: scripts/install-chromium")
 
 
-class Dialer(httpcore.AsyncNetworkBackend):
+class Dialer:
     """Leads every address that the guard let pass to one port of this machine."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._inner = httpcore.AnyIOBackend()
+        self._inner = Sockets()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
         assert (host, port) == (PUBLIC, 80)
-        return await self._inner.connect_tcp(
-            "127.0.0.1", self._port, timeout, local_address, socket_options
-        )
+        return await self._inner.connect("127.0.0.1", self._port, patience)
 
 
 async def names(host: str, _port: int) -> list[str]:
@@ -83,9 +74,9 @@ class Desk:
 
     def __init__(self, folder: Path, upstream: MisbehavingServer, browser: Browser) -> None:
         settings = Settings(home=folder, rate_factor=0, retries=1, timeout=5)
-        backend = GuardedBackend(allow_private=False, resolve=names, dialer=Dialer(upstream.port))
-        transport = NetworkTransport(settings, backend=backend)
-        self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, transport=transport)
+        guard = Guard(allow_private=False, resolve=names, dialer=Dialer(upstream.port))
+        wire = Network(settings, dialer=guard)
+        self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, wire=wire)
         self.upstream, self.browser = upstream, browser
         self._runner = asyncio.Runner()
 

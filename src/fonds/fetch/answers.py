@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
-
-import httpx
 
 from fonds.errors import (
     FetchError,
@@ -35,7 +34,7 @@ def is_fine(status: int) -> bool:
     return status in _SUCCESSES and status not in _BODILESS
 
 
-def failure(url: str, status: int, headers: httpx.Headers, now: datetime) -> FetchError:
+def failure(url: str, status: int, headers: Mapping[str, str], now: datetime) -> FetchError:
     """The error that an unsuccessful answer amounts to."""
     where = public_url(url)
     wait = retry_after(headers.get("retry-after"), now)

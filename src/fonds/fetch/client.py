@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,36 +12,31 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urljoin, urlsplit
 
-import httpx
-import stamina
-
 from fonds.errors import (
     BadRedirectError,
-    ConnectionFailedError,
     FetchError,
     FetchTimeoutError,
     RateLimitedError,
 )
 from fonds.fetch import answers
+from fonds.fetch.addresses import Address, read_address
 from fonds.fetch.bodies import Intake, sweep
 from fonds.fetch.customs import headers_for
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.network import Network
 from fonds.fetch.patience import retried
 from fonds.fetch.rates import Pace, Rates, Sleep
-from fonds.fetch.retries import Backoff
 from fonds.fetch.secrecy import public_url
+from fonds.fetch.wire import Answer, Body, Question, Wire, told
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
 MAX_REDIRECTS: Final = 10
 
-RETRIEVED_AT: Final = "fonds.retrieved_at"
-"""Extension of an answer by which a recording or a replay says when it was given."""
-
 TOLD: Final = ("Content-Type", "Content-Length", "Content-Disposition", "ETag", "Last-Modified")
 """Headers of an answer that tell of the file."""
 
-_READ: Final = (*TOLD, "Content-Encoding")
+_TOLD: Final = tuple((name, name.lower()) for name in TOLD)
+
 _MIB: Final = 2**20
 # An upstream that keeps a connection alive with single bytes is given up after so many timeouts,
 # and has to deliver this much a second from then on.
@@ -135,24 +129,21 @@ class Fetcher:
         *,
         seams: Seams,
         folder: Path,
-        transport: httpx.AsyncBaseTransport | None = None,
+        wire: Wire | None = None,
         sleep: Sleep = asyncio.sleep,
         deadline: float | None = None,
     ) -> None:
         self._settings = settings
         self._seams = seams
         self._folder = folder
-        self._transport = transport or NetworkTransport(settings)
+        self._wire = wire or Network(settings)
         self._rates = Rates(settings, seams.clock, sleep)
         self._deadline = deadline or settings.timeout * _PATIENCE
-        wait = settings.timeout
-        self._extensions = {"timeout": {"connect": wait, "read": wait, "write": wait}}
         self.tally = Tally()
 
     async def __aenter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         sweep(self._folder, self._seams.clock)
-        await self._transport.__aenter__()
         return self
 
     async def __aexit__(
@@ -161,7 +152,7 @@ class Fetcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._transport.__aexit__(kind, error, trace)
+        await self._wire.aclose()
 
     async def download(
         self,
@@ -191,12 +182,9 @@ class Fetcher:
         except FetchError as error:
             first = error
         # Most requests succeed at once, and the machinery of trying again costs as much as they do.
-        tries = stamina.retry_context(
-            on=Backoff(self._settings, self._seams.chance),
-            attempts=max(1, self._settings.retries),
-            timeout=None,
-        )
-        async for attempt in tries:
+        from fonds.fetch.retries import tries  # noqa: PLC0415 — nor is it loaded for those
+
+        async for attempt in tries(self._settings, self._seams.chance):
             with attempt:
                 if attempt.num == 1:
                     raise first
@@ -217,27 +205,23 @@ class Fetcher:
 
     async def _exchange(self, ask: _Ask) -> Download | _Ask | None:
         address = _http_address(ask)
-        request = self._request(ask, address)
+        question = self._question(ask, address)
         await self._rates.take(ask.source, ask.target, ask.pace)
         spend("http")
         self.tally.total += 1
         self.tally.conditional += ask.is_conditional
-        self.tally.hosts[ask.source].add(address.host)
+        self.tally.hosts[ask.source].add(address.name)
         try:
             async with asyncio.timeout(self._deadline) as deadline:
-                return await self._answered(ask, request, deadline)
-        except (TimeoutError, httpx.TimeoutException) as error:
+                return await self._answered(ask, question, deadline)
+        except TimeoutError as error:
             raise FetchTimeoutError(f"{public_url(ask.target)} took too long") from error
-        except httpx.TransportError as error:
-            raise ConnectionFailedError(
-                f"the connection to {public_url(ask.target)} failed: {error}"
-            ) from error
         except RateLimitedError as error:
             wait = min(error.retry_after or 0.0, self._settings.retry_wait_max)
             self._rates.hold(ask.target, wait)
             raise
 
-    def _request(self, ask: _Ask, address: httpx.URL) -> httpx.Request:
+    def _question(self, ask: _Ask, address: Address) -> Question:
         headers = {
             "User-Agent": self._settings.user_agent,
             "Accept-Encoding": "gzip",
@@ -249,50 +233,42 @@ class Fetcher:
         if ask.validators.last_modified:
             headers["If-Modified-Since"] = ask.validators.last_modified
         encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        return httpx.Request("GET", address, headers=encoded, extensions=self._extensions)
+        return Question(address=address, headers=encoded, patience=self._settings.timeout)
 
     async def _answered(
-        self, ask: _Ask, request: httpx.Request, deadline: asyncio.Timeout
+        self, ask: _Ask, question: Question, deadline: asyncio.Timeout
     ) -> Download | _Ask | None:
-        answer = await self._transport.handle_async_request(request)
-        body = answer.stream
-        assert isinstance(body, httpx.AsyncByteStream)
+        answer = await self._wire.ask(question)
         try:
-            if answers.is_fine(answer.status_code):
-                return await self._received(ask, answer, body, deadline)
-            await _drain(body)
+            if answers.is_fine(answer.status):
+                return await self._received(ask, answer, deadline)
+            await _drain(answer.body)
             return self._without_file(ask, answer)
         finally:
-            await body.aclose()
+            await answer.body.aclose()
 
-    def _without_file(self, ask: _Ask, answer: httpx.Response) -> _Ask | None:
-        if answer.status_code == answers.NOT_MODIFIED and ask.is_conditional:
+    def _without_file(self, ask: _Ask, answer: Answer) -> _Ask | None:
+        if answer.status == answers.NOT_MODIFIED and ask.is_conditional:
             return None
-        if answer.status_code in answers.REDIRECTS:
-            return _redirected(ask, answer.headers.get("location"))
-        now = self._seams.clock.now()
-        raise answers.failure(ask.target, answer.status_code, answer.headers, now)
+        headers = told(answer.headers)
+        if answer.status in answers.REDIRECTS:
+            return _redirected(ask, headers.get("location"))
+        raise answers.failure(ask.target, answer.status, headers, self._seams.clock.now())
 
-    async def _received(
-        self,
-        ask: _Ask,
-        answer: httpx.Response,
-        body: httpx.AsyncByteStream,
-        deadline: asyncio.Timeout,
-    ) -> Download:
-        retrieved_at = answer.extensions.get(RETRIEVED_AT) or self._seams.clock.now()
-        told = _told(answer)
+    async def _received(self, ask: _Ask, answer: Answer, deadline: asyncio.Timeout) -> Download:
+        retrieved_at = answer.given_at or self._seams.clock.now()
+        headers = told(answer.headers)
         intake = Intake(
             ask.target,
             self._folder,
             cap=self._settings.max_file_mib * _MIB,
-            encoding=told.get("Content-Encoding", ""),
-            announced=told.get("Content-Length", ""),
+            encoding=headers.get("content-encoding", ""),
+            announced=headers.get("content-length", ""),
             held=ask.held,
         )
         try:
-            await _fill(intake, body, deadline)
-            await body.aclose()
+            await _fill(intake, answer.body, deadline)
+            await answer.body.aclose()
             sha256 = intake.finish()
         except BaseException:
             intake.discard()
@@ -302,26 +278,18 @@ class Fetcher:
             file=intake.file,
             sha256=sha256,
             size=intake.size,
-            media_type=told.get("Content-Type"),
-            etag=_sendable(told.get("ETag")),
-            last_modified=_sendable(told.get("Last-Modified")),
+            media_type=headers.get("content-type"),
+            etag=_sendable(headers.get("etag")),
+            last_modified=_sendable(headers.get("last-modified")),
             retrieved_at=retrieved_at,
             address=asked if ask.target == ask.url else public_url(ask.target),
-            headers={name: told[name] for name in TOLD if name in told},
+            headers={name: headers[low] for name, low in _TOLD if low in headers},
             is_ours=True,
             data=intake.data,
         )
 
 
-def _told(answer: httpx.Response) -> dict[str, str]:
-    """Those headers that matter here; each look into httpx's own goes through all of them."""
-    held: dict[str, str] = {}
-    for name, value in answer.headers.multi_items():
-        held[name] = f"{held[name]}, {value}" if name in held else value
-    return {name: held[name.lower()] for name in _READ if name.lower() in held}
-
-
-async def _fill(intake: Intake, body: httpx.AsyncByteStream, deadline: asyncio.Timeout) -> None:
+async def _fill(intake: Intake, body: Body, deadline: asyncio.Timeout) -> None:
     """Every MiB that arrives buys the upstream some more time."""
     promised = deadline.when()
     extended = _MIB
@@ -332,28 +300,25 @@ async def _fill(intake: Intake, body: httpx.AsyncByteStream, deadline: asyncio.T
             deadline.reschedule(promised + intake.received / _SLOWEST)
 
 
-async def _drain(body: httpx.AsyncByteStream) -> None:
+async def _drain(body: Body) -> None:
     drained = 0
     try:
         async for chunk in body:
             drained += len(chunk)
             if drained > _DRAINED:
                 return
-    except (FetchError, httpx.TransportError):
+    except FetchError:
         return  # the status has said it all
 
 
-def _http_address(ask: _Ask) -> httpx.URL:
-    with suppress(httpx.InvalidURL, ValueError):
-        address = httpx.URL(ask.target)
-        # httpx lets pass some hosts and ports that others stumble over.
-        has_host = bool(urlsplit(ask.target).hostname) and urlsplit(ask.target).port != 0
-        if has_host and address.scheme in {"http", "https"}:
-            return address
-    raise BadRedirectError(
-        f"{public_url(ask.url)} leads to {public_url(ask.target)}, "
-        "which is no http or https address"
-    )
+def _http_address(ask: _Ask) -> Address:
+    try:
+        return read_address(ask.target)
+    except ValueError as error:
+        raise BadRedirectError(
+            f"{public_url(ask.url)} leads to {public_url(ask.target)}, "
+            "which is no http or https address"
+        ) from error
 
 
 def _redirected(ask: _Ask, location: str | None) -> _Ask:

@@ -13,11 +13,10 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
 
-import httpcore
-import httpx
-
-from fonds.fetch.dialogue import Dialogue, connect
+from fonds.fetch.dialogue import BreachError, Dialogue, connect
 from fonds.fetch.heads import Head
+from fonds.fetch.sockets import Dialer
+from fonds.fetch.wire import Question
 
 MOST: Final = 32
 """Connections at once, to all hosts together."""
@@ -26,6 +25,8 @@ _HARMLESS: Final = frozenset({b"GET", b"HEAD"})
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
+    import httpx  # noqa: PLC0415 — knows where certificates are; not everybody asks over TLS
+
     context = httpx.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -35,13 +36,7 @@ class Exchange:
     """An answer, and the connection that it still comes over."""
 
     def __init__(self, head: Head, connection: Dialogue, owner: Connections) -> None:
-        self.status = head.status
-        self.headers = head.headers
-        self.extensions = {
-            "http_version": b"HTTP/" + head.http_version,
-            "reason_phrase": head.reason,
-            "network_stream": connection.stream,
-        }
+        self.head = head
         self._connection = connection
         self._owner = owner
         self._is_open = True
@@ -63,14 +58,14 @@ class Exchange:
 class Connections:
     """Asks over a connection that is idle, or over a new one."""
 
-    def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
-        self._backend = backend
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
         self._room = asyncio.Semaphore(MOST)
         self._idle: list[Dialogue] = []
         self._busy: set[Dialogue] = set()
         self._keeps = MOST
 
-    async def ask(self, request: httpcore.Request) -> Exchange:
+    async def ask(self, question: Question) -> Exchange:
         """The answer to one request; whoever gets it closes it.
 
         A server may end a connection in the moment when we use it again: then nothing was
@@ -78,19 +73,19 @@ class Connections:
         """
         await self._room.acquire()
         try:
-            connection = await self._idle_one(request.url.origin)
-            if connection is not None and request.method in _HARMLESS:
-                with suppress(httpcore.RemoteProtocolError, httpcore.NetworkError):
-                    return await self._answered(connection, request)
+            connection = await self._idle_one(question.address.origin)
+            if connection is not None and question.method in _HARMLESS:
+                with suppress(BreachError, ConnectionError):
+                    return await self._answered(connection, question)
                 connection = None
-            connection = connection or await connect(self._backend, request, _tls())
-            return await self._answered(connection, request)
+            connection = connection or await connect(self._dialer, question, _tls)
+            return await self._answered(connection, question)
         except BaseException:  # the connection has closed itself
             self._room.release()
             raise
 
-    async def _answered(self, connection: Dialogue, request: httpcore.Request) -> Exchange:
-        head = await connection.ask(request)
+    async def _answered(self, connection: Dialogue, question: Question) -> Exchange:
+        head = await connection.ask(question)
         self._busy.add(connection)
         return Exchange(head, connection, self)
 
@@ -110,7 +105,7 @@ class Connections:
             connection = self._idle.pop() if self._idle else self._busy.pop()
             await connection.aclose()
 
-    async def _idle_one(self, origin: httpcore.Origin) -> Dialogue | None:
+    async def _idle_one(self, origin: tuple[str, str, int]) -> Dialogue | None:
         """The one that has been idle for longest: if its server has ended it, that is known."""
         place = 0
         while place < len(self._idle):

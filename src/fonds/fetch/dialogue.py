@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
 import h11
-import httpcore
 
+from fonds.fetch.addresses import Address
 from fonds.fetch.heads import Head, read, written
+from fonds.fetch.sockets import Dialer, Stream
+from fonds.fetch.wire import Question
 
 KEPT_ALIVE_SECONDS: Final = 30.0
 _AT_ONCE: Final = 64 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
-_HTTPS: Final = b"https"
-_PORTS: Final = {b"http": 80, b"https": 443}
+
+
+class BreachError(Exception):
+    """A server broke off, or what it says is no HTTP."""
+
+
+class UnspeakableError(Exception):
+    """A question that cannot be put in HTTP."""
 
 
 class Dialogue:
     """A connection to one host that serves one request at a time."""
 
-    def __init__(self, origin: httpcore.Origin, stream: httpcore.AsyncNetworkStream) -> None:
-        self.origin = origin
+    def __init__(self, address: Address, stream: Stream) -> None:
+        self.origin = address.origin
         self.is_idle = False
         """Whether the next question may be asked."""
         self.stream = stream
@@ -40,28 +48,27 @@ class Dialogue:
     def has_expired(self) -> bool:
         """Whether it has been idle for too long, or its server has ended it."""
         late = time.monotonic() > self._idle_until
-        return late or bool(self.stream.get_extra_info("is_readable"))
+        return late or self.stream.is_readable
 
-    async def ask(self, request: httpcore.Request) -> Head:
+    async def ask(self, question: Question) -> Head:
         """The head of the answer; its body is to be read, or closed."""
         self.is_idle = False
-        timeouts = request.extensions.get("timeout", {})
-        self._patience = timeouts.get("read")
-        plain = written(request.method, request.url.target, request.headers)
+        self._patience = question.patience
+        plain = written(question.method, question.address.target, question.headers)
         self._state = None if plain else _machine()
         try:
             # A server may refuse before it has read everything, and close: it has answered.
-            with suppress(httpcore.WriteError):
+            with suppress(ConnectionError):
                 if plain:
-                    await self.stream.write(plain, timeouts.get("write"))
+                    await self.stream.write(plain, self._patience)
                 else:
-                    await self._send(request, timeouts.get("write"))
-            return await self._head(request)
+                    await self._send(question)
+            return await self._head(question)
         except BaseException:
             await self.aclose()
             raise
 
-    async def _head(self, request: httpcore.Request) -> Head:
+    async def _head(self, question: Question) -> Head:
         if self._state is None:
             data = await self._read()
             if plain := read(data):
@@ -69,13 +76,12 @@ class Dialogue:
                 self._arrived, self._missing = data[begin:], length
                 return head
             self._state = _machine()
-            self._said(_question(request))
+            self._said(_request(question))
             self._said(h11.EndOfMessage())
             self._state.receive_data(data)
         while not isinstance(event := await self._next(), h11.Response):
             pass  # more of the same will follow, says a server that says 1xx
-        raw = event.headers.raw_items()
-        return Head(event.status_code, event.reason, raw, event.http_version)
+        return Head(event.status_code, event.reason, event.headers.raw_items())
 
     async def body(self) -> AsyncIterator[bytes]:
         """The body of the answer, as it arrives."""
@@ -87,9 +93,7 @@ class Dialogue:
             data, self._arrived = self._arrived, b""
             data = data or await self.stream.read(_AT_ONCE, self._patience)
             if not data:
-                raise httpcore.RemoteProtocolError(
-                    f"the server ended it {self._missing} bytes too early"
-                )
+                raise BreachError(f"the server ended it {self._missing} bytes too early")
             # What follows a whole answer would be taken for the next one.
             data, self._arrived = data[: self._missing], data[self._missing :]
             self._missing -= len(data)
@@ -117,25 +121,25 @@ class Dialogue:
     async def _read(self) -> bytes:
         data = await self.stream.read(_AT_ONCE, self._patience)
         if not data:
-            raise httpcore.RemoteProtocolError("the server ended it without an answer")
+            raise BreachError("the server ended it without an answer")
         return data
 
-    async def _send(self, request: httpcore.Request, patience: float | None) -> None:
-        waiting = self._said(_question(request))
-        assert isinstance(request.stream, AsyncIterable)
-        async for piece in request.stream:
-            waiting += self._said(h11.Data(data=piece))
-            if len(waiting) > _AT_ONCE:
-                await self.stream.write(waiting, patience)
-                waiting = b""
-        await self.stream.write(waiting + self._said(h11.EndOfMessage()), patience)
+    async def _send(self, question: Question) -> None:
+        waiting = self._said(_request(question))
+        if question.content is not None:
+            async for piece in question.content:
+                waiting += self._said(h11.Data(data=piece))
+                if len(waiting) > _AT_ONCE:
+                    await self.stream.write(waiting, self._patience)
+                    waiting = b""
+        await self.stream.write(waiting + self._said(h11.EndOfMessage()), self._patience)
 
     def _said(self, event: Any) -> bytes:
         assert self._state is not None
         try:
             return self._state.send(event) or b""
         except h11.LocalProtocolError as error:
-            raise httpcore.LocalProtocolError(str(error)) from error
+            raise UnspeakableError(str(error)) from error
 
     async def _next(self) -> Any:
         assert self._state is not None
@@ -148,36 +152,32 @@ class Dialogue:
                 more = self.stream.read(_AT_ONCE, self._patience) if is_answered else self._read()
                 self._state.receive_data(await more)
             except h11.RemoteProtocolError as error:
-                raise httpcore.RemoteProtocolError(str(error)) from error
+                raise BreachError(str(error)) from error
 
 
 def _machine() -> h11.Connection:
     return h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
 
 
-def _question(request: httpcore.Request) -> h11.Request:
+def _request(question: Question) -> h11.Request:
     try:
         return h11.Request(
-            method=request.method, target=request.url.target, headers=request.headers
+            method=question.method, target=question.address.target, headers=question.headers
         )
     except h11.LocalProtocolError as error:
-        raise httpcore.LocalProtocolError(str(error)) from error
+        raise UnspeakableError(str(error)) from error
 
 
 async def connect(
-    backend: httpcore.AsyncNetworkBackend, request: httpcore.Request, tls: ssl.SSLContext
+    dialer: Dialer, question: Question, tls: Callable[[], ssl.SSLContext]
 ) -> Dialogue:
-    """A new connection to where a request goes."""
-    origin = request.url.origin
-    if origin.scheme not in _PORTS:
-        raise httpcore.UnsupportedProtocol(f"{origin.scheme!r} is neither http nor https")
-    host = origin.host.decode("ascii")
-    patience = request.extensions.get("timeout", {}).get("connect")
-    stream = await backend.connect_tcp(host, origin.port or _PORTS[origin.scheme], patience)
-    if origin.scheme == _HTTPS:
+    """A new connection to where a question goes."""
+    address, patience = question.address, question.patience
+    stream = await dialer.connect(address.host, address.port, patience)
+    if address.scheme == "https":
         try:
-            stream = await stream.start_tls(tls, host, patience)
+            stream = await stream.start_tls(tls(), address.host, patience)
         except BaseException:
             await stream.aclose()
             raise
-    return Dialogue(origin, stream)
+    return Dialogue(address, stream)

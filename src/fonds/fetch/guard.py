@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-import httpcore
-
 from fonds.errors import ForbiddenAddressError
+from fonds.fetch.sockets import Dialer, Sockets, Stream
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """Host and port in, addresses out, in the order to try them."""
-
-SocketOption = (
-    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
-)
 
 # Ranges that the standard library's predicates leave out, or did in some versions.
 _MORE_FORBIDDEN: Final = (
@@ -73,7 +68,7 @@ async def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
+class Guard:
     """Connects only to addresses it has judged itself.
 
     The name is looked up once, all its addresses are judged, and the connection goes to one of
@@ -82,55 +77,42 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     """
 
     def __init__(
-        self,
-        *,
-        allow_private: bool,
-        resolve: Resolve = resolve,
-        dialer: httpcore.AsyncNetworkBackend | None = None,
+        self, *, allow_private: bool, resolve: Resolve = resolve, dialer: Dialer | None = None
     ) -> None:
         self._allow_private = allow_private
         self._resolve = resolve
-        self._dialer = dialer or httpcore.AnyIOBackend()
+        self._dialer = dialer or Sockets()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
         """Connect to the first address of the host that answers."""
-        addresses = await self._checked(host, port, timeout)
-        each = timeout / len(addresses) if timeout else None
-        trouble: Exception | None = None
+        addresses = await self._checked(host, port, patience)
+        each = patience / len(addresses) if patience else None
+        trouble: OSError | None = None
         for address in addresses:
             try:
-                return await self._dialer.connect_tcp(
-                    address, port, each, local_address, socket_options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                return await self._dialer.connect(address, port, each)
+            except OSError as error:
                 trouble = trouble or error
-        raise trouble or httpcore.ConnectError(f"{host} has no address")
+        raise trouble or ConnectionError(f"{host} has no address")
 
-    async def _checked(self, host: str, port: int, timeout: float | None) -> list[str]:  # noqa: ASYNC109 — passed on
-        addresses = await self._looked_up(host, port, timeout)
+    async def _checked(self, host: str, port: int, patience: float | None) -> list[str]:
+        addresses = await self._looked_up(host, port, patience)
         if not self._allow_private:
             for address in addresses:
                 _judge(host, address)
         return addresses[:_MOST_ADDRESSES_TRIED]
 
-    async def _looked_up(self, host: str, port: int, timeout: float | None) -> list[str]:  # noqa: ASYNC109 — passed on
+    async def _looked_up(self, host: str, port: int, patience: float | None) -> list[str]:
         try:
             return [str(ip_address(host))]
         except ValueError:
             pass
         try:
-            return await asyncio.wait_for(self._resolve(host, port), timeout)
+            return await asyncio.wait_for(self._resolve(host, port), patience)
         except TimeoutError as error:
-            raise httpcore.ConnectTimeout(f"looking up {host} took too long") from error
+            raise TimeoutError(f"looking up {host} took too long") from error
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"{host} cannot be looked up: {error}") from error
+            raise ConnectionError(f"{host} cannot be looked up: {error}") from error
 
 
 def _judge(host: str, address: str) -> None:

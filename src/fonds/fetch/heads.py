@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-Headers = list[tuple[bytes, bytes]]
+from fonds.fetch.wire import Headers
 
 _NAME: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _VALUE: Final = rb"(?:[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?"
@@ -32,7 +32,6 @@ class Head:
     status: int
     reason: bytes
     headers: Headers
-    http_version: bytes = b"1.1"
 
 
 def written(method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:

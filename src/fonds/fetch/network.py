@@ -1,12 +1,10 @@
-"""The wire: an httpx transport that maps hosts, guards addresses and speaks our errors."""
+"""The network: maps hosts, guards addresses and speaks our errors."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-
-import httpcore
-import httpx
+from dataclasses import replace
 
 from fonds.errors import (
     ConnectionFailedError,
@@ -15,65 +13,53 @@ from fonds.errors import (
     IncompleteBodyError,
     RetryableFetchError,
 )
+from fonds.fetch.addresses import read_address
 from fonds.fetch.connections import Connections, Exchange
-from fonds.fetch.guard import GuardedBackend
+from fonds.fetch.dialogue import BreachError, UnspeakableError
+from fonds.fetch.guard import Guard
 from fonds.fetch.hosts import map_url
 from fonds.fetch.secrecy import public_url
-from fonds.fetch.sockets import Sockets
+from fonds.fetch.sockets import Dialer
+from fonds.fetch.wire import Answer, Question
 from fonds.settings import Settings
 
 
-class NetworkTransport(httpx.AsyncBaseTransport):
-    """Asks the network; takes original addresses and maps them itself.
+class Network:
+    """Asks upstreams; takes original addresses and maps them itself.
 
     What wraps it (a recording) therefore sees the addresses the sources speak of.
     """
 
-    def __init__(
-        self, settings: Settings, *, backend: httpcore.AsyncNetworkBackend | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, *, dialer: Dialer | None = None) -> None:
         self._hosts = settings.hosts
-        backend = backend or GuardedBackend(allow_private=settings.allow_private, dialer=Sockets())
-        self._connections = Connections(backend)
+        self._connections = Connections(dialer or Guard(allow_private=settings.allow_private))
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; the body is still to be read from the answer's stream."""
-        url = str(request.url)
+    async def ask(self, question: Question) -> Answer:
+        """Send one request; the body of the answer is still to be read."""
+        url = question.address.url
         with _our_errors(url, broken=ConnectionFailedError):
-            exchange = await self._connections.ask(self._mapped(request, url))
-        return httpx.Response(
-            status_code=exchange.status,
-            headers=exchange.headers,
-            stream=_Body(exchange, url),
-            extensions=exchange.extensions,
+            exchange = await self._connections.ask(self._mapped(question))
+        head = exchange.head
+        return Answer(
+            status=head.status,
+            headers=head.headers,
+            reason=head.reason,
+            body=_Body(exchange, url),
         )
 
-    def _mapped(self, request: httpx.Request, url: str) -> httpcore.Request:
-        target = map_url(url, self._hosts)
-        address, headers = request.url, request.headers.raw
-        if target != url:
-            address = httpx.URL(target)
-            kept = [(name, value) for name, value in headers if name.lower() != b"host"]
-            headers = [(b"Host", address.netloc), *kept]
-        return httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(
-                scheme=address.raw_scheme,
-                host=address.raw_host,
-                port=address.port,
-                target=address.raw_path,
-            ),
-            headers=headers,
-            content=request.stream,
-            extensions=request.extensions,
-        )
+    def _mapped(self, question: Question) -> Question:
+        address = question.address
+        if self._hosts and (target := map_url(address.url, self._hosts)) != address.url:
+            address = read_address(target)
+        host = (b"Host", address.netloc.encode("ascii"))
+        return replace(question, address=address, headers=[host, *question.headers])
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._connections.aclose()
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body:
     def __init__(self, exchange: Exchange, url: str) -> None:
         self._exchange = exchange
         self._url = url
@@ -93,16 +79,16 @@ def _our_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None
     """`broken` is what a breach of the protocol means at this stage of the exchange."""
     try:
         yield
-    except httpcore.TimeoutException as error:
+    except TimeoutError as error:
         raise FetchTimeoutError(
             f"{public_url(url)} did not answer in time; FONDS_TIMEOUT sets how long to wait"
         ) from error
-    except httpcore.RemoteProtocolError as error:
+    except BreachError as error:
         raise broken(f"{public_url(url)} broke off or spoke no HTTP: {error}") from error
-    except (httpcore.NetworkError, OSError) as error:
+    except OSError as error:
         raise ConnectionFailedError(
             f"the connection to {public_url(url)} failed: {str(error) or type(error).__name__}"
         ) from error
-    except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol):
+    except UnspeakableError:
         # The library's message repeats the header, which may be a key.
-        raise FetchError(f"{public_url(url)} cannot be asked: malformed header or scheme") from None
+        raise FetchError(f"{public_url(url)} cannot be asked: malformed header") from None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import AsyncIterator
 
+import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from fonds.errors import RetryableFetchError
@@ -20,6 +22,12 @@ def _log_retry(details: RetryDetails) -> None:
 
 # Left alone, stamina writes its own lines to the standard output of whoever uses the library.
 set_on_retry_hooks([_log_retry])
+
+
+def tries(settings: Settings, chance: random.Random) -> AsyncIterator[stamina.Attempt]:
+    """The tries of one request, with the waits between them."""
+    backoff = Backoff(settings, chance)
+    return stamina.retry_context(on=backoff, attempts=max(1, settings.retries), timeout=None)
 
 
 class Backoff:

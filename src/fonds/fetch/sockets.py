@@ -1,7 +1,7 @@
 """Sockets for HTTP, on asyncio alone.
 
-httpcore's own go through anyio, whose cancel scopes take longer than a small answer takes to
-arrive. Here a timer runs only while something is really waited for.
+Those of the common libraries go through anyio, whose cancel scopes take longer than a small answer
+takes to arrive. Here a timer runs only while something is really waited for.
 """
 
 from __future__ import annotations
@@ -10,53 +10,63 @@ import asyncio
 import select
 import ssl
 from collections import deque
-from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Final
-
-import httpcore
-
-from fonds.fetch.guard import SocketOption
+from typing import Any, Final, Protocol
 
 _MOST_HELD: Final = 256 * 1024
 """Bytes that are taken from the network before somebody has read them."""
-_NAMES: Final = {"client_addr": "sockname", "server_addr": "peername"}
-"""What httpcore and asyncio call differently."""
 
 
-class Sockets(httpcore.AsyncNetworkBackend):
+class Stream(Protocol):
+    """A connection; patience is in seconds, and ends with a TimeoutError."""
+
+    async def read(self, max_bytes: int, patience: float | None) -> bytes:
+        """What has arrived, or arrives next; nothing at the end."""
+        ...
+
+    async def write(self, data: bytes, patience: float | None) -> None:
+        """Send, and wait where the other end does not take it."""
+        ...
+
+    async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None) -> Stream:
+        """The same connection, encrypted."""
+        ...
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether something has arrived, be it the end."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connection, without waiting for the other end."""
+        ...
+
+
+class Dialer(Protocol):
+    """Opens connections."""
+
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
+        """A connection to an address; OSError if there is none to be had."""
+        ...
+
+
+class Sockets:
     """Connects to whatever it is told to."""
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
         """A connection to an address."""
         loop = asyncio.get_running_loop()
-        source = (local_address, 0) if local_address else None
-        stream = _Stream()
+        stream = _Socket()
         try:
-            async with asyncio.timeout(timeout):
-                await loop.create_connection(lambda: stream, host, port, local_addr=source)
+            async with asyncio.timeout(patience):
+                await loop.create_connection(lambda: stream, host, port)
         except TimeoutError as error:
-            raise httpcore.ConnectTimeout(f"{host} took too long") from error
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-        for option in socket_options or ():
-            stream.get_extra_info("socket").setsockopt(*option)
+            raise TimeoutError(f"{host} took too long") from error
         return stream
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
 
-
-class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
-    """The two ends of httpcore and asyncio in one."""
+class _Socket(asyncio.Protocol):
+    """One end of a connection: asyncio tells what happens, and who reads and writes asks."""
 
     def __init__(self) -> None:
         self._transport: Any = None
@@ -94,19 +104,14 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         self._is_stuck = False
         self._wake()
 
-    # What httpcore asks for
+    # What is asked for
 
-    async def read(
-        self,
-        max_bytes: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-    ) -> bytes:
-        """What has arrived, or arrives next; nothing at the end."""
+    async def read(self, max_bytes: int, patience: float | None) -> bytes:
         if not self._pieces and not self._has_ended:
-            await self._wait(timeout, httpcore.ReadTimeout)
+            await self._wait(patience)
         if not self._pieces:
             if self._trouble is not None:
-                raise httpcore.ReadError(str(self._trouble)) from self._trouble
+                raise ConnectionError(str(self._trouble)) from self._trouble
             return b""
         data = self._pieces.popleft()
         if len(data) > max_bytes:
@@ -118,54 +123,38 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
-    async def write(
-        self,
-        buffer: bytes,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-    ) -> None:
-        """Send, and wait where the other end does not take it."""
+    async def write(self, data: bytes, patience: float | None) -> None:
         if self._transport.is_closing():
-            raise httpcore.WriteError("the connection is closed")
-        self._transport.write(buffer)
+            raise ConnectionError("the connection is closed")
+        self._transport.write(data)
         while self._is_stuck and not self._has_ended:
-            await self._wait(timeout, httpcore.WriteTimeout)
+            await self._wait(patience)
 
     async def aclose(self) -> None:
-        """Close the connection, without waiting for the other end."""
         self._transport.close()
         await asyncio.sleep(0)
         self._transport.abort()
 
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-    ) -> httpcore.AsyncNetworkStream:
-        """The same connection, encrypted."""
-        inner = _Stream()
+    async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None) -> Stream:
+        inner = _Socket()
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(patience):
                 inner._transport = await loop.start_tls(
-                    self._transport, inner, ssl_context, server_hostname=server_hostname
+                    self._transport, inner, context, server_hostname=host
                 )
         except BaseException as error:
             self._transport.abort()
             if isinstance(error, TimeoutError):
-                raise httpcore.ConnectTimeout("the handshake took too long") from error
-            if isinstance(error, OSError):  # ssl.SSLError is one
-                raise httpcore.ConnectError(str(error)) from error
+                raise TimeoutError("the handshake took too long") from error
             raise
         return inner
 
-    def get_extra_info(self, info: str) -> Any:
-        """`is_readable` is whether something has arrived, be it the end."""
-        if info == "is_readable":
-            return bool(self._pieces) or self._has_ended or self._is_readable()
-        return self._transport.get_extra_info(_NAMES.get(info, info))
+    @property
+    def is_readable(self) -> bool:
+        return bool(self._pieces) or self._has_ended or self._has_more()
 
-    def _is_readable(self) -> bool:
+    def _has_more(self) -> bool:
         socket = self._transport.get_extra_info("socket")
         watched = select.poll()
         with suppress(OSError, ValueError):
@@ -173,10 +162,10 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
             return bool(watched.poll(0))
         return True
 
-    async def _wait(self, seconds: float | None, late: type[httpcore.TimeoutException]) -> None:
+    async def _wait(self, seconds: float | None) -> None:
         loop = asyncio.get_running_loop()
         self._waiter = waiter = loop.create_future()
-        timer = None if seconds is None else loop.call_later(seconds, _give_up, waiter, late)
+        timer = None if seconds is None else loop.call_later(seconds, _give_up, waiter)
         try:
             await waiter
         finally:
@@ -189,6 +178,6 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
             self._waiter.set_result(None)
 
 
-def _give_up(waiter: asyncio.Future[None], late: type[httpcore.TimeoutException]) -> None:
+def _give_up(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
-        waiter.set_exception(late())
+        waiter.set_exception(TimeoutError())

@@ -17,14 +17,20 @@ from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import urlsplit
 
-import httpx
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
-from fonds.fetch.client import RETRIEVED_AT
 from fonds.fetch.secrecy import public_url, recorded_answer_headers, recorded_request_headers
-from fonds.fetch.warcfile import Answer, Exchange, Key, exchange_key, read_answer, read_recording
+from fonds.fetch.warcfile import (
+    Exchange,
+    Key,
+    RecordedAnswer,
+    exchange_key,
+    read_answer,
+    read_recording,
+)
+from fonds.fetch.wire import Answer, Body, Headers, Question, Wire, text
 from fonds.seams import Clock
 from fonds.settings import Settings
 
@@ -38,15 +44,15 @@ def without_waits(settings: Settings) -> Settings:
     return replace(settings, rate_factor=0.0, retry_wait=0.0, retry_wait_max=0.0)
 
 
-class RecordingTransport(httpx.AsyncBaseTransport):
-    """Passes requests on and writes every answered one to a new file, without secrets.
+class RecordingWire:
+    """Passes questions on and writes every answered one to a new file, without secrets.
 
     It stands outside whatever maps hosts, so the recording speaks of the original addresses.
     An exchange is appended in one go once its body has been read, so a recording that was killed
     is readable up to there.
     """
 
-    def __init__(self, inner: httpx.AsyncBaseTransport, path: Path, *, clock: Clock) -> None:
+    def __init__(self, inner: Wire, path: Path, *, clock: Clock) -> None:
         self._inner = inner
         self._clock = clock
         self._lock = threading.Lock()
@@ -60,18 +66,15 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         info.rec_headers.replace_header("WARC-Date", _iso(clock.now()))
         self._append(info)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def ask(self, question: Question) -> Answer:
         """Ask, and hand out an answer whose body is recorded while it is read."""
-        sent = await request.aread()
-        answer = await self._inner.handle_async_request(request)
-        assert isinstance(answer.stream, httpx.AsyncByteStream)
+        sent = await _sent(question)
+        if question.content is not None:
+            question = replace(question, content=_once(sent))
+        answer = await self._inner.ask(question)
         moment = self._clock.now()
-        return httpx.Response(
-            status_code=answer.status_code,
-            headers=answer.headers,
-            stream=_Tee(answer.stream, self, _Head(request, sent, answer, moment)),
-            extensions={**answer.extensions, RETRIEVED_AT: moment},
-        )
+        body = _Tee(answer.body, self, _Head(question, sent, answer, moment))
+        return replace(answer, body=body, given_at=moment)
 
     async def write(self, head: _Head, body: IO[bytes], truncated: str | None) -> None:
         """Append one exchange, and have it on file before anybody goes on."""
@@ -96,14 +99,13 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 class _Head:
     """All of an exchange but the body of the answer."""
 
-    def __init__(
-        self, request: httpx.Request, sent: bytes, answer: httpx.Response, moment: datetime
-    ) -> None:
-        self._url = public_url(str(request.url))
-        self._method = request.method
+    def __init__(self, question: Question, sent: bytes, answer: Answer, moment: datetime) -> None:
+        self._url = public_url(question.address.url)
+        self._method = question.method.decode("ascii")
         self._sent = sent
-        self._request_headers = recorded_request_headers(_pairs(request.headers))
-        self._status = f"{answer.status_code} {answer.reason_phrase}"
+        asked = [("Host", question.address.netloc), *_pairs(question.headers)]
+        self._request_headers = recorded_request_headers(asked)
+        self._status = f"{answer.status} {answer.reason.decode('ascii', 'ignore')}"
         kept = [p for p in _pairs(answer.headers) if p[0].lower() not in _OF_THE_CONNECTION]
         self._answer_headers = recorded_answer_headers(kept)
         self._date = _iso(moment)
@@ -143,12 +145,10 @@ class _Head:
         )
 
 
-class _Tee(httpx.AsyncByteStream):
+class _Tee:
     """A body that is kept aside while it is read, and recorded when that ends."""
 
-    def __init__(
-        self, body: httpx.AsyncByteStream, recording: RecordingTransport, head: _Head
-    ) -> None:
+    def __init__(self, body: Body, recording: RecordingWire, head: _Head) -> None:
         self._body = body
         self._recording = recording
         self._head = head
@@ -196,7 +196,7 @@ class ReplayClock:
         self._now = max(self._now, moment)
 
 
-class ReplayTransport(httpx.AsyncBaseTransport):
+class ReplayWire:
     """Answers from a recording and never touches the network.
 
     The same request is answered as often as it was recorded, in that order; the last answer
@@ -211,22 +211,23 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             self._answers[exchange.key].append(exchange)
         self.clock = ReplayClock(recording.begun_at)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The recorded answer to this request."""
-        url = str(request.url)
-        sent = hashlib.sha256(await request.aread()).hexdigest()
-        exchange = self._next(exchange_key(request.method, url, sent), url)
+    async def ask(self, question: Question) -> Answer:
+        """The recorded answer to this question."""
+        url = question.address.url
+        sent = hashlib.sha256(await _sent(question)).hexdigest()
+        exchange = self._next(exchange_key(question.method.decode("ascii"), url, sent), url)
         answer = read_answer(self._path, exchange)
         self.clock.advance(exchange.answered_at)
-        return httpx.Response(
-            status_code=answer.status,
-            headers=answer.headers,
-            stream=_Replayed(answer, public_url(url)),
-            extensions={
-                RETRIEVED_AT: exchange.answered_at,
-                "reason_phrase": answer.reason.encode("ascii", "replace"),
-            },
+        return Answer(
+            status=answer.status,
+            headers=[(name.encode(), value.encode()) for name, value in answer.headers],
+            reason=answer.reason.encode("ascii", "replace"),
+            body=_Replayed(answer, public_url(url)),
+            given_at=exchange.answered_at,
         )
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
     def _next(self, key: Key, url: str) -> Exchange:
         waiting = self._answers.get(key)
@@ -237,8 +238,8 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         return waiting.popleft() if len(waiting) > 1 else waiting[0]
 
 
-class _Replayed(httpx.AsyncByteStream):
-    def __init__(self, answer: Answer, url: str) -> None:
+class _Replayed:
+    def __init__(self, answer: RecordedAnswer, url: str) -> None:
         self._answer = answer
         self._url = url
 
@@ -256,8 +257,16 @@ def _records(out: IO[bytes] | None = None) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-def _pairs(headers: httpx.Headers) -> list[tuple[str, str]]:
-    return [(n.decode("latin-1"), v.decode(headers.encoding)) for n, v in headers.raw]
+async def _sent(question: Question) -> bytes:
+    return b"".join([piece async for piece in question.content or _once(b"")])
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def _pairs(headers: Headers) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), text(value)) for name, value in headers]
 
 
 def _iso(moment: datetime) -> str:

@@ -58,7 +58,7 @@ class Recording:
 
 
 @dataclass(kw_only=True)
-class Answer:
+class RecordedAnswer:
     """A recorded answer whose body is still to be read; `close` it."""
 
     status: int
@@ -103,7 +103,7 @@ def read_recording(path: Path, *, unfinished: bool) -> Recording:
     return Recording(begun_at=index.begun_at, exchanges=tuple(index.exchanges()))
 
 
-def read_answer(path: Path, exchange: Exchange) -> Answer:
+def read_answer(path: Path, exchange: Exchange) -> RecordedAnswer:
     """One answer of a recording."""
     file = path.open("rb")
     try:
@@ -111,7 +111,7 @@ def read_answer(path: Path, exchange: Exchange) -> Answer:
         headers, block = _head(_Member(file).buffered())
         http = _ANSWER.parse(block)
         status, _, reason = http.statusline.partition(" ")
-        return Answer(
+        return RecordedAnswer(
             status=int(status),
             reason=reason,
             headers=http.headers,

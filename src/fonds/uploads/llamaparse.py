@@ -11,14 +11,12 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
-
-import httpx
 
 from fonds.embed.breaker import Breaker
 from fonds.errors import (
@@ -30,7 +28,9 @@ from fonds.errors import (
     RetryableParserError,
     SettingsError,
 )
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.addresses import read_address
+from fonds.fetch.network import Network
+from fonds.fetch.wire import Body, Question
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
@@ -43,7 +43,7 @@ _BASE: Final = f"https://{HOST}/api/v1/parsing"
 _MIB: Final = 1 << 20
 _STATEMENT: Final = _MIB
 """Bytes of any answer but a text."""
-_BODY_PATIENCE: Final = 4
+_PATIENCE: Final = 4
 """Times the setting `timeout`, for a whole answer: a server that drips must not hold a worker."""
 # Shorter than the waits between a job's tries taken together, or no job would outlive it.
 _PAUSE: Final = 10.0
@@ -153,32 +153,26 @@ class LlamaParse:
         self._breaker.succeeded()
 
     async def _exchange(self, path: str, form: _Form | None, most: int) -> bytes:
-        async with NetworkTransport(self._settings) as transport:
-            answer = await transport.handle_async_request(self._request(path, form))
-            stream = answer.stream
-            assert isinstance(stream, httpx.AsyncByteStream)
-            try:
-                async with asyncio.timeout(_BODY_PATIENCE * self._settings.timeout):
-                    content = await _read(stream, most)
-            finally:
-                await stream.aclose()
-            if answer.status_code != _OK:
-                raise self._failure(answer.status_code, content)
+        async with aclosing(Network(self._settings)) as network:
+            answer = await network.ask(self._question(path, form))
+            async with aclosing(answer.body), asyncio.timeout(self._settings.timeout * _PATIENCE):
+                content = await _read(answer.body, most)
+            if answer.status != _OK:
+                raise self._failure(answer.status, content)
             return content
 
-    def _request(self, path: str, form: _Form | None) -> httpx.Request:
-        wait = self._settings.timeout
-        extensions = {"timeout": {"connect": wait, "read": wait, "write": wait}}
-        url = f"{_BASE}/{path}"
-        if form is None:
-            return httpx.Request("GET", url, headers=self._headers, extensions=extensions)
-        headers = {
-            **self._headers,
-            "Content-Type": form.content_type,
-            "Content-Length": str(form.size),
-        }
-        content = _drawn(form.pieces)
-        return httpx.Request("POST", url, headers=headers, content=content, extensions=extensions)
+    def _question(self, path: str, form: _Form | None) -> Question:
+        headers = dict(self._headers)
+        if form is not None:
+            headers["Content-Type"] = form.content_type
+            headers["Content-Length"] = str(form.size)
+        return Question(
+            address=read_address(f"{_BASE}/{path}"),
+            headers=[(name.encode(), value.encode()) for name, value in headers.items()],
+            patience=self._settings.timeout,
+            method=b"GET" if form is None else b"POST",
+            content=None if form is None else _drawn(form.pieces),
+        )
 
     def _failure(self, status: int, content: bytes) -> ParserError:
         message = f"{HOST} answered {status}"
@@ -227,7 +221,7 @@ def _our_errors() -> Iterator[None]:
         raise RetryableParserError(f"{HOST} answers too slowly") from error
 
 
-async def _read(stream: httpx.AsyncByteStream, most: int) -> bytes:
+async def _read(stream: Body, most: int) -> bytes:
     content = bytearray()
     async for part in stream:
         content += part

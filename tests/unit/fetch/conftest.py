@@ -10,6 +10,7 @@ from tests.misbehaving import MisbehavingServer
 
 from fonds.fetch.client import Download, Fetcher
 from fonds.fetch.rates import Pace
+from fonds.fetch.wire import Wire
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -50,7 +51,7 @@ def fetch(settings: Settings, folder: Path) -> Fetch:
         *,
         settings: Settings = settings,
         seams: Seams | None = None,
-        transport: Any = None,
+        wire: Wire | None = None,
         deadline: float | None = None,
         **options: Any,
     ) -> Download | None:
@@ -59,7 +60,7 @@ def fetch(settings: Settings, folder: Path) -> Fetch:
                 settings,
                 seams=seams or Seams(),
                 folder=folder,
-                transport=transport,
+                wire=wire,
                 deadline=deadline,
             )
             async with opened as fetcher:

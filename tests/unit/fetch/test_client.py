@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 import stamina.instrumentation
 from tests.misbehaving import FINE, LAST_MODIFIED, MisbehavingServer, Request, Response
 from tests.unit.fetch.conftest import Fetch
+from tests.wires import Answering, Held
 
 from fonds.errors import (
     BadRedirectError,
@@ -28,8 +28,10 @@ from fonds.errors import (
     UpstreamDownError,
 )
 from fonds.fetch.client import Fetcher, Validators
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.network import Network
 from fonds.fetch.rates import Pace
+from fonds.fetch.sockets import Sockets, Stream
+from fonds.fetch.wire import Answer, Question
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -300,16 +302,17 @@ def test_a_host_that_asks_for_a_pause_gets_it_from_everybody(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        busy = request.url.path == "/busy"
-        return httpx.Response(429, headers={"Retry-After": "30"}) if busy else httpx.Response(200)
+    def answer(question: Question) -> Answer:
+        if question.address.target == b"/busy":
+            return Answer(status=429, headers=[(b"Retry-After", b"30")], body=Held())
+        return Answer(status=200, body=Held())
 
     async def run() -> None:
         opened = Fetcher(
             replace(settings, retries=1, retry_wait_max=20.0),
             seams=Seams(clock=NoonClock()),
             folder=folder,
-            transport=httpx.MockTransport(answer),
+            wire=Answering(answer),
             sleep=sleep,
         )
         async with opened as fetcher:
@@ -416,59 +419,35 @@ def test_requests_are_counted_with_hops_and_repetitions(
 def test_connections_are_reused(
     upstream: MisbehavingServer, settings: Settings, folder: Path
 ) -> None:
-    opened = []
+    dialled = []
 
-    class Counting(httpx.AsyncBaseTransport):
-        def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-            self._inner = inner
+    class Counting(Sockets):
+        async def connect(self, host: str, port: int, patience: float | None) -> Stream:
+            dialled.append(port)
+            return await super().connect(host, port, patience)
 
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            answer = await self._inner.handle_async_request(request)
-            stream = answer.extensions["network_stream"]
-            opened.append(stream.get_extra_info("client_addr"))
-            return answer
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-
-    async def run() -> None:
-        transport = Counting(NetworkTransport(settings))
-        async with Fetcher(settings, seams=Seams(), folder=folder, transport=transport) as fetcher:
+    async def run() -> int:
+        wire = Network(settings, dialer=Counting())
+        async with Fetcher(settings, seams=Seams(), folder=folder, wire=wire) as fetcher:
             for path in ("/etag", "/503-then-fine", "/redirect?to=/etag"):
                 await fetcher.download(upstream.url(path), source="t", pace=PACE)
+            return fetcher.tally.total
 
-    asyncio.run(run())
-    assert len(opened) == 5
-    assert len(set(opened)) == 1
-
-
-@pytest.mark.parametrize(
-    ("raised", "kind"),
-    [
-        (httpx.ConnectError("no"), ConnectionFailedError),
-        (httpx.ReadTimeout("slow"), FetchTimeoutError),
-    ],
-)
-def test_errors_of_other_transports_are_understood(
-    fetch: Fetch, raised: Exception, kind: type[FetchError]
-) -> None:
-    def answer(_request: httpx.Request) -> httpx.Response:
-        raise raised
-
-    transport = httpx.MockTransport(answer)
-    assert type(failing(fetch, "https://example.org/", transport=transport)) is kind
+    assert asyncio.run(run()) == 5
+    assert dialled == [upstream.port]
 
 
-class Piecemeal(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
+class Piecemeal:
     """Answers with pieces and pauses."""
 
     def __init__(self, *pieces: bytes | float, announced: int) -> None:
         self._pieces = pieces
         self._announced = announced
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        del request
-        return httpx.Response(200, headers={"Content-Length": str(self._announced)}, stream=self)
+    async def ask(self, question: Question) -> Answer:
+        del question
+        length = (b"Content-Length", str(self._announced).encode())
+        return Answer(status=200, headers=[length], body=self)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
@@ -486,15 +465,15 @@ def test_a_file_that_keeps_coming_may_take_longer_than_the_deadline(
 ) -> None:
     large = replace(settings, max_file_mib=2, retries=1)
     slow = Piecemeal(bytes(2**20), 0.6, b"end", announced=2**20 + 3)
-    download = fetch("https://a.gov/", transport=slow, settings=large, deadline=0.4)
+    download = fetch("https://a.gov/", wire=slow, settings=large, deadline=0.4)
     assert download is not None
     assert download.size == 2**20 + 3
 
 
-def test_a_body_shorter_than_announced_is_incomplete_on_any_transport(
+def test_a_body_shorter_than_announced_is_incomplete_on_any_wire(
     fetch: Fetch, folder: Path
 ) -> None:
-    error = failing(fetch, "https://a.gov/", transport=Piecemeal(b"abc", announced=4))
+    error = failing(fetch, "https://a.gov/", wire=Piecemeal(b"abc", announced=4))
     assert type(error) is IncompleteBodyError
     assert list(folder.iterdir()) == []
 

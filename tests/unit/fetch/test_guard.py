@@ -6,16 +6,16 @@ import ssl
 from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import Any
+from typing import cast
 
-import httpcore
 import pytest
 from tests.misbehaving import MisbehavingServer
 from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import ConnectionFailedError, ForbiddenAddressError
-from fonds.fetch.guard import GuardedBackend, SocketOption, why_forbidden
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.guard import Guard, why_forbidden
+from fonds.fetch.network import Network
+from fonds.fetch.sockets import Sockets, Stream
 from fonds.settings import Settings
 
 PUBLIC = "93.184.215.14"
@@ -85,30 +85,21 @@ def test_public_addresses_are_allowed(address: str) -> None:
     assert why_forbidden(ip_address(address)) is None
 
 
-class LocalDialer(httpcore.AsyncNetworkBackend):
+class LocalDialer:
     """Notes whom it is asked to connect to, and connects to this machine."""
 
     def __init__(self, port: int, unreachable: Iterable[str] = ()) -> None:
         self.dialled: list[str] = []
         self._port = port
         self._unreachable = set(unreachable)
-        self._inner = httpcore.AnyIOBackend()
+        self._inner = Sockets()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[SocketOption] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
         del port
         self.dialled.append(host)
         if host in self._unreachable:
-            raise httpcore.ConnectError("unreachable")
-        return await self._inner.connect_tcp(
-            "127.0.0.1", self._port, timeout, local_address, socket_options
-        )
+            raise ConnectionError("unreachable")
+        return await self._inner.connect("127.0.0.1", self._port, patience)
 
 
 class Names:
@@ -124,9 +115,9 @@ class Names:
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
-def guarded(settings: Settings, names: Names, dialer: LocalDialer) -> NetworkTransport:
-    backend = GuardedBackend(allow_private=False, resolve=names, dialer=dialer)
-    return NetworkTransport(replace(settings, allow_private=False), backend=backend)
+def guarded(settings: Settings, names: Names, dialer: LocalDialer) -> Network:
+    guard = Guard(allow_private=False, resolve=names, dialer=dialer)
+    return Network(replace(settings, allow_private=False), dialer=guard)
 
 
 def test_the_judged_address_is_the_one_connected_to(
@@ -134,7 +125,7 @@ def test_the_judged_address_is_the_one_connected_to(
 ) -> None:
     dialer = LocalDialer(upstream.port)
     rebinding = Names(a_gov=[[PUBLIC], ["127.0.0.1"]])
-    assert fetch("http://a.gov/etag", transport=guarded(settings, rebinding, dialer))
+    assert fetch("http://a.gov/etag", wire=guarded(settings, rebinding, dialer))
     assert dialer.dialled == [PUBLIC]
     assert upstream.requests[0].headers["host"] == "a.gov"
 
@@ -144,9 +135,9 @@ def test_one_forbidden_address_is_enough_to_refuse_a_name(
     upstream: MisbehavingServer, settings: Settings, fetch: Fetch, addresses: list[str]
 ) -> None:
     dialer = LocalDialer(upstream.port)
-    transport = guarded(settings, Names(a_gov=[addresses]), dialer)
+    wire = guarded(settings, Names(a_gov=[addresses]), dialer)
     with pytest.raises(ForbiddenAddressError, match=r"a\.gov is at"):
-        fetch("http://a.gov/etag", transport=transport)
+        fetch("http://a.gov/etag", wire=wire)
     assert dialer.dialled == []
 
 
@@ -169,7 +160,7 @@ def test_a_redirect_to_a_private_address_is_refused(
     with pytest.raises(ForbiddenAddressError):
         fetch(
             f"http://a.gov/redirect-private?to={there}",
-            transport=guarded(settings, names, dialer),
+            wire=guarded(settings, names, dialer),
         )
     assert dialer.dialled == [PUBLIC]
     assert len(upstream.requests) == 1
@@ -197,49 +188,45 @@ def test_the_next_address_is_tried_when_one_does_not_answer(
 ) -> None:
     dialer = LocalDialer(upstream.port, unreachable=["2606:4700::1"])
     names = Names(a_gov=[["2606:4700::1", PUBLIC]])
-    assert fetch("http://a.gov/etag", transport=guarded(settings, names, dialer))
+    assert fetch("http://a.gov/etag", wire=guarded(settings, names, dialer))
     assert dialer.dialled == ["2606:4700::1", PUBLIC]
 
 
 def test_an_unknown_name_is_a_failed_connection(settings: Settings, fetch: Fetch) -> None:
-    transport = guarded(settings, Names(), LocalDialer(0))
+    wire = guarded(settings, Names(), LocalDialer(0))
     with pytest.raises(ConnectionFailedError, match=r"nowhere\.gov"):
-        fetch("http://nowhere.gov/", transport=transport)
+        fetch("http://nowhere.gov/", wire=wire)
 
 
-class Handshake(httpcore.AsyncNetworkStream):
+class Handshake:
     """Notes for which name a certificate is asked, and hangs up."""
 
-    def __init__(self, names: list[str | None]) -> None:
+    def __init__(self, names: list[str]) -> None:
         self._names = names
 
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 — httpcore's signature
-    ) -> httpcore.AsyncNetworkStream:
-        del timeout
-        assert ssl_context.check_hostname
-        self._names.append(server_hostname)
-        raise httpcore.ConnectError("no certificate")
+    async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None) -> Stream:
+        del patience
+        assert context.check_hostname
+        self._names.append(host)
+        raise ssl.SSLError("no certificate")
 
     async def aclose(self) -> None:
         return
 
 
 def test_certificates_are_asked_for_by_name(settings: Settings, fetch: Fetch) -> None:
-    names: list[str | None] = []
+    names: list[str] = []
 
     class Dialer(LocalDialer):
-        async def connect_tcp(self, host: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        async def connect(self, host: str, port: int, patience: float | None) -> Stream:
+            del port, patience
             self.dialled.append(host)
-            return Handshake(names)
+            return cast("Stream", Handshake(names))
 
     dialer = Dialer(0)
-    transport = guarded(replace(settings, retries=1), Names(a_gov=[[PUBLIC]]), dialer)
+    wire = guarded(replace(settings, retries=1), Names(a_gov=[[PUBLIC]]), dialer)
     with pytest.raises(ConnectionFailedError):
-        fetch("https://a.gov/", transport=transport, settings=replace(settings, retries=1))
+        fetch("https://a.gov/", wire=wire, settings=replace(settings, retries=1))
     assert (dialer.dialled, names) == ([PUBLIC], ["a.gov"])
 
 
@@ -248,6 +235,6 @@ def test_a_slow_look_up_ends_in_time() -> None:
         await asyncio.Event().wait()
         return []
 
-    backend = GuardedBackend(allow_private=False, resolve=never)
-    with pytest.raises(httpcore.ConnectTimeout):
-        asyncio.run(backend.connect_tcp("a.gov", 80, timeout=0.01))
+    guard = Guard(allow_private=False, resolve=never)
+    with pytest.raises(TimeoutError, match="looking up"):
+        asyncio.run(guard.connect("a.gov", 80, 0.01))

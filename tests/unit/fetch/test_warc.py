@@ -9,17 +9,18 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tests.misbehaving import FINE, MisbehavingServer, Request, Response
+from tests.wires import Answering, Held, asked
 from warcio.archiveiterator import ArchiveIterator
 
 from fonds.errors import (
@@ -30,9 +31,10 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.fetch.client import Download, Fetcher, Validators
-from fonds.fetch.network import NetworkTransport
+from fonds.fetch.network import Network
 from fonds.fetch.rates import Pace
-from fonds.fetch.warc import RecordingTransport, ReplayTransport, without_waits
+from fonds.fetch.warc import RecordingWire, ReplayWire, without_waits
+from fonds.fetch.wire import Answer, Wire
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -64,21 +66,21 @@ class Studio:
 
     def record(self, *asks: str | tuple[str, dict[str, Any]]) -> list[Any]:
         clock = TickingClock()
-        transport = RecordingTransport(NetworkTransport(self.settings), self.path, clock=clock)
-        return asyncio.run(self._ask(transport, Seams(clock=clock), asks))
+        wire = RecordingWire(Network(self.settings), self.path, clock=clock)
+        return asyncio.run(self._ask(wire, Seams(clock=clock), asks))
 
     def replay(self, *asks: str | tuple[str, dict[str, Any]]) -> list[Any]:
-        transport = ReplayTransport(self.path)
-        return asyncio.run(self._ask(transport, Seams(clock=transport.clock), asks))
+        wire = ReplayWire(self.path)
+        return asyncio.run(self._ask(wire, Seams(clock=wire.clock), asks))
 
     async def _ask(
         self,
-        transport: httpx.AsyncBaseTransport,
+        wire: Wire,
         seams: Seams,
         asks: Sequence[str | tuple[str, dict[str, Any]]],
     ) -> list[Any]:
         settings = without_waits(self.settings)
-        opened = Fetcher(settings, seams=seams, folder=self._folder, transport=transport)
+        opened = Fetcher(settings, seams=seams, folder=self._folder, wire=wire)
         async with opened as fetcher:
             return [await self._one(fetcher, ask) for ask in asks]
 
@@ -217,25 +219,21 @@ def test_method_and_body_tell_requests_apart(studio: Studio, upstream: Misbehavi
     url = upstream.url("/echo")
     requests = [("GET", b""), ("POST", b"one"), ("POST", b"two")]
 
-    async def ask(transport: httpx.AsyncBaseTransport) -> list[bytes]:
-        found = []
-        async with transport:
-            for method, body in reversed(requests):
-                answer = await transport.handle_async_request(
-                    httpx.Request(method, url, content=body)
-                )
-                found.append(await answer.aread())
-                await answer.aclose()
-        return found
+    async def ask(wire: Wire) -> list[bytes]:
+        async with aclosing(wire):
+            return [
+                await asked(wire, url, method=method, content=body)
+                for method, body in reversed(requests)
+            ]
 
-    network = NetworkTransport(studio.settings)
-    recording = RecordingTransport(network, studio.path, clock=TickingClock())
+    network = Network(studio.settings)
+    recording = RecordingWire(network, studio.path, clock=TickingClock())
     assert asyncio.run(ask(recording)) == [b"POSTtwo", b"POSTone", b"GET"]
     requests.reverse()
-    assert asyncio.run(ask(ReplayTransport(studio.path))) == [b"GET", b"POSTone", b"POSTtwo"]
+    assert asyncio.run(ask(ReplayWire(studio.path))) == [b"GET", b"POSTone", b"POSTtwo"]
     requests[0] = ("POST", b"three")
     with pytest.raises(NotRecordedError, match="POST"):
-        asyncio.run(ask(ReplayTransport(studio.path)))
+        asyncio.run(ask(ReplayWire(studio.path)))
 
 
 def test_a_replay_lives_in_recorded_time(studio: Studio, upstream: MisbehavingServer) -> None:
@@ -244,12 +242,12 @@ def test_a_replay_lives_in_recorded_time(studio: Studio, upstream: MisbehavingSe
     recorded = studio.record(f"{EXAMPLE}/a", f"{EXAMPLE}/b")
     moments = [download.retrieved_at for _, download in recorded]
     assert moments == [BEGIN + timedelta(seconds=1), BEGIN + timedelta(seconds=2)]
-    assert ReplayTransport(studio.path).clock.now() == BEGIN
-    transport = ReplayTransport(studio.path)
-    seams = Seams(clock=transport.clock)
-    replayed = asyncio.run(studio._ask(transport, seams, [f"{EXAMPLE}/b", f"{EXAMPLE}/a"]))
+    assert ReplayWire(studio.path).clock.now() == BEGIN
+    wire = ReplayWire(studio.path)
+    seams = Seams(clock=wire.clock)
+    replayed = asyncio.run(studio._ask(wire, seams, [f"{EXAMPLE}/b", f"{EXAMPLE}/a"]))
     assert [download.retrieved_at for _, download in replayed] == moments[::-1]
-    assert transport.clock.now() == moments[1]
+    assert wire.clock.now() == moments[1]
 
 
 def test_large_bodies_survive_the_round_trip(studio: Studio, upstream: MisbehavingServer) -> None:
@@ -278,11 +276,11 @@ def test_parallel_answers_are_recorded_one_after_the_other(
 ) -> None:
     upstream.route("/one/*", lambda request: Response(request.path.encode() * 5000))
     urls = [f"{EXAMPLE}/{number}" for number in range(40)]
-    network = NetworkTransport(studio.settings)
-    transport = RecordingTransport(network, studio.path, clock=TickingClock())
+    network = Network(studio.settings)
+    wire = RecordingWire(network, studio.path, clock=TickingClock())
 
     async def run() -> None:
-        opened = Fetcher(studio.settings, seams=Seams(), folder=folder, transport=transport)
+        opened = Fetcher(studio.settings, seams=Seams(), folder=folder, wire=wire)
         async with opened as fetcher:
             pace = Pace(per_second=1)
             asks = [fetcher.download(url, source="t", pace=pace) for url in urls]
@@ -301,20 +299,20 @@ def test_a_killed_recording_is_readable_up_to_its_last_record(
         import asyncio
         from pathlib import Path
         from fonds.fetch.client import Fetcher
-        from fonds.fetch.network import NetworkTransport
+        from fonds.fetch.network import Network
         from fonds.fetch.rates import Pace
-        from fonds.fetch.warc import RecordingTransport
+        from fonds.fetch.warc import RecordingWire
         from fonds.seams import Seams
         from fonds.settings import Settings
 
         async def main():
             seams = Seams()
             settings = Settings(allow_private=True, hosts={dict(studio.settings.hosts)!r})
-            recording = RecordingTransport(
-                NetworkTransport(settings), Path({str(studio.path)!r}), clock=seams.clock
+            recording = RecordingWire(
+                Network(settings), Path({str(studio.path)!r}), clock=seams.clock
             )
             folder = Path({str(folder)!r})
-            async with Fetcher(settings, seams=seams, folder=folder, transport=recording) as f:
+            async with Fetcher(settings, seams=seams, folder=folder, wire=recording) as f:
                 pace = Pace(per_second=1)
                 await f.download("{EXAMPLE}/a", source="t", pace=pace)
                 print("recorded", flush=True)
@@ -333,15 +331,12 @@ def test_a_killed_recording_is_readable_up_to_its_last_record(
 def recorded_bytes(folder: Path) -> bytes:
     """A recording of two answers from an upstream that needs no network."""
     path = folder / "made.warc.gz"
-    inner = httpx.MockTransport(lambda request: httpx.Response(200, content=request.url.raw_path))
+    inner = Answering(lambda question: Answer(status=200, body=Held(question.address.target)))
 
     async def run() -> None:
-        async with RecordingTransport(inner, path, clock=TickingClock()) as transport:
+        async with aclosing(RecordingWire(inner, path, clock=TickingClock())) as wire:
             for name in ("a", "b"):
-                answer = await transport.handle_async_request(
-                    httpx.Request("GET", f"{EXAMPLE}/{name}")
-                )
-                await answer.aread()
+                await asked(wire, f"{EXAMPLE}/{name}")
 
     asyncio.run(run())
     return path.read_bytes()
@@ -354,14 +349,10 @@ def test_a_recording_that_breaks_off_is_malformed_unless_called_unfinished(
     torn = tmp_path / "torn.warc.gz"
     torn.write_bytes(whole[:-9])
     with pytest.raises(MalformedError, match=r"torn\.warc\.gz breaks off"):
-        ReplayTransport(torn)
+        ReplayWire(torn)
 
     async def ask(name: str) -> bytes:
-        async with ReplayTransport(torn, unfinished=True) as transport:
-            answer = await transport.handle_async_request(httpx.Request("GET", f"{EXAMPLE}/{name}"))
-            found = await answer.aread()
-            await answer.aclose()
-            return found
+        return await asked(ReplayWire(torn, unfinished=True), f"{EXAMPLE}/{name}")
 
     assert asyncio.run(ask("a")) == b"/a"
     with pytest.raises(NotRecordedError):
@@ -385,12 +376,12 @@ def test_malformed_recordings_are_named(tmp_path: Path, flaw: str) -> None:
     path = tmp_path / "bad.warc.gz"
     path.write_bytes(NO_WARCS[flaw])
     with pytest.raises(MalformedError, match=r"bad\.warc\.gz"):
-        ReplayTransport(path)
+        ReplayWire(path)
 
 
 def test_a_missing_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.warc\.gz"):
-        ReplayTransport(tmp_path / "none.warc.gz")
+        ReplayWire(tmp_path / "none.warc.gz")
 
 
 @pytest.fixture(scope="module")
@@ -410,6 +401,6 @@ def test_damage_anywhere_is_malformed_or_harmless(
     path = tmp_path_factory.mktemp("damage") / "damaged.warc.gz"
     path.write_bytes(bytes(damaged[:cut]))
     try:
-        ReplayTransport(path)
+        ReplayWire(path)
     except MalformedError as error:
         assert "damaged.warc.gz" in str(error)  # noqa: PT017 — either outcome is right
