@@ -10,13 +10,12 @@ from uuid import UUID
 
 from fastapi import Header, Request
 from sqlalchemy import Connection, Row, and_, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from starlette.responses import JSONResponse
 
 from fonds import ids
 from fonds.api.desk import Desk
 from fonds.api.problems import MEDIA_TYPE, ProblemError, Told, told
-from fonds.stores.database import Database
+from fonds.stores.database import Database, insert_into
 from fonds.stores.tables import idempotency_keys
 
 KEPT: Final = timedelta(hours=24)
@@ -111,8 +110,7 @@ def _take(connection: Connection, place: _Place, what: str) -> Answer | _Place:
     died = and_(same, _key.status.is_(None), _key.created_at < place.since - ABANDONED)
     connection.execute(delete(idempotency_keys).where(died))
     _forget(connection, place.since - KEPT)
-    insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert
-    row = insert(idempotency_keys).values(
+    row = insert_into(idempotency_keys, connection.dialect.name).values(
         user_id=place.user_id, key=place.key, request_sha256=what, created_at=place.since
     )
     made = connection.execute(row.on_conflict_do_nothing().returning(_key.key)).one_or_none()

@@ -1,4 +1,8 @@
-"""Column types that mean the same on SQLite and PostgreSQL, and the shapes tables are made of."""
+"""Column types that mean the same on SQLite and PostgreSQL, and the shapes tables are made of.
+
+What SQLAlchemy knows of PostgreSQL takes as much memory as a small library, and is loaded where one
+is kept there.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,6 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
-from sqlalchemy.dialects.postgresql import UUID as POSTGRES_UUID
 from sqlalchemy.types import TypeEngine
 
 
@@ -32,6 +34,8 @@ class Timestamp(TypeDecorator[datetime]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """A native timestamp where there is one."""
         if dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import TIMESTAMP  # noqa: PLC0415 — as said above
+
             return dialect.type_descriptor(TIMESTAMP(timezone=True, precision=3))
         return dialect.type_descriptor(String(24))
 
@@ -68,7 +72,9 @@ class Identity(TypeDecorator[UUID]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """A native UUID where there is one."""
         if dialect.name == "postgresql":
-            return dialect.type_descriptor(POSTGRES_UUID(as_uuid=True))
+            from sqlalchemy.dialects.postgresql import UUID as NATIVE  # noqa: PLC0415 — as said above
+
+            return dialect.type_descriptor(NATIVE(as_uuid=True))
         return dialect.type_descriptor(String(36))
 
     def process_bind_param(self, value: UUID | None, dialect: Dialect) -> Any:
@@ -82,8 +88,23 @@ class Identity(TypeDecorator[UUID]):
         return value if value is None or isinstance(value, UUID) else UUID(value)
 
 
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-"""A JSON value; JSONB on PostgreSQL. None is NULL, not JSON's null."""
+class Json(TypeDecorator[Any]):
+    """A JSON value; JSONB on PostgreSQL. None is NULL, not JSON's null."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """JSONB where there is one."""
+        if dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415 — as said above
+
+            return dialect.type_descriptor(JSONB(none_as_null=True))
+        return dialect.type_descriptor(JSON(none_as_null=True))
+
+    def coerce_compared_value(self, op: Any, value: Any) -> Any:
+        """Compared and looked into as JSON is."""
+        return self.impl_instance.coerce_compared_value(op, value)
 
 
 # Shapes that the tables of sources share --------------------------------------------------

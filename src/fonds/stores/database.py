@@ -21,15 +21,13 @@ from sqlalchemy import (
     create_engine,
     event,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
-from fonds.stores.postgres_fulltext import PostgresFullText
-from fonds.stores.postgres_vectors import PostgresVectors
 from fonds.stores.sqlite import open_sqlite
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.sqlite_vectors import SqliteVectors
@@ -92,6 +90,8 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
+        from fonds.stores.postgres_fulltext import PostgresFullText  # noqa: PLC0415 — as below
+
         return Database(_open_postgres(url), PostgresFullText(), seams)
     raise SettingsError(f"fonds keeps its library in sqlite or postgresql, not {url.drivername}")
 
@@ -110,7 +110,11 @@ def _open_postgres(url: URL) -> Engine:
 
 def vector_index(dialect: Dialect) -> VectorIndex:
     """The index over vectors that a database has."""
-    return SqliteVectors() if dialect.name == "sqlite" else PostgresVectors()
+    if dialect.name == "sqlite":
+        return SqliteVectors()
+    from fonds.stores.postgres_vectors import PostgresVectors  # noqa: PLC0415 — takes much memory
+
+    return PostgresVectors()
 
 
 Values = Mapping[str, Any]
@@ -181,14 +185,22 @@ def upsert(
         run(connection, _upsert(table, tuple(rows[0]), connection.dialect.name, by), rows)
 
 
+def insert_into(table: Table, dialect: str) -> Any:
+    """An insertion as a database knows it: one that can say what is done where a key is taken."""
+    if dialect == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 — takes much memory
+
+    return postgresql.insert(table)
+
+
 # Building a statement takes longer than the database takes to do it.
 
 
 @cache
 def _insert(table: Table, names: tuple[str, ...], dialect: str) -> Any:
-    into = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     values = {name: bindparam(name, type_=table.c[name].type) for name in names}
-    return into.values(values).inline()
+    return insert_into(table, dialect).values(values).inline()
 
 
 @cache

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Connection,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     text,
 )
 
@@ -33,6 +35,21 @@ metadata: Final = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def _partial(name: str, *columns: str, where: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(where), info={"where": text(where)})
+
+
+@event.listens_for(metadata, "before_create")
+def _complete_indexes(_metadata: MetaData, connection: Connection, **_: Any) -> None:
+    """Give indexes the options of PostgreSQL, if that is where they are made.
+
+    Told at once, SQLAlchemy would load all it knows of PostgreSQL, also where there is none.
+    """
+    if connection.dialect.name == "postgresql":
+        for index in [each for table in metadata.sorted_tables for each in table.indexes]:
+            index.dialect_options["postgresql"].update(index.info)
 
 
 def _lease_columns() -> tuple[Column[Any], Column[Any]]:
@@ -83,13 +100,8 @@ documents: Final = Table(
     Index("ix_documents_body_normalizer_version", "body_normalizer_version"),
     Index("ix_documents_unit", "unit"),
     # Titles stand in citations, and no tree of PostgreSQL takes a value as long as some are.
-    Index("ix_documents_citation_string", "citation_string", postgresql_using="hash"),
-    Index(
-        "ix_documents_gone_at",
-        "gone_at",
-        sqlite_where=text("gone_at IS NOT NULL"),
-        postgresql_where=text("gone_at IS NOT NULL"),
-    ),
+    Index("ix_documents_citation_string", "citation_string", info={"using": "hash"}),
+    _partial("ix_documents_gone_at", "gone_at", where="gone_at IS NOT NULL"),
 )
 
 document_versions: Final = Table(
@@ -464,12 +476,8 @@ ingestion_runs: Final = Table(
     CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="finished"),
     Index("ix_ingestion_runs_source_started", "source", "started_at"),
     Index("ix_ingestion_runs_started", "started_at", "id"),
-    Index(
-        "ix_ingestion_runs_status",
-        "status",
-        "started_at",
-        sqlite_where=text("status IN ('running', 'failed')"),
-        postgresql_where=text("status IN ('running', 'failed')"),
+    _partial(
+        "ix_ingestion_runs_status", "status", "started_at", where="status IN ('running', 'failed')"
     ),
 )
 
@@ -484,13 +492,7 @@ ingestion_logs: Final = Table(
     Column("context", Json),
     CheckConstraint(_one_of("level", LOG_LEVELS), name="level"),
     Index("ix_ingestion_logs_run", "run_id", "logged_at"),
-    Index(
-        "ix_ingestion_logs_errors",
-        "run_id",
-        "logged_at",
-        sqlite_where=text("level = 'error'"),
-        postgresql_where=text("level = 'error'"),
-    ),
+    _partial("ix_ingestion_logs_errors", "run_id", "logged_at", where="level = 'error'"),
     sqlite_autoincrement=True,
 )
 
@@ -513,12 +515,11 @@ ingestion_tasks: Final = Table(
     CheckConstraint(_one_of("stage", TASK_STAGES), name="stage"),
     UniqueConstraint("run_id", "task_key"),
     Index("ix_ingestion_tasks_run", "run_id", "stage"),
-    Index(
+    _partial(
         "ix_ingestion_tasks_open_errors",
         "source",
         "task_key",
-        sqlite_where=text("stage = 'errored' AND resolved_at IS NULL"),
-        postgresql_where=text("stage = 'errored' AND resolved_at IS NULL"),
+        where="stage = 'errored' AND resolved_at IS NULL",
     ),
     sqlite_autoincrement=True,
 )
@@ -575,12 +576,7 @@ def _queue(name: str, *columns: Column[Any]) -> Table:
         Column("last_error", Text),
         *_lease_columns(),
         UniqueConstraint("table_name", "record_id"),
-        Index(
-            f"{name}_pending",
-            "id",
-            sqlite_where=text("attempts < 5"),
-            postgresql_where=text("attempts < 5"),
-        ),
+        _partial(f"{name}_pending", "id", where="attempts < 5"),
         sqlite_autoincrement=True,
     )
 
@@ -609,12 +605,7 @@ ingestion_commands: Final = Table(
     Column("finished_at", Timestamp),
     Column("outcome", Text),
     Column("run_id", Identity, comment="ingestion_runs.id of the run that came of it."),
-    Index(
-        "ix_ingestion_commands_open",
-        "id",
-        sqlite_where=text("finished_at IS NULL"),
-        postgresql_where=text("finished_at IS NULL"),
-    ),
+    _partial("ix_ingestion_commands_open", "id", where="finished_at IS NULL"),
     sqlite_autoincrement=True,
 )
 

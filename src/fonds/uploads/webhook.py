@@ -20,9 +20,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fonds.errors import SettingsError, WebhookError
+from fonds.stores.database import insert_into
 from fonds.stores.tables import webhook_nonces
 
 WINDOW: Final = timedelta(minutes=5)
@@ -143,8 +143,9 @@ def remember_nonce(connection: Connection, webhook_id: str, now: datetime) -> No
     old = select(nonce.webhook_id).where(nonce.received_at < now - KEPT)
     forgotten = nonce.webhook_id.in_(old.with_for_update(skip_locked=True))
     connection.execute(delete(webhook_nonces).where(forgotten))
-    insert = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert
-    row = insert(webhook_nonces).values(webhook_id=webhook_id, received_at=now)
+    row = insert_into(webhook_nonces, connection.dialect.name).values(
+        webhook_id=webhook_id, received_at=now
+    )
     made = connection.execute(row.on_conflict_do_nothing().returning(nonce.webhook_id))
     if made.one_or_none() is None:
         raise WebhookError("this webhook was handled already", kind="replayed")

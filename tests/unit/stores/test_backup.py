@@ -131,22 +131,18 @@ def test_a_copy_of_a_newer_program_is_not_restored(library: Database, tmp_path: 
         restore(library, tmp_path / "copy.db", SEAMS)
 
 
+# The system kills a process that writes more into a file than it may.
 _KILLED = """
-import os, signal, sys, threading
+import resource, signal, sys
 from pathlib import Path
 from fonds.seams import Seams
 from fonds.stores import backup
 from fonds.stores.database import open_database
 database = open_database(f"sqlite:///{sys.argv[1]}", seams=Seams())
-target = Path(sys.argv[2])
-watched = Path(sys.argv[1] + "-wal")
-had = watched.stat().st_size if watched.exists() else 0
-def kill():
-    while not watched.exists() or watched.stat().st_size <= had:
-        pass
-    os.kill(os.getpid(), signal.SIGKILL)
-threading.Thread(target=kill, daemon=True).start()
-backup.restore(database, target, Seams())
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000_000, 20_000_000))
+backup.restore(database, Path(sys.argv[2]), Seams())
 """
 
 
@@ -165,7 +161,7 @@ def test_a_restore_that_is_killed_while_it_writes_leaves_what_was_there(
         [sys.executable, "-c", _KILLED, str(tmp_path / "fonds.db"), str(copy)],
         check=False,
     )
-    assert done.returncode == -signal.SIGKILL
+    assert done.returncode == -signal.SIGXFSZ
     assert held(library) == ["late"]
     restore(library, copy, SEAMS)
     assert held(library) == []

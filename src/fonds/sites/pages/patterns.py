@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-import regex  # type: ignore[import-untyped]  # its stubs are a package of their own
-
 from fonds.errors import UsageError
 
 _LONGEST: Final = 500
@@ -24,6 +22,9 @@ def pattern(expression: str) -> Any:
     """The expression, compiled; UsageError says what is wrong with it."""
     if not expression or len(expression) > _LONGEST:
         raise UsageError(f"a regular expression has 1 to {_LONGEST} characters")
+    # Its stubs are a package of their own, and few strategies need it.
+    import regex  # type: ignore[import-untyped]  # noqa: PLC0415
+
     try:
         re.compile(expression)
         _refuse_large(expression)
