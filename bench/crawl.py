@@ -5,8 +5,9 @@ PDFs. Both crawlers are started anew for each round, in turn, with as many reque
 with politeness off. Ours archives and checks every PDF, stores it under its name, notes it in a
 journal and makes it a document; Scrapy writes it to a folder under a hash of its address. Time
 counts from the start of the process to its end; memory is that of the process and its children, at
-its peak. Ours runs as it does where Scrapy is not installed. Then it crawls with politeness on, and
-the server tells at which rate it was asked.
+its peak. Each runs as it does where nothing is installed but itself and what it needs: both import
+what they happen to find. Then ours crawls with politeness on, and the server tells at which rate it
+was asked.
 
     python -m bench.crawl [--pages 2000] [--pdfs 5000] [--size 20000] [--rounds 3] [--json]
 """
@@ -22,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import distribution, packages_distributions
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -30,6 +32,8 @@ from typing import Final
 import httpx
 import psutil
 from bench.figures import NO_WORSE, Figure, asking, tell, within
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 UNITS: Final = {"seconds": "s", "processor": "CPU s", "mib": "MiB"}
@@ -38,14 +42,10 @@ POLITE_RATE: Final = 2.0
 """Requests a second that a website is asked, if its robots.txt says nothing."""
 
 OURS: Final = """
-import sys
-
-sys.modules["twisted"] = None
 from fonds.cli.main import main
 
 main()
 """
-"""`fonds`, without Twisted: it is here for Scrapy, and our logger imports it where it finds it."""
 
 SPIDER: Final = """
 import sys
@@ -78,6 +78,31 @@ process = CrawlerProcess({
 process.crawl(Spider)
 process.start()
 """
+
+
+ALONE: Final = "import sys; sys.modules.update(dict.fromkeys({hidden!r}))\n"
+"""What makes names seem not to be installed."""
+
+
+def alone(program: str, distribution: str) -> str:
+    """A program that finds no more than a distribution and all that it requires."""
+    needed = requirements(distribution, set())
+    hidden = [
+        name
+        for name, owners in packages_distributions().items()
+        if needed.isdisjoint(map(canonicalize_name, owners))
+    ]
+    return ALONE.format(hidden=sorted(hidden)) + program
+
+
+def requirements(name: str, found: set[str]) -> set[str]:
+    """A distribution and all that it requires here, without what is optional."""
+    if canonicalize_name(name) not in found:
+        found.add(canonicalize_name(name))
+        for each in map(Requirement, distribution(name).requires or ()):
+            if each.marker is None or each.marker.evaluate({"extra": ""}):
+                requirements(each.name, found)
+    return found
 
 
 @contextmanager
@@ -116,7 +141,7 @@ def ours(address: str, folder: Path, at_once: int, **settings: str) -> dict[str,
     config = folder / "sites.json"
     site = {"id": "registry", "name": "Registry", "base_url": address}
     config.write_text(json.dumps({"version": "1.0", "websites": [site]}))
-    command = [sys.executable, "-c", OURS, "crawl", str(config)]
+    command = [sys.executable, "-c", alone(OURS, "fonds"), "crawl", str(config)]
     command += ["--output", str(folder / "output")]
     command += ["--parallelism", str(at_once), "--max-pages", "100000", "--json"]
     environment = {"FONDS_HOME": str(folder / "library"), "FONDS_ALLOW_PRIVATE": "1", **settings}
@@ -126,7 +151,7 @@ def ours(address: str, folder: Path, at_once: int, **settings: str) -> dict[str,
 def theirs(address: str, folder: Path, at_once: int) -> dict[str, float]:
     """Scrapy, into a new folder."""
     script = folder / "spider.py"
-    script.write_text(SPIDER)
+    script.write_text(alone(SPIDER, "scrapy"))
     command = [sys.executable, str(script), address, str(folder / "files"), str(at_once)]
     return measured(command, {})
 

@@ -119,7 +119,7 @@ def _fetch(ledger: Ledger, output: Output, files: int, scratch: Path, acknowledg
         url = url_of(number)
         if ledger.find(url):
             continue
-        ledger.state(url, PdfState.DOWNLOADING)
+        ledger.moved([url], PdfState.DOWNLOADING)
         if fails(number):
             ledger.failed(url, error_of(number))
         else:

@@ -83,7 +83,7 @@ def test_a_crawl_is_told_in_full_when_it_has_ended(output: Output) -> None:
 def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> None:
     ledger = begun(output)
     ledger.discovered("site-0", url_of(0))
-    ledger.state(url_of(0), PdfState.DOWNLOADING)
+    ledger.moved([url_of(0)], PdfState.DOWNLOADING)
     ledger.downloaded(entry(0))
     lines = [json.loads(line) for line in text(output, JOURNAL).splitlines()]
     assert [line["event"] for line in lines] == ["opened", "discovered", "state", "downloaded"]
@@ -96,7 +96,7 @@ def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> 
 def test_a_fold_empties_the_journal_and_keeps_what_is_under_way(output: Output) -> None:
     ledger = begun(output)
     ledger.downloaded(entry(0))
-    ledger.state(url_of(1), PdfState.DOWNLOADED)
+    ledger.moved([url_of(1)], PdfState.DOWNLOADED)
     ledger.website("site-2", "crawled")
     ledger.fold()
     assert len(metadata(output).downloaded_files) == 1

@@ -56,7 +56,7 @@ def _a_journal(output: Output) -> tuple[dict[str, bytes], list[Totals]]:
     ledger.downloaded(entry(0))
     ledger.fold()
     ledger.discovered("site-0", url_of(1), url_of(4))
-    ledger.state(url_of(1), PdfState.DOWNLOADING)
+    ledger.moved([url_of(1)], PdfState.DOWNLOADING)
     ledger.downloaded(entry(1))
     ledger.failed(url_of(4), error_of(4))
     ledger.website("site-0", "crawled")

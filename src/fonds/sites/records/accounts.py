@@ -65,12 +65,14 @@ class Accounts:
     def _after(self, event: Event) -> Totals:
         totals = self.totals
         match event:
-            case Discovered(url=url):
-                totals = self._meet(url)
+            case Discovered(urls=urls):
+                for url in urls:
+                    self.totals = totals = self._meet(url)
             case Unchanged(url=url):
                 totals = self._move(url, PdfState.INDEXED)
-            case Moved(url=url, state=state):
-                totals = self._move(url, state)
+            case Moved(urls=urls, state=state):
+                for url in urls:
+                    self.totals = totals = self._move(url, state)
             case Downloaded(pdf=pdf):
                 totals = self._take(pdf)
             case Failed(url=url, error=error):

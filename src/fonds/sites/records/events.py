@@ -46,11 +46,11 @@ class Opened(_Line):
 
 
 class Discovered(_Line):
-    """A website lists a PDF."""
+    """A website lists some PDFs."""
 
     event: Literal["discovered"] = "discovered"
     website_id: str
-    url: str
+    urls: tuple[str, ...]
 
 
 class Downloaded(_Line):
@@ -83,10 +83,10 @@ class Trouble(_Line):
 
 
 class Moved(_Line):
-    """A PDF has come so far."""
+    """Some PDFs have come so far."""
 
     event: Literal["state"] = "state"
-    url: str
+    urls: tuple[str, ...]
     state: PdfState
 
 

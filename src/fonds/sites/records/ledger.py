@@ -161,8 +161,8 @@ class Ledger:
 
     def discovered(self, website_id: str, *urls: str) -> None:
         """Some PDFs are listed; an address counts once, however often it is told."""
-        moment = self._stamp()
-        self._note(*(Discovered(**moment, website_id=website_id, url=url) for url in urls))
+        if urls:
+            self._note(Discovered(**self._stamp(), website_id=website_id, urls=urls))
 
     def downloaded(self, pdf: DownloadedPDF) -> None:
         """A PDF is in the output."""
@@ -183,21 +183,15 @@ class Ledger:
 
     def stored(self, pdfs: Sequence[DownloadedPDF]) -> None:
         """Some PDFs have just been placed in the output."""
-        moment = self._stamp()
-        events: list[Event] = []
-        for pdf in pdfs:
-            events.append(Moved(**moment, url=pdf.original_url, state=PdfState.STORED))
-            events.append(Downloaded(**moment, pdf=pdf))
-        self._note(*events)
-
-    def state(self, url: str, state: PdfState) -> None:
-        """A PDF has come so far; where the journal cannot be appended to, it is not waited for."""
-        self.moved([url], state)
+        if pdfs:
+            moment, urls = self._stamp(), tuple(pdf.original_url for pdf in pdfs)
+            moved = Moved(**moment, urls=urls, state=PdfState.STORED)
+            self._note(moved, *(Downloaded(**moment, pdf=pdf) for pdf in pdfs))
 
     def moved(self, urls: Iterable[str], state: PdfState) -> None:
-        """The same of several."""
-        moment = self._stamp()
-        self._note(*(Moved(**moment, url=url, state=state) for url in urls), waits=False)
+        """Some PDFs have come so far; where a journal is put whole, nobody waits for it."""
+        if some := tuple(urls):
+            self._note(Moved(**self._stamp(), urls=some, state=state), waits=False)
 
     def website(self, website_id: str, outcome: Outcome, error: CrawlError | None = None) -> None:
         """A website has been gone through, or given up for a reason."""
@@ -210,8 +204,6 @@ class Ledger:
 
     def _note(self, *events: Event, waits: bool = True) -> None:
         """Return when the events outlive this process."""
-        if not events:
-            return
         assert self._journal
         with self._change:
             self._hold_back(events)
@@ -316,7 +308,7 @@ class Ledger:
         for website, outcome in self._book.websites().items():
             events.append(WebsiteDone(at=at, totals=totals, website_id=website, outcome=outcome))
         for url, state in self._book.under_way():
-            events.append(Moved(at=at, totals=totals, url=url, state=state))
+            events.append(Moved(at=at, totals=totals, urls=(url,), state=state))
         opening = b"".join(map(line_of, events))
         if self._journal:
             self._journal.restart(opening, since=mark)
