@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from fonds.sources.registry import all_sources
-from fonds.stores.columns import Identity, Timestamp
+from fonds.stores.columns import Identity, Json, Timestamp
 from fonds.stores.tables import (
     citation_edges,
     code_units,
@@ -184,7 +184,8 @@ def _kind(type_: Any) -> tuple[Kind, str]:
         (Float, "number", "DOUBLE"),
         (Timestamp, "datetime", "TIMESTAMPTZ"),
         (Identity, "string", "UUID"),
-        (JSON, "any", "JSON"),
+        (Json, "any", "JSON"),
+        (JSON, "any", "JSON"),  # of a plugin
     ]
     for each, kind, native in known:
         if isinstance(type_, each):
