@@ -118,7 +118,7 @@ class _File:
         self.engine = _engine(path)
         """One for all worlds: statements are compiled for each engine anew."""
         self.witness = self._opened()
-        """Sees what is committed, and costs a tenth of what a connection from a pool does."""
+        """Sees what is committed, and costs a third of what a connection from a pool does."""
 
     def renew(self) -> None:
         """Make it as good as new."""
