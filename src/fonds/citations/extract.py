@@ -25,6 +25,7 @@ from fonds.citations.extract_names import (
     read_product,
     read_report,
 )
+from fonds.citations.forms import may_be_citation
 from fonds.citations.patterns import (
     FURNITURE,
     LARGE_TITLES,
@@ -44,7 +45,6 @@ from fonds.citations.patterns import (
     outline,
 )
 
-_LONGEST_NAME: Final = 80
 _DATED: Final = re.compile(r"\s*\((?:[A-Z][a-z]{2,8}\.? (?:[0-9]{1,2}, )?)?[0-9]{4}\)\.?\Z")
 
 _NEAR: Final = 80
@@ -85,7 +85,7 @@ def extract(text: str, *, congress: int | None = None) -> list[Found]:
 
 def canonical_form(name: str) -> str | None:
     """The form of a name that is one whole citation, with or without the year; None for others."""
-    if len(name) > _LONGEST_NAME or "://" in name or name.startswith("/"):
+    if not may_be_citation(name):
         return None
     bare = _DATED.sub("", name.strip())
     found = extract(bare)

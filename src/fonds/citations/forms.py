@@ -13,9 +13,15 @@ from typing import Final
 _DASHES: Final = re.compile("[\u2010-\u2015\u2212]")
 _NOT_PART_OF_A_NUMBER: Final = re.compile(r"[\s*_]+")
 
+_LONGEST_NAME: Final = 80
 FIRST_CONGRESS: Final = 1789
 _SESSION_BEGINS: Final = (1, 3)
 """Month and day since the Twentieth Amendment."""
+
+
+def may_be_citation(name: str) -> bool:
+    """Whether a name is no title, address or path, judged by a glance."""
+    return len(name) <= _LONGEST_NAME and "://" not in name and not name.startswith("/")
 
 
 def plain_number(printed: str) -> str:

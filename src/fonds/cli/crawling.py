@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fonds.cli.ingest import exit_code, print_reports
 from fonds.cli.options import AsJson
 from fonds.cli.output import err, out, print_json, print_table, safe
+from fonds.cli.reports import exit_code, print_reports
 from fonds.cli.session import run_until_stopped
 from fonds.errors import UsageError
 

@@ -9,10 +9,10 @@ from typing import Final
 from sqlalchemy import func, select
 
 from fonds.cli.citing import said
-from fonds.cli.ingest import exit_code, print_reports
 from fonds.cli.output import out, print_table
 from fonds.cli.progress import progress_display
 from fonds.cli.read import print_results
+from fonds.cli.reports import exit_code, print_reports
 from fonds.cli.session import Session
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY

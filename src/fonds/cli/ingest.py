@@ -9,13 +9,14 @@ import typer
 
 from fonds.cli.citing import extract_in_steps
 from fonds.cli.embedding import embed_until_stopped
-from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
-from fonds.cli.output import out, print_json, print_table, safe
-from fonds.cli.progress import progress_display, summary
+from fonds.cli.options import AsJson, Since, SourceName, Until, day
+from fonds.cli.output import print_json, print_table
+from fonds.cli.progress import progress_display
+from fonds.cli.reports import exit_code, print_reports
 from fonds.cli.session import Session, run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
-from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.registry import all_feeds, all_sources, dependency_graph, get_source
 
 Recheck = Annotated[
@@ -172,29 +173,6 @@ def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:
     else:
         print_reports(reports)
     raise typer.Exit(exit_code(reports))
-
-
-def print_reports(reports: list[RunReport]) -> None:
-    """What came of runs, a line each."""
-    for report in reports:
-        if report.skipped:
-            out.print(f"{report.source}: skipped: {safe(report.error_summary or '')}")
-            continue
-        out.print(
-            f"{report.source}: {report.status} in {report.seconds:.1f} s: {summary(report.counts)}"
-        )
-        if report.error_summary:
-            hint = f"(see: fonds errors {report.source})"
-            out.print(f"  {safe(report.error_summary)} {hint}")
-
-
-def exit_code(reports: list[RunReport]) -> int:
-    """0 if all is there, 3 if something is missing, 1 if a source gave nothing at all."""
-    states = {report.status for report in reports}
-    if states <= {Status.SUCCESS}:
-        return 0
-    skipped = any(report.skipped for report in reports)
-    return EXIT_FAILED if states <= {Status.FAILED} and not skipped else EXIT_INCOMPLETE
 
 
 def _source_facts(info: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
+import fonds.cli.lean  # noqa: F401 — before all others
 from fonds.cli.menu import MenuGroup
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
 from fonds.cli.output import err, out

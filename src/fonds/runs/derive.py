@@ -7,7 +7,7 @@ from typing import Any
 
 from fonds import ids
 from fonds.chunk.splitter import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
-from fonds.citations.extract import canonical_form
+from fonds.citations.forms import may_be_citation
 from fonds.model import Chunk, Document, NormalizedBody, ParsedRecord
 from fonds.stores.documents import Writing
 from fonds.stores.passages import Passages
@@ -34,7 +34,11 @@ def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing
 
 def _with_citable_names(document: Document) -> Document:
     """The document, also called as citations of it are compared: `42 USC 1396a`."""
-    names = (*document.aliases, document.citation_string)
+    names = list(filter(may_be_citation, (*document.aliases, document.citation_string)))
+    if not names:
+        return document
+    from fonds.citations.extract import canonical_form  # noqa: PLC0415 — many patterns
+
     forms = filter(None, map(canonical_form, names))
     return replace(document, aliases=tuple(dict.fromkeys((*document.aliases, *forms))))
 
