@@ -11,9 +11,18 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from hypothesis import HealthCheck, settings
 
 from fonds.sources.registry import builtin_sources
 from tests import servers
+
+# How long an example takes says more about the machine than about what is tested.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -218,9 +218,7 @@ def test_batches_in_any_order_leave_what_they_leave_in_theirs(shelf: Shelf) -> N
 
 
 @pytest.mark.long
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     unit=units(max_nodes=18),
     shape=st.sampled_from(SHAPES),

@@ -130,9 +130,7 @@ values = st.fixed_dictionaries(
 keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(keys, st.lists(st.tuples(values, st.booleans()), min_size=1, max_size=3),
                     max_size=6)

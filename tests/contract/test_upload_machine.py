@@ -51,7 +51,7 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
 
 def _run(opener: Opener, calm: Calm, **how: Any) -> None:
     checks = list(HealthCheck)
-    given = settings(deadline=None, suppress_health_check=checks, database=None, **how)
+    given = settings(suppress_health_check=checks, database=None, **how)
     machine: Any = lambda: UploadMachine(opener, calm)  # noqa: E731 — typed as a class there
     run_state_machine_as_test(machine, settings=given)
 

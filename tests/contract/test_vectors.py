@@ -294,7 +294,7 @@ FILTERS: Final = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(filtered=FILTERS, limit=st.integers(1, 60), seed=st.integers(0, 1000))
 def test_filter_leaves_no_fewer_than_there_are_and_the_best_of_them(
     full_shelf: Shelf, filtered: tuple[int, int], limit: int, seed: int
@@ -309,7 +309,7 @@ def test_filter_leaves_no_fewer_than_there_are_and_the_best_of_them(
     assert len(set(found) & set(exact)) >= 0.9 * len(exact)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(chosen=st.sets(st.integers(0, 89)), limit=st.integers(1, 100), seed=st.integers(0, 1000))
 def test_few_passages_are_searched_exactly_whatever_the_filter(
     small_shelf: Shelf, chosen: set[int], limit: int, seed: int

@@ -102,7 +102,6 @@ def test_every_answer_is_documented(
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fonds import ids
 
-modest = settings(max_examples=60, deadline=None)
+modest = settings(max_examples=60)
 
 # Damaged feeds hold lone surrogates, which hypothesis leaves out unless asked.
 texts = st.text(st.characters(exclude_categories=()), max_size=12)

@@ -197,7 +197,7 @@ def written(tree: Tree, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...
     return rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tree=TREES, cap=st.integers(32, 200), overlap=st.integers(0, 16))
 def test_paths_of_random_trees_are_found(tree: Tree, cap: int, overlap: int) -> None:
     rows = written(tree)

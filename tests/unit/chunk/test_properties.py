@@ -44,7 +44,7 @@ CHUNKERS = st.integers(16, 120).flatmap(
     lambda cap: st.builds(Chunker, max_tokens=st.just(cap), overlap_tokens=st.integers(0, cap // 2))
 )
 EVERYTHING = given(markdown=DOCUMENTS, chunker=CHUNKERS)
-MODESTLY = settings(max_examples=60, deadline=None)
+MODESTLY = settings(max_examples=60)
 
 
 def chunks_of(markdown: str, chunker: Chunker) -> list[Chunk]:

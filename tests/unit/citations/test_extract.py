@@ -22,7 +22,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=30).map(" ".join) | st.lists(PIECES, max_size=30).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS)
 def test_spans_are_exact_ordered_and_apart(text: str) -> None:
     end = 0
@@ -32,13 +32,13 @@ def test_spans_are_exact_ordered_and_apart(text: str) -> None:
         end = found.end
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS)
 def test_same_text_gives_the_same_citations(text: str) -> None:
     assert extract(text) == extract(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS)
 def test_form_of_a_citation_is_a_citation_of_the_same(text: str) -> None:
     # Reporters lose the periods that tell them from `3 BR 2 BA`, and `EO 42` may be anything.

@@ -46,7 +46,7 @@ def contents(pack: Pack) -> dict[str, bytes]:
         return {known: pack.read(entry) for known, entry in pack.entries.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sections)
 def test_sections_come_out_as_they_were_put_in(bodies: dict[str, bytes]) -> None:
     blobs = open_blobs("memory://", seams=Seams())
@@ -54,7 +54,7 @@ def test_sections_come_out_as_they_were_put_in(bodies: dict[str, bytes]) -> None
     assert contents(open_pack(blobs, KEY)) == bodies
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sections)
 def test_reference_read_by_range_gives_the_section(bodies: dict[str, bytes]) -> None:
     blobs = open_blobs("memory://", seams=Seams())
@@ -137,7 +137,7 @@ def test_blob_without_an_index_is_no_pack(blobs: Blobs, index: bytes) -> None:
         open_pack(blobs, KEY)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_cut_pack_gives_what_is_whole_and_an_error_for_the_rest(data: st.DataObject) -> None:
     blobs = open_blobs("memory://", seams=Seams())
@@ -152,7 +152,7 @@ def test_cut_pack_gives_what_is_whole_and_an_error_for_the_rest(data: st.DataObj
         read_body(blobs, refs["x"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_whatever_byte_is_damaged_no_other_bytes_are_ever_read(data: st.DataObject) -> None:
     blobs = open_blobs("memory://", seams=Seams())

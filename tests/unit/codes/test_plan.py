@@ -73,7 +73,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch, *, nodes: int, pages: int, si
         monkeypatch.setattr(plan, name, bound)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(units(), shapes, st.integers(1, 12), st.integers(1, 5), st.integers(1, 300))
 @example(chain(DEEP), "page per node", 1, 1, 1)
 def test_plan_that_is_read_again_tells_the_tree(
@@ -96,7 +96,7 @@ def test_plan_that_is_read_again_tells_the_tree(
         assert node.page == (tree.page(number) if tree.is_leaf(number) else None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(units(), shapes, st.integers(1, 12), st.integers(1, 5), st.integers(1, 300))
 def test_batches_keep_to_their_bounds_and_are_no_smaller_than_need_be(
     unit: Item, shape: Shape, nodes: int, pages: int, size: int
@@ -143,13 +143,13 @@ def test_section_longer_than_a_batch_is_a_batch_by_itself() -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(units(), shapes)
 def test_same_tree_gives_the_same_bytes(unit: Item, shape: Shape) -> None:
     assert written(walked_of(unit, shape)) == written(walked_of(unit, shape))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(units(), shapes)
 def test_head_tells_of_the_whole_and_is_read_as_it_was_written(unit: Item, shape: Shape) -> None:
     walked = walked_of(unit, shape)
@@ -174,7 +174,7 @@ def test_identity_of_what_was_walked_changes_with_any_of_its_pages() -> None:
     assert heads[0].input_sha256 == heads[1].input_sha256 != heads[2].input_sha256
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(units(), shapes, st.data())
 def test_plan_of_a_part_names_the_part_and_keeps_the_ids(
     unit: Item, shape: Shape, data: st.DataObject

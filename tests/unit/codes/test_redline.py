@@ -38,7 +38,7 @@ def shown(before: str, after: str) -> list[Op]:
 @given(texts, texts)
 @example("x\n> y", "x > y")
 @example("\u00ad# x", "# x")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_both_texts_can_be_had_back_to_the_character(before: str, after: str) -> None:
     result = redline(before, after)
     assert result.before == before
@@ -52,13 +52,13 @@ def test_both_texts_can_be_had_back_to_the_character(before: str, after: str) ->
 @example("the第the第##", "the\n##第the第##")
 @example("\u00a0", "\u00a0##")
 @example("##三", "##\u00ad")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_it_is_a_change_exactly_if_words_differ(before: str, after: str) -> None:
     assert redline(before, after).is_change == (essence(before) != essence(after))
 
 
 @given(st.integers(0, 50), st.integers(0, 30))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_long_texts_lose_nothing_either(seed: int, edits: int) -> None:
     words = long_text(seed, 3000)
     before, after = " ".join(words), " ".join(edited(words, seed, edits))

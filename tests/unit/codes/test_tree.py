@@ -57,7 +57,7 @@ def walk_pages(**pages: bytes) -> Tree:
     return walk_first_unit(MemoryOrigin({"index.toc": index, **pages})).tree
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(units(), shapes)
 @example(chain(DEEP), "one page")
 @example(chain(DEEP), "page per node")
@@ -74,7 +74,7 @@ def test_ids_stand_in_reading_order_and_follow_from_kinds_and_numbers(
         assert tree.is_leaf(node) == (item.text is not None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(units(), shapes)
 def test_every_parent_id_is_a_strict_prefix_at_a_slash_and_no_id_occurs_twice(
     unit: Item, shape: Shape
@@ -91,7 +91,7 @@ def test_every_parent_id_is_a_strict_prefix_at_a_slash_and_no_id_occurs_twice(
     assert [node for node in range(len(tree)) if tree.parent(node) is None] == [ROOT]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(units(), shapes, st.integers(0, 2**32), st.integers(1, 8))
 def test_tree_is_the_same_whatever_page_is_answered_first(
     unit: Item, shape: Shape, seed: int, at_once: int
@@ -119,13 +119,13 @@ def test_pages_really_are_answered_out_of_order() -> None:
     assert len(answers) == 3
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(units())
 def test_shape_of_the_publication_does_not_show_in_the_ids(unit: Item) -> None:
     assert len({tuple(ids_of(tree_of(unit, shape))) for shape in SHAPES}) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(units(), shapes, st.data())
 def test_leaf_is_found_on_its_page_byte_for_byte(
     unit: Item, shape: Shape, data: st.DataObject
@@ -138,7 +138,7 @@ def test_leaf_is_found_on_its_page_byte_for_byte(
     assert (text[span.start : span.start + span.length] if span else text) == item.data
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(units(), shapes, st.data())
 def test_part_of_a_unit_is_the_nodes_on_its_path_and_below_it(
     unit: Item, shape: Shape, data: st.DataObject

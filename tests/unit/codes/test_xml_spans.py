@@ -133,7 +133,7 @@ class Scribe:
         self.data += text.encode().replace(b">", b"&gt;", 1) if b"]]>" in joined else text.encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_elements, st.sampled_from([b"", BOM, b"<?xml version='1.0'?>\r\n"]), st.integers(1, 60))
 def test_ranges_are_those_the_file_was_written_with(
     element: Element, start: bytes, at_once: int
@@ -145,7 +145,7 @@ def test_ranges_are_those_the_file_was_written_with(
     assert [(name, begin, end) for name, begin, end, _ in found] == scribe.elements
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(_elements, st.integers(1, 60))
 def test_range_parsed_alone_is_the_element_with_its_text(element: Element, at_once: int) -> None:
     scribe = Scribe(BOM)
@@ -157,7 +157,7 @@ def test_range_parsed_alone_is_the_element_with_its_text(element: Element, at_on
         assert (alone.text or "") + "".join(inner.tail or "" for inner in alone) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_elements, st.data())
 def test_cut_file_is_malformed_wherever_it_is_cut(element: Element, data: st.DataObject) -> None:
     scribe = Scribe(b"")

@@ -65,7 +65,7 @@ def test_a_thousand_equal_texts_do_not_pile_up() -> None:
     assert gatherer.is_crowded
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 700)), max_size=60))
 def test_every_passage_is_in_exactly_one_batch_and_every_text_sent_once(
     drawn: list[tuple[int, int]],

@@ -334,7 +334,7 @@ def test_the_most_tokens_can_be_given(endpoint: EmbeddingEndpoint) -> None:
     assert count(endpoint.texts[0]) <= 10
 
 
-@examples(max_examples=50, deadline=None)
+@examples(max_examples=50)
 @given(st.text(max_size=200), st.integers(1, 30))
 def test_a_cut_text_is_a_beginning_that_fits(text: str, most: int) -> None:
     whole = encodable(text)

@@ -86,7 +86,7 @@ def test_vectors_are_those_of_the_package(embedder: WordLlamaEmbedder) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(st.sampled_from(list("ab. \n▁é報<s>/\0")), max_size=30))
 def test_words_one_by_one_give_the_tokens_of_the_whole(text: str) -> None:
     _, words = SHARED._load()

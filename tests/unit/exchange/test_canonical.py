@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.bundled import document
 
@@ -29,7 +29,6 @@ def shuffled(value: Any) -> Any:
     return [shuffled(each) for each in value] if isinstance(value, list) else value
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_equal_values_have_one_text_whatever_order_they_were_made_in(value: Any) -> None:
     text = canonical(value)
@@ -37,7 +36,6 @@ def test_equal_values_have_one_text_whatever_order_they_were_made_in(value: Any)
     assert json.loads(text) == value
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS, st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_a_row_is_one_line_and_is_read_back(title: str, text: str, places: dict[str, Any]) -> None:
     row = document("held:1", text, title=title, body_map=places)[DOCUMENTS]

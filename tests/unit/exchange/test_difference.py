@@ -36,7 +36,7 @@ def found(one: Held, other: Held) -> list[Difference]:
     return list(differences(*sides))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(HELD, HELD)
 def test_every_difference_is_found_once_and_nothing_else(one: Held, other: Held) -> None:
     told = found(one, other)

@@ -54,7 +54,7 @@ def test_no_row_no_file() -> None:
     assert list(cut(ALIASES, [])) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1999))
 def test_a_row_more_or_less_changes_few_files(place: int) -> None:
     whole = list(cut(ALIASES, rows(range(2000))))

@@ -68,7 +68,7 @@ def test_what_is_not_plain_is_left_to_h11(old: bytes, new: bytes) -> None:
         max_size=3,
     ),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_read_is_what_h11_reads(
     reason: bytes, fields: list[tuple[bytes, bytes, bytes]]
 ) -> None:

@@ -389,7 +389,7 @@ def whole_recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return recorded_bytes(tmp_path_factory.mktemp("recording"))
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=60)
 @given(st.data())
 def test_damage_anywhere_is_malformed_or_harmless(
     whole_recording: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

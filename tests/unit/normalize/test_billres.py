@@ -376,7 +376,7 @@ def test_a_wide_table_with_hostile_spans_stays_small() -> None:
     assert body.markdown.count("x") == 50
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     cut=st.integers(0, len(REPORTED)),
     length=st.integers(0, 40),
@@ -412,7 +412,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(tree=TREES)
 def test_any_nesting_keeps_every_word(tree: str) -> None:
     body = normalized(f"start {tree}")

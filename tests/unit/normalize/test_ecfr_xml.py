@@ -343,7 +343,7 @@ def test_tables_within_tables_and_equations_within_equations_are_kept_once() -> 
     assert [artifact.kind for artifact in body.artifacts] == ["equation"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["part", "granule"]),
     st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6), st.integers(0, 40)), max_size=4),
@@ -366,7 +366,7 @@ TAGS = ("DIV5", "DIV8", "HEAD", "P", "I", "SU", "FTREF", "FTNT", "TABLE", "TR", 
 ANNUAL = ("SECTION", "SECTNO", "SUBJECT", "RESERVED", "HD", "GPOTABLE", "ROW", "ENT", "img", "x")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_elements_in_any_order_keep_every_word(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))

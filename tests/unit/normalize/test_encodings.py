@@ -96,7 +96,7 @@ def test_controls_are_removed_but_white_space_stays() -> None:
     assert without_controls("clean\f") == ("clean\f", ())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=300))
 def test_any_bytes_become_text_that_can_be_stored(data: bytes) -> None:
     text = decode(data).text

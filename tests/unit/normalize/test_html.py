@@ -318,7 +318,7 @@ def test_what_is_no_page_is_refused_by_name(data: bytes, error: type[ParseError]
         Html().to_markdown(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

@@ -255,7 +255,7 @@ def test_attachments_are_named_as_not_read() -> None:
     assert body.warnings == ("1 attached files are not read",)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_damaged_files_give_text_or_a_named_error(data: st.DataObject) -> None:
     whole = bytearray(written(lines(72, 700, LINE, LINE), paragraph(72, 700, "second")))

@@ -272,7 +272,7 @@ def test_what_is_no_text_is_refused_by_name(data: bytes, error: type[ParseError]
         Text().to_markdown(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=" \n\t-_.[]<>`'aBé1\ue001\ue010", max_size=200))
 def test_any_text_keeps_its_letters_in_order(text: str) -> None:
     try:

@@ -406,7 +406,7 @@ def test_absurd_spans_do_not_exhaust_the_memory() -> None:
     assert len(body.markdown) < 5_000
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
     source = (FIXTURES / "law.xml").read_bytes()

@@ -118,7 +118,7 @@ def test_without_the_dictionary_kanji_are_known_by_their_hash() -> None:
     assert all(re.fullmatch(r"(name|nhk|reiwa)-[0-9a-f]{8}", each) for each in known)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=120))
 def test_every_name_has_a_slug(name: str) -> None:
     found = slug(name)
@@ -127,7 +127,7 @@ def test_every_name_has_a_slug(name: str) -> None:
     assert slug.__wrapped__(name) == found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(alphabet="自由民主党日本の会ぁっーンヴ々〆?!12ab ", min_size=1, max_size=60))
 def test_every_japanese_name_has_a_slug(name: str) -> None:
     assert SLUG.fullmatch(slug(name))
@@ -225,7 +225,7 @@ NAMES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(NAMES, st.one_of(st.none(), NAMES))
 def test_every_original_name_is_safe(name: str, header: str | None) -> None:
     found = original_name(f"https://a.example/{name}", header and f'x; filename="{header}"')
@@ -254,7 +254,7 @@ def test_colliding_names_get_the_beginning_of_the_hash() -> None:
     assert collided("a_undated_x.pdf", SHA256) == f"a_undated_x-{SHA256[:8]}.pdf"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=150), st.one_of(st.none(), st.text(max_size=40)), NAMES)
 def test_every_file_name_keeps_the_convention(
     organization: str, period: str | None, original: str

@@ -157,7 +157,7 @@ def test_fonts_that_are_never_closed_do_not_hide_links() -> None:
     assert page.links()[-1].url.endswith("/z.pdf")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

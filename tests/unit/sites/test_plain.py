@@ -64,9 +64,7 @@ def test_what_is_not_plain_is_left_to_others(tmp_path: Path, old: bytes, new: by
     ),
     cut=st.integers(0, 40) | st.just(0),
 )
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_plain_opens(tmp_path: Path, changes: list[tuple[int, int]], cut: int) -> None:
     data = bytearray(REPORT)
     for place, byte in changes:

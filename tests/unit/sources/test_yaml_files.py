@@ -21,7 +21,7 @@ leaves = st.none() | words | st.sampled_from(["00136", "NO", "1:30", "2025-01-03
 entries = st.dictionaries(words, leaves | st.lists(leaves, max_size=3), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(entries, min_size=1, max_size=6))
 def test_what_a_dumper_writes_comes_back_whole_and_item_by_item(listed: list[Any]) -> None:
     data = yaml.safe_dump(listed, allow_unicode=True, sort_keys=False).encode()

@@ -215,7 +215,7 @@ def furnish(patient: Patient, drawn: list[str]) -> dict[str, str]:
     return made
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(drawn=st.lists(kinds, min_size=1, max_size=25))
 def test_exactly_what_nothing_refers_to_goes(drawn: list[str]) -> None:
     with TemporaryDirectory() as folder, ill(Path(folder)) as patient:

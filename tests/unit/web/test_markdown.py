@@ -131,13 +131,13 @@ def test_nothing_of_a_document_acts(attack: str) -> None:
 
 
 @given(st.text("<>/!-[]()!`*_|\\\n:;&# \"'=aonscriptjv\t", max_size=120))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_nothing_acts_however_it_is_put_together(text: str) -> None:
     shown(text)
 
 
 @given(st.lists(st.sampled_from([*ATTACKS, "\n", "\n\n", " ", "    ", "|", "> "]), max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_attacks_do_not_help_each_other(parts: list[str]) -> None:
     shown("".join(parts))
 
