@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests import servers
@@ -26,48 +28,62 @@ def upstream() -> Iterator[SyntheticUpstream]:
         yield upstream
 
 
+class Undisturbed(NamedTuple):
+    """What an undisturbed run leaves behind, and what it took."""
+
+    state: dict[str, object]
+    operations: int
+    """Durable ones."""
+    seconds: float
+
+
 @pytest.fixture(scope="module")
 def undisturbed(
     tmp_path_factory: pytest.TempPathFactory, upstream: SyntheticUpstream
-) -> tuple[dict[str, object], int]:
-    """What an undisturbed run leaves behind, and how many durable operations it took."""
+) -> Undisturbed:
     home = tmp_path_factory.mktemp("undisturbed")
+    begun = time.monotonic()
     done = _child(home, upstream)
     out, _ = done.communicate(timeout=120)
+    seconds = time.monotonic() - begun
     assert done.returncode == 0
-    return _state(home), int(out)
+    return Undisturbed(_state(home), int(out), seconds)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_durable_operations_the_library_ends_the_same(
     tmp_path: Path,
     upstream: SyntheticUpstream,
-    undisturbed: tuple[dict[str, object], int],
+    undisturbed: Undisturbed,
     seed: int,
 ) -> None:
-    expected, operations = undisturbed
-    _kill_and_finish(tmp_path, upstream, random.Random(seed), 7, operations)
-    assert _state(tmp_path) == expected
+    _kill_and_finish(tmp_path, upstream, random.Random(seed), 7, undisturbed.operations)
+    assert _state(tmp_path) == undisturbed.state
 
 
 def test_killed_at_random_times_the_library_ends_the_same(
-    tmp_path: Path, upstream: SyntheticUpstream, undisturbed: tuple[dict[str, object], int]
+    tmp_path: Path, upstream: SyntheticUpstream, undisturbed: Undisturbed
 ) -> None:
-    expected, _ = undisturbed
     chance = random.Random(99)
-    kills = 0
-    for _ in range(30):
-        child = _child(tmp_path, upstream)
-        time.sleep(chance.uniform(0.5, 2.5))
-        if child.poll() is None:
-            child.kill()
-            kills += 1
+    # One that ends before it is killed was faster than the undisturbed one: then another is.
+    homes = (tmp_path / str(number) for number in count())
+    home = next(home for home in homes if _killed_at_random(home, upstream, chance, undisturbed))
+    _finish(home, upstream)
+    assert _state(home) == undisturbed.state
+
+
+def _killed_at_random(
+    home: Path, upstream: SyntheticUpstream, chance: random.Random, undisturbed: Undisturbed
+) -> int:
+    """Kill up to six times before the work is done, and say how often."""
+    for kills in range(6):
+        child = _child(home, upstream)
+        time.sleep(chance.uniform(0.0, undisturbed.seconds))
+        child.kill()
         child.communicate()
-        if kills >= 6 or child.returncode == 0:
-            break
-    assert kills
-    _finish(tmp_path, upstream)
-    assert _state(tmp_path) == expected
+        if child.returncode == 0:
+            return kills
+    return 6
 
 
 @pytest.mark.long
@@ -75,12 +91,11 @@ def test_killed_at_random_times_the_library_ends_the_same(
 def test_killed_very_often_the_library_ends_the_same(
     tmp_path: Path,
     upstream: SyntheticUpstream,
-    undisturbed: tuple[dict[str, object], int],
+    undisturbed: Undisturbed,
     seed: int,
 ) -> None:
-    expected, operations = undisturbed
-    _kill_and_finish(tmp_path, upstream, random.Random(seed), 15, operations)
-    assert _state(tmp_path) == expected
+    _kill_and_finish(tmp_path, upstream, random.Random(seed), 15, undisturbed.operations)
+    assert _state(tmp_path) == undisturbed.state
 
 
 def _kill_and_finish(
