@@ -217,7 +217,7 @@ def bare_tantivy(passages: Sequence[Passage]) -> Ask:
 
     def ask(question: str) -> list[str]:
         words = " ".join(read_query(question).terms)
-        found = searcher.search(index.parse_query(words, ["text"]), DEEP)
+        found = searcher.search(index.parse_query_lenient(words, ["text"])[0], DEEP)
         return [searcher.doc(address)["key"][0] for _, address in found.hits]
 
     return ask

@@ -381,7 +381,7 @@ def other_words(folder: Path, asking: Asking, passages: Sequence[str]) -> dict[s
 
     def in_files(number: int) -> None:
         terms = " ".join(read_query(asking.questions[number]).wanted)
-        searcher.search(index.parse_query(terms, ["text"]), DEEP)
+        searcher.search(index.parse_query_lenient(terms, ["text"])[0], DEEP)
 
     def in_memory(number: int) -> None:
         memory.retrieve(words([asking.questions[number]]), k=DEEP, show_progress=False)

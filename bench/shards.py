@@ -422,8 +422,8 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     lines = fill_inbox(index, root, given.rows, given.items)
     measured["merge"] = merging(index, root, lines)
     measured["compile"] = compile_apart(root)
-    sizes = [10_000, 100_000, given.rows, *([10_000_000] if given.largest else [])]
-    measured["growth"] = growth(folder, sizes)
+    sizes = {10_000, 100_000, given.rows, *([10_000_000] if given.largest else [])}
+    measured["growth"] = growth(folder, sorted(sizes))
     return measured
 
 
