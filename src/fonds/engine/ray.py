@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeVar
 
@@ -23,6 +25,7 @@ _AHEAD: Final = 2
 _RECOUNT: Final = 1.0
 """Seconds between looks at how many processors there are."""
 _PULSE: Final = 1.0
+_CLOSED: Final = WorkerDiedError("the engine was closed before this item was done")
 
 
 @dataclass(kw_only=True)
@@ -44,6 +47,13 @@ class RayEngine:
     worn: str = ""
     _counted: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
+    _sent: set[Any] = field(default_factory=set, init=False, repr=False)
+    """Tasks whose outcome nobody has had yet."""
+    _speaking: int = field(default=0, init=False, repr=False)
+    """Threads that have to do with the cluster at the moment."""
+    _change: threading.Condition = field(
+        default_factory=threading.Condition, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         limits = Limits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
@@ -60,9 +70,15 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster; with the last engine of this process its workers there end."""
-        if self._is_open:
-            self._is_open = False
+        """Leave the cluster; with the last engine of this process its workers there end.
+
+        What other threads wait for is given up.
+        """
+        with self._change:
+            was_open, self._is_open = self._is_open, False
+            self._change.wait_for(lambda: not self._speaking)
+        if was_open:
+            self._give_up(list(self._sent))
             del self._limits
             cluster.leave()
 
@@ -86,13 +102,44 @@ class RayEngine:
         try:
             yield from self._refill(function, tasks, sent)
             while sent:
-                done, _ = self._ray.wait(list(sent), timeout=_PULSE)
-                for reference in done:
+                for reference in self._done(sent):
                     yield self._settle(reference, *sent.pop(reference))
                 yield from self._refill(function, tasks, sent)
         finally:
-            for reference in sent:
-                self._ray.cancel(reference, force=True)
+            with self._open() as is_open:
+                self._give_up(list(sent) if is_open else [])
+
+    @contextmanager
+    def _open(self) -> Iterator[bool]:
+        """Whether the engine is open; if so, it stays open for the length of the block.
+
+        Ray would start a cluster of its own for whoever asks it anything without a connection.
+        """
+        with self._change:
+            is_open = self._is_open
+            self._speaking += is_open
+        try:
+            yield is_open
+        finally:
+            with self._change:
+                self._speaking -= is_open
+                self._change.notify_all()
+
+    def _done(self, sent: dict[Any, tuple[int, Any]]) -> list[Any]:
+        """Those that are done after a moment; of an engine that was closed none is left."""
+        done: list[Any] = []
+        with self._open() as is_open:
+            if is_open:
+                done, _ = self._ray.wait(list(sent), timeout=_PULSE)
+        if not self._is_open:
+            sent.clear()
+            return []
+        return done
+
+    def _give_up(self, references: Iterable[Any]) -> None:
+        for reference in references:
+            self._ray.cancel(reference, force=True)
+            self._sent.discard(reference)
 
     def _refill(
         self,
@@ -101,21 +148,32 @@ class RayEngine:
         sent: dict[Any, tuple[int, Any]],
     ) -> Iterator[Outcome[Any, Any]]:
         """Send what the cluster can soon begin with; what cannot be sent is an outcome at once."""
-        while len(sent) < _AHEAD * self.workers and (task := next(tasks, None)):
+        while self._has_room(sent) and (task := next(tasks, None)):
             index, item = task
             try:
                 parcel = pickle.dumps((function, item))
             except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
                 failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
                 yield Outcome(index=index, item=item, error=failed)
-            else:
-                sent[self._answer.remote(self._limits, parcel)] = task
+                continue
+            with self._open() as is_open:
+                if is_open:
+                    reference = self._answer.remote(self._limits, parcel)
+                    self._sent.add(reference)
+                    sent[reference] = task
+
+    def _has_room(self, sent: dict[Any, tuple[int, Any]]) -> bool:
+        with self._open() as is_open:
+            return is_open and len(sent) < _AHEAD * self.workers
 
     def _settle(self, reference: Any, index: int, item: Any) -> Outcome[Any, Any]:
         try:
-            packed, error = self._ray.get(reference)
+            with self._open() as is_open:
+                packed, error = self._ray.get(reference) if is_open else (b"", _CLOSED)
         except self._ray.exceptions.RayError as lost:
             return Outcome(index=index, item=item, error=_death(lost))
+        finally:
+            self._sent.discard(reference)
         if error is not None:
             return Outcome(index=index, item=item, error=error)
         try:
