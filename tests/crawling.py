@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +14,11 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from fonds.library import Library, open_library
+from fonds.library import Library, crawl_part, open_library
 from fonds.runs.state import RunReport
 from fonds.sites.crawl import Limits
 from fonds.sites.expedition import Plan
+from fonds.sites.fleet import PartOrder
 from fonds.sites.models import CrawlMetadata, read_configuration, read_metadata
 from fonds.sites.tables import site_addresses
 from fonds.sites.tactics import advisors_of
@@ -68,3 +71,14 @@ def downloads(zoo: Zoo, sites: Sequence[str] = ()) -> Counter[str]:
     """How often each address was served whole, by site and path."""
     served = [one for one in zoo.requests if one.status == 200]
     return Counter(f"{one.site} {one.path}" for one in served if not sites or one.site in sites)
+
+
+def crawl_part_and_die(order: PartOrder) -> list[RunReport]:
+    """Crawl a part on a machine that is lost before or after, if a website is named so."""
+    names = {website.id for website in order.plan.websites}
+    if "dies-at-once" in names:
+        os.kill(os.getpid(), signal.SIGKILL)
+    reports = crawl_part(order)
+    if "dies-late" in names:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return reports

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from fonds.search.filters import Filters
     from fonds.search.meaning import Mode, Understanding
     from fonds.sites.crawl import CrawlWatch
-    from fonds.sites.expedition import Plan
+    from fonds.sites.expedition import Expedition, Plan
+    from fonds.sites.fleet import PartOrder
     from fonds.sites.source import Website
     from fonds.uploads.workbench import Workbench
 
@@ -153,27 +154,16 @@ class Library:
         from fonds.sites.expedition import open_expedition  # noqa: PLC0415 — few commands need it
         from fonds.sites.turns import turn_at  # noqa: PLC0415 — as above
 
+        part = plan.share.name if plan.share else ""
         async with (
             self.workplace(progress=progress, tables=False) as workplace,
-            turn_at(plan.output, workplace, waits=waits),
+            turn_at(plan.output, workplace, waits=waits, part=part),
             open_expedition(plan, workplace, watch=watch) as expedition,
         ):
-
-            async def run(website: Website) -> RunReport:
-                try:
-                    request = RunRequest(mode="manual")
-                    report = await _run(website, request, workplace)
-                except FondsError as error:
-                    report = RunReport.refused(website.info.name, error)
-                await expedition.end(website, report)
-                return report
-
-            waiting = {website.info.name: website for website in expedition.websites()}
-            graph: dict[str, set[str]] = {name: set() for name in waiting}
-            at_once = plan.limits.parallelism
-            reports = await in_order(graph, lambda name: run(waiting[name]), at_once=at_once)
+            waiting = [website.info.name for website in expedition.websites()]
+            reports = await _crawled(expedition, workplace)
         adopt(_websites(self.database))
-        return [reports[name] for name in graph]
+        return [reports[name] for name in waiting]
 
     async def _crawl_again(self, website: str, progress: Progress | None) -> RunReport:
         from fonds.sites.expedition import plan_again  # noqa: PLC0415 — few commands need it
@@ -492,6 +482,43 @@ async def _run(source: Registered, request: RunRequest, workplace: Workplace) ->
         return await run_source(source, request, workplace)
     except asyncio.CancelledError:
         return _cancelled(source.info.name, workplace)
+
+
+async def _crawled(expedition: Expedition, workplace: Workplace) -> dict[str, RunReport]:
+    """The websites of a crawl, here or on a cluster; what came of each source."""
+    from fonds.sites.turns import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
+
+    if workplace.settings.engine != "local":
+        from fonds.sites.fleet import crawl_apart, divide  # noqa: PLC0415 — as above
+
+        if orders := divide(expedition):
+            return await crawl_apart(orders, crawl_part, expedition)
+    plan = expedition.plan
+    waiting = {website.info.name: website for website in expedition.websites()}
+    # A part may come again while the claims of the machine that was lost with it stand.
+    patience = AFTER_A_KILL if plan.share else 0.0
+
+    async def run(name: str) -> RunReport:
+        try:
+            request = RunRequest(mode="manual")
+            report = await patiently(lambda: _run(waiting[name], request, workplace), patience)
+        except FondsError as error:
+            report = RunReport.refused(name, error)
+        await expedition.end(waiting[name], report)
+        return report
+
+    graph: dict[str, set[str]] = {name: set() for name in waiting}
+    return await in_order(graph, run, at_once=plan.limits.parallelism)
+
+
+def crawl_part(order: PartOrder) -> list[RunReport]:
+    """Crawl the websites of one host on a machine of a cluster."""
+    plan, settings = order.unpacked()
+    library = Library(settings)
+    try:
+        return asyncio.run(library.crawl(plan))
+    finally:
+        library.close()
 
 
 def _cancelled(source: str, workplace: Workplace) -> RunReport:

@@ -34,6 +34,7 @@ from fonds.sites.records import ledger as ledgers
 from fonds.sites.records.events import Totals, read_events
 from fonds.sites.records.ledger import Ledger
 from fonds.sites.records.output import JOURNAL, METADATA, Output, open_output
+from fonds.sites.records.parts import read_part
 from fonds.stores.blobs import Blobs, open_blobs
 from fonds.testing import Saboteur
 
@@ -256,6 +257,31 @@ def test_what_was_never_discovered_counts_as_discovered(folder: Output) -> None:
     ledger.discovered("site-0", url_of(0), url_of(4))
     ledger.close()
     assert metadata(folder).total_pdfs_discovered == 2
+
+
+def test_a_part_is_taken_into_the_whole_once_however_often_it_is_told(output: Output) -> None:
+    part = output.part("one")
+    put_file(output, 0)
+    ledger = begun(part)
+    ledger.discovered("site-0", *map(url_of, range(3)))
+    ledger.downloaded(entry(0))
+    ledger.fold()
+    ledger.failed(url_of(1), error_of(1))
+    ledger.website("site-0", "crawled")
+    abandoned(ledger)
+    whole = Ledger.begin(output, ledger.opening, CLOCK)
+    for _ in range(2):
+        told = read_part(part)
+        assert told
+        whole.merge(told, {"site-0": [*map(url_of, range(3))]})
+    assert (whole.totals, whole.websites()) == (ledger.totals, {"site-0": "crawled"})
+    whole.close(CLOCK.now() + timedelta(seconds=1))
+    assert [each.records for each in output.parts()] == [part.records]
+    part.discard()
+    assert (output.parts(), read_part(part)) == ([], None)
+    found = metadata(output)
+    assert [pdf.original_url for pdf in found.downloaded_files] == [url_of(0)]
+    assert [error.url for error in found.errors] == [url_of(1)]
 
 
 def test_a_website_counts_as_what_became_of_it_last(folder: Output) -> None:

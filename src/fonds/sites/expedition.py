@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -22,8 +23,10 @@ from fonds.sites.crawl import Crawl, CrawlWatch, Limits
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, WebsiteConfiguration
 from fonds.sites.opening import Opener
 from fonds.sites.records.events import Outcome
+from fonds.sites.records.layout import Entry
 from fonds.sites.records.ledger import Ledger
 from fonds.sites.records.output import Output, open_output
+from fonds.sites.records.parts import read_part, stored_in
 from fonds.sites.source import Website
 from fonds.sites.tactics import advisors_of
 from fonds.sites.websites import get_website, remember
@@ -31,6 +34,18 @@ from fonds.stores.database import Database
 
 _M_ARENA_MAX: Final = -8
 """What glibc calls the setting for how many heaps there may be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Which part of a crawl it is, where other machines crawl the rest."""
+
+    name: str
+    """Of its ledger."""
+    crawl_id: str
+    started: datetime
+    follows: bool
+    """Whether the output held a crawl before, be it this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +61,13 @@ class Plan:
     resume: bool = False
     browser: bool = False
     """Whether pages are rendered before they are read."""
+    share: Share | None = None
+    """None: the whole crawl."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something of this crawl may have been done before; a lost part comes again."""
+        return self.resume or self.share is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +77,7 @@ class Expedition:
     plan: Plan
     crawl: Crawl
     ledger: Ledger
+    output: Output
 
     def websites(self) -> list[Website]:
         """Those that are still to be crawled."""
@@ -103,6 +126,7 @@ async def open_expedition(
     _share_one_heap()
     clock = workplace.seams.clock
     output = open_output(plan.output, seams=workplace.seams)
+    output = output.part(plan.share.name) if plan.share else output
     ledger = await asyncio.to_thread(_ledger, plan, output, workplace)
     opener = Opener()
     try:
@@ -121,7 +145,7 @@ async def open_expedition(
             ledger=ledger,
             opener=opener,
             dedupe=plan.dedupe,
-            resumed=plan.resume,
+            resumed=plan.goes_on,
         )
         crawl = Crawl(
             id=UUID(ledger.crawl_id),
@@ -129,13 +153,13 @@ async def open_expedition(
             advisors=plan.advisors,
             limits=plan.limits,
             collection=collection,
-            resumed=plan.resume,
+            resumed=plan.goes_on,
         )
         crawl.watch = watch or crawl.watch
         try:
             async with open_browser(workplace.settings, wanted=plan.browser) as browser:
                 crawl.browser = browser
-                yield Expedition(plan=plan, crawl=crawl, ledger=ledger)
+                yield Expedition(plan=plan, crawl=crawl, ledger=ledger, output=output)
         finally:
             await collection.finish()
     except BaseException:
@@ -159,15 +183,55 @@ def _share_one_heap() -> None:
 def _ledger(plan: Plan, output: Output, workplace: Workplace) -> Ledger:
     clock, scratch = workplace.seams.clock, workplace.settings.home / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
-    if plan.resume:
+    if plan.share and _is_begun(plan.share, output):
         return Ledger.resume(output, clock, scratch=scratch)
-    return Ledger.begin(output, _opening(plan, output, clock), clock, scratch=scratch)
+    if plan.share:
+        opening, earlier = _opening(plan, output, clock), _earlier(plan, plan.share, output)
+        return Ledger.begin(output, opening, clock, scratch=scratch, besides=earlier)
+    if plan.resume:
+        ledger = Ledger.resume(output, clock, scratch=scratch)
+        _take_in(ledger, output)
+    else:
+        opening, left = _opening(plan, output, clock), _left_over(output)
+        ledger = Ledger.begin(output, opening, clock, scratch=scratch, besides=left)
+    for part in output.parts():
+        part.discard()
+    return ledger
+
+
+def _is_begun(share: Share, part: Output) -> bool:
+    stored = stored_in(part)
+    return stored is not None and stored.opening.crawl_id == share.crawl_id
+
+
+def _earlier(plan: Plan, share: Share, part: Output) -> Iterator[Entry]:
+    """What the whole output tells of the websites of a part."""
+    stored = stored_in(part.whole) if share.follows else None
+    mine = {website.id for website in plan.websites}
+    yield from (entry for entry in (stored.entries if stored else ()) if entry.website_id in mine)
+
+
+def _left_over(output: Output) -> Iterator[Entry]:
+    """What parts of a crawl had fetched that was stopped, and is not resumed."""
+    for part in output.parts():
+        if told := read_part(part):
+            yield from told.files
+
+
+def _take_in(ledger: Ledger, output: Output) -> None:
+    """What parts of this crawl had done when it was stopped."""
+    for part in output.parts():
+        told = read_part(part)
+        if told and told.crawl_id == ledger.crawl_id:
+            ledger.merge(told, {})
+    ledger.fold()  # whoever crawls a part reads what is folded
 
 
 def _opening(plan: Plan, output: Output, clock: Clock) -> CrawlMetadata:
+    share = plan.share
     return CrawlMetadata(
-        crawl_id=str(uuid4()),
-        crawl_start_time=clock.now(),
+        crawl_id=share.crawl_id if share else str(uuid4()),
+        crawl_start_time=share.started if share else clock.now(),
         total_websites=len(plan.websites),
         websites_crawled=0,
         websites_failed=0,

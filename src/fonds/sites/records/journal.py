@@ -45,7 +45,7 @@ class FileJournal:
     def __init__(self, output: Output, opening: bytes) -> None:
         assert output.folder
         self._output = output
-        self._path = output.folder / JOURNAL
+        self._path = output.folder / output.records / JOURNAL
         self._begin(opening)
 
     def append(self, lines: bytes) -> int:

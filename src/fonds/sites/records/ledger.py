@@ -9,8 +9,9 @@ there. Events that change no count can be told twice and change nothing the seco
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import TracebackType
@@ -41,11 +42,12 @@ from fonds.sites.records.layout import (
     Entries,
     Entry,
     Stored,
-    scan_metadata,
     with_totals,
     write_metadata,
 )
 from fonds.sites.records.output import JOURNAL, METADATA, Output
+from fonds.sites.records.parts import PartTold, stored_in
+from fonds.stores.batches import pieces
 
 FOLD_SECONDS: Final = 10.0
 FOLD_FILES: Final = 1000
@@ -62,6 +64,8 @@ class Ledger:
         self, output: Output, opening: CrawlMetadata, clock: Clock, scratch: Path | None
     ) -> None:
         self.opening = opening
+        self.follows = False
+        """Whether the output held a crawl before, be it this one."""
         self._output = output
         self._clock = clock
         self._scratch = scratch
@@ -81,18 +85,27 @@ class Ledger:
 
     @classmethod
     def begin(
-        cls, output: Output, opening: CrawlMetadata, clock: Clock, *, scratch: Path | None = None
+        cls,
+        output: Output,
+        opening: CrawlMetadata,
+        clock: Clock,
+        *,
+        scratch: Path | None = None,
+        besides: Iterable[Entry] = (),
     ) -> Self:
-        """A new crawl; the entries of earlier ones whose files still stand are carried over."""
-        stored = _stored(output)
+        """A new crawl; the entries of earlier ones whose files still stand are carried over.
+
+        `besides` are further ones, from other ledgers, and newer than those of this one.
+        """
+        stored = stored_in(output)
         ledger = cls(output, opening, clock, scratch)
-        ledger._start(stored, ledger._accounts.carry_over)
+        ledger._start(stored, ledger._accounts.carry_over, besides)
         return ledger
 
     @classmethod
     def resume(cls, output: Output, clock: Clock, *, scratch: Path | None = None) -> Self:
         """The crawl that was stopped here, as it was then."""
-        stored = _stored(output)
+        stored = stored_in(output)
         if stored is None:
             raise StoreError(f"there is no crawl in {output.address} that could be resumed")
         opening = stored.opening.model_copy(update={"crawl_end_time": None})
@@ -199,6 +212,28 @@ class Ledger:
             WebsiteDone(**self._stamp(), website_id=website_id, outcome=outcome, error=error)
         )
 
+    def merge(self, part: PartTold, discovered: Mapping[str, Sequence[str]]) -> None:
+        """Take in the ledger of a part of this crawl; told a second time, it changes nothing.
+
+        Metadata does not tell what was `discovered` and has not changed, by website.
+        """
+        moment = self._stamp()
+        events: list[Event] = [
+            Discovered(**moment, website_id=website, urls=tuple(some))
+            for website, urls in discovered.items()
+            for some in pieces(urls)
+        ]
+        for error in part.errors:
+            failed = error.url and Failed(**moment, url=error.url, error=error)
+            events.append(failed or Trouble(**moment, error=error))
+        new = (pdf for pdf in part.files if pdf.download_timestamp >= self.started)
+        events += (Downloaded(**moment, pdf=pdf) for pdf in new)
+        # Last: whoever is stopped before has not seen the end of the website.
+        for website, outcome in part.websites.items():
+            events.append(WebsiteDone(**moment, website_id=website, outcome=outcome))
+        for some in pieces(events):
+            self._note(*some)
+
     def _stamp(self) -> dict[str, Any]:
         return {"at": self._clock.now(), "totals": self.totals}
 
@@ -263,14 +298,19 @@ class Ledger:
                     self._change.notify_all()
 
     def _start(
-        self, stored: Stored | None, take: Callable[[Iterable[Entry], Iterable[Event]], None]
+        self,
+        stored: Stored | None,
+        take: Callable[[Iterable[Entry], Iterable[Event]], None],
+        besides: Iterable[Entry] = (),
     ) -> None:
+        self.follows = stored is not None
         try:
             with self._accounts.all_or_nothing():
                 for path, size in self._output.files():
                     self._book.hold(path, size)
-                if stored:
-                    take(stored.entries, read_events(b"".join(self._output.read(JOURNAL) or ())))
+                journal = b"".join((stored and self._output.read(JOURNAL)) or ())
+                entries = stored.entries if stored else ()
+                take(chain(entries, besides), read_events(journal))
             self.fold()
         except BaseException:
             self._dispose()
@@ -314,8 +354,3 @@ class Ledger:
             self._journal.restart(opening, since=mark)
         else:
             self._journal = open_journal(self._output, opening)
-
-
-def _stored(output: Output) -> Stored | None:
-    pieces = output.read(METADATA)
-    return scan_metadata(pieces, path=f"{output.address}/{METADATA}") if pieces else None

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from fonds.errors import BlobExistsError, BlobMissingError, SettingsError, StoreError
@@ -21,6 +21,7 @@ from fonds.stores.folder import create_all
 METADATA: Final = "metadata.json"
 JOURNAL: Final = "metadata.journal.jsonl"
 PDFS: Final = "pdfs/"
+PARTS: Final = "parts/"
 
 Backend = Literal["local", "adls", "s3"]
 
@@ -45,6 +46,22 @@ class Output:
     """None where they are in no folder of this machine."""
     seams: Seams
     blobs: Blobs = field(repr=False)
+    records: str = ""
+    """Below what path a ledger stands; the files of all parts of a crawl stand together."""
+
+    def part(self, name: str) -> Self:
+        """The same files, with a ledger of its own."""
+        return replace(self, records=f"{PARTS}{name}/")
+
+    @property
+    def whole(self) -> Self:
+        """The output that this is a part of."""
+        return replace(self, records="")
+
+    def parts(self) -> list[Self]:
+        """Those whose ledgers stand here."""
+        keys = (info.key.split("/") for info in self.blobs.list(PARTS))
+        return [self.part(name) for name in sorted({key[1] for key in keys})]
 
     def place(self, filename: str, data: Data, sha256: str) -> str:
         """Store a file under its name and give its path below the output.
@@ -89,8 +106,8 @@ class Output:
                     yield f"{PDFS}{entry.name}", entry.stat(follow_symlinks=False).st_size
 
     def read(self, name: str) -> Iterator[bytes] | None:
-        """A file in pieces; None where there is none."""
-        pieces = self.blobs.stream(name)
+        """A file of the ledger in pieces; None where there is none."""
+        pieces = self.blobs.stream(f"{self.records}{name}")
         try:
             first = next(pieces, b"")
         except BlobMissingError:
@@ -98,8 +115,17 @@ class Output:
         return _chained(first, pieces)
 
     def write(self, name: str, data: Data) -> None:
-        """Replace a file by another, at once and durably."""
-        self.blobs.put(name, data)
+        """Replace a file of the ledger by another, at once and durably."""
+        self.blobs.put(f"{self.records}{name}", data)
+
+    def discard(self) -> None:
+        """Delete a part's ledger; what it told stands elsewhere by now."""
+        assert self.records
+        for name in (JOURNAL, METADATA):
+            self.blobs.delete(f"{self.records}{name}")
+        if self.folder:
+            with suppress(OSError):
+                (self.folder / self.records).rmdir()
 
     def _holds(self, key: str, size: int, sha256: str) -> bool:
         info = self.blobs.head(key)
