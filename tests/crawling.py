@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -74,11 +75,22 @@ def downloads(zoo: Zoo, sites: Sequence[str] = ()) -> Counter[str]:
 
 
 def crawl_part_and_die(order: PartOrder) -> list[RunReport]:
-    """Crawl a part on a machine that is lost before or after, if a website is named so."""
+    """Crawl a part in a process that is lost before or after, if a website is named so."""
     names = {website.id for website in order.plan.websites}
     if "dies-at-once" in names:
         os.kill(os.getpid(), signal.SIGKILL)
     reports = crawl_part(order)
     if "dies-late" in names:
         os.kill(os.getpid(), signal.SIGKILL)
+    if "dies-with-its-node" in names:
+        _lose_the_node(order.settings.home / "lost")
     return reports
+
+
+def _lose_the_node(mark: Path) -> None:
+    """Kill, once, the process that the cluster started: it gives the item to another."""
+    if not mark.exists():
+        mark.touch()
+        worker = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii")
+        os.kill(int(worker.rpartition(")")[2].split()[1]), signal.SIGKILL)
+        time.sleep(60)

@@ -133,7 +133,7 @@ def _not_here(*_: object) -> None:
     raise AssertionError("this process was to crawl nothing")
 
 
-def test_a_website_or_a_machine_that_fails_leaves_the_others_alone(
+def test_a_website_or_a_process_that_fails_leaves_the_others_alone(
     cluster: str, zoo: Zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "output"
@@ -143,7 +143,8 @@ def test_a_website_or_a_machine_that_fails_leaves_the_others_alone(
         dead = plan.websites[2].model_copy(update={"id": "dead", "base_url": "http://127.0.0.1:9/"})
         lost = plan.websites[2].model_copy(update={"id": "dies-at-once"})
         late = plan.websites[0].model_copy(update={"id": "dies-late"})
-        some = replace(plan, websites=[dead, lost, late, plan.websites[1]])
+        again = plan.websites[1].model_copy(update={"id": "dies-with-its-node"})
+        some = replace(plan, websites=[dead, lost, late, again])
         reports = {each.source: each for each in asyncio.run(library.crawl(some))}
     assert [each.status for each in reports.values()] == [
         Status.FAILED,
@@ -156,7 +157,9 @@ def test_a_website_or_a_machine_that_fails_leaves_the_others_alone(
     metadata = told(output)
     assert (metadata.websites_crawled, metadata.websites_failed) == (2, 2)
     assert {each.website_id for each in metadata.errors} == {"dead", "dies-at-once"}
-    assert {each.website_id for each in metadata.downloaded_files} == {"dies-late", "kitaura-list"}
+    assert {each.website_id for each in metadata.downloaded_files} == {late.id, again.id}
+    assert (tmp_path / "library" / "lost").exists()
+    assert set(fetched(zoo).values()) == {1}
     assert len(metadata.downloaded_files) == metadata.total_pdfs_downloaded == len(pdfs(output))
 
 
