@@ -11,6 +11,7 @@ on, and neither the conditions of a request nor what concerns the connection.
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -99,7 +100,7 @@ class FailingStore:
         self._server = (endpoint.hostname, endpoint.port)
         self._path = endpoint.path
         self._port = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._talks: dict[asyncio.Task[None], socket.socket] = {}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="failing-store", daemon=True)
 
@@ -139,23 +140,28 @@ class FailingStore:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=256)
-        self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        await asyncio.sleep(0.01)  # for connections that were about to be accepted
-        for task in self._tasks:
+        with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
+            listening.setblocking(False)
+            self._port = listening.getsockname()[1]
+            self._loop.add_reader(listening, self._accept, listening)
+            self._ready.set()
+            await self._stop.wait()
+            self._loop.remove_reader(listening)
+        for task in self._talks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._talks, return_exceptions=True)
+        # Python warns of connections left open, those of talks that never began among them.
+        for connection in self._talks.values():
+            connection.close()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._attend(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _accept(self, listening: socket.socket) -> None:
+        with suppress(BlockingIOError, ConnectionAbortedError):  # who asked has gone
+            connection, _ = listening.accept()
+            self._talks[self._loop.create_task(self._attend(connection))] = connection
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _attend(self, connection: socket.socket) -> None:
         """One request, and then the connection is closed: so an answer ends where it ends."""
+        reader, writer = await asyncio.open_connection(sock=connection)
         # Who is killed while asking, or has gone when the answer comes, is part of the game.
         with closing(writer), suppress(ConnectionError, asyncio.IncompleteReadError):
             request = await _read(reader)

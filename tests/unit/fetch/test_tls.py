@@ -71,7 +71,7 @@ class Office:
         finally:
             server.close()
             for writer in self._talks:
-                writer.close()
+                writer.transport.abort()
             await asyncio.sleep(0)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
