@@ -28,7 +28,7 @@ from sqlalchemy.exc import ArgumentError
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
-from fonds.stores.sqlite import open_sqlite
+from fonds.stores.sqlite import insert_rows, open_sqlite
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
@@ -118,6 +118,8 @@ def vector_index(dialect: Dialect) -> VectorIndex:
 
 
 Values = Mapping[str, Any]
+Binds = list[tuple[str, Any]]
+"""Names of values in the order of a statement, each with what makes it one of the driver's."""
 
 
 def run(
@@ -134,10 +136,7 @@ def run(
         each = [{**fixed, **values} for values in each]
     bound: list[Any]
     if connection.dialect.positional:
-        bound = [
-            tuple(process(values[name]) if process else values[name] for name, process in binds)
-            for values in each
-        ]
+        bound = [_positions(values, binds) for values in each]
     else:
         bound = [
             {name: process(values[name]) if process else values[name] for name, process in binds}
@@ -147,7 +146,7 @@ def run(
 
 
 @cache
-def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, list[tuple[str, Any]]]:
+def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, Binds]:
     """The words of a statement, the values that stand in it, and how each is bound, in order."""
     compiled = statement.compile(dialect=dialect)
     binds = compiled.binds
@@ -160,16 +159,22 @@ def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, list[tuple
     return str(compiled), fixed, [(name, processors[name]) for name in order]
 
 
+def _positions(values: Values, binds: Binds) -> tuple[Any, ...]:
+    return tuple(process(values[name]) if process else values[name] for name, process in binds)
+
+
 def insert_many(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
     """Insert rows of one shape."""
     if rows:
-        run(connection, _insert(table, tuple(rows[0]), connection.dialect.name), rows)
+        statement = _insert(table, tuple(rows[0]), connection.dialect.name)
+        _insert_rows(connection, statement, rows)
 
 
 def insert_ignoring(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
     """Insert rows, leaving those whose key is taken as they are."""
     if rows:
-        run(connection, _insert_ignoring(table, tuple(rows[0]), connection.dialect.name), rows)
+        statement = _insert_ignoring(table, tuple(rows[0]), connection.dialect.name)
+        _insert_rows(connection, statement, rows)
 
 
 def upsert(
@@ -182,7 +187,17 @@ def upsert(
     """Insert rows by key (the primary one), overwriting the given columns of those there."""
     if rows:
         by = tuple(keys or [column.name for column in table.primary_key])
-        run(connection, _upsert(table, tuple(rows[0]), connection.dialect.name, by), rows)
+        statement = _upsert(table, tuple(rows[0]), connection.dialect.name, by)
+        _insert_rows(connection, statement, rows)
+
+
+def _insert_rows(connection: Connection, statement: Any, rows: Sequence[Values]) -> None:
+    """Insert rows by a statement that is meant for one."""
+    if connection.dialect.name != "sqlite":
+        run(connection, statement, rows)
+        return
+    text, _, binds = _prepared(statement, connection.dialect)
+    insert_rows(connection.exec_driver_sql, text, [_positions(row, binds) for row in rows])
 
 
 def insert_into(table: Table, dialect: str) -> Any:

@@ -1,8 +1,11 @@
-"""What is particular to SQLite: one writer, WAL."""
+"""What is particular to SQLite: one writer, WAL, many rows in one statement."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, Final
 
 import pysqlite3.dbapi2
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -16,11 +19,17 @@ _PRAGMAS = (
     "PRAGMA temp_store = MEMORY",
 )
 
+_ROWS: Final = (16, 4, 1)
+"""Rows in one statement: few numbers, for each is a statement that SQLite keeps prepared."""
+
 
 def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
     """An engine whose writers claim the lock up front instead of upgrading into a deadlock."""
     engine = create_engine(
-        url, module=pysqlite3.dbapi2, connect_args={"check_same_thread": False, "timeout": 10}
+        url,
+        module=pysqlite3.dbapi2,
+        connect_args={"check_same_thread": False, "timeout": 10},
+        pool_use_lifo=True,  # what a connection has read is worth nothing after another has written
     )
 
     @event.listens_for(engine, "connect")
@@ -35,3 +44,28 @@ def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def insert_rows(
+    execute: Callable[[str, tuple[Any, ...]], object], text: str, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows by a statement that has places for one, many at a time.
+
+    After whatever it executes the driver lets another thread run, and gets its turn back later: for
+    a row that takes longer than the row itself, and for many rows the other thread can use it.
+    """
+    done = 0
+    while done < len(rows):
+        size = next(size for size in _ROWS if size <= len(rows) - done)
+        some = rows[done : done + size]
+        values = tuple(chain.from_iterable(some))
+        execute(_for_rows(text, len(some[0]), size), values)
+        done += size
+
+
+@cache
+def _for_rows(text: str, places: int, rows: int) -> str:
+    """A statement that inserts one row, for several."""
+    one = f"({', '.join('?' * places)})"
+    assert text.count(one) == 1, text
+    return text.replace(one, ", ".join([one] * rows))

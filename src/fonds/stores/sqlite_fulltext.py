@@ -16,10 +16,12 @@ from fonds.stores.fulltext import (
     first_passing,
     with_bigrams,
 )
+from fonds.stores.sqlite import insert_rows
 from fonds.stores.tables import document_chunk_buffer
 
 _INDEX: Final = table("chunk_index", column("rowid", Integer), column("chunk_index"))
 _ROW: Final = document_chunk_buffer.c.id
+_ADD: Final = "INSERT INTO chunk_index (rowid, title, headings, text) VALUES (?, ?, ?, ?)"
 _LAST: Final = select(func.max(_ROW))
 
 
@@ -28,19 +30,11 @@ class SqliteFullText:
 
     def add(self, connection: Connection, entries: Sequence[IndexEntry]) -> None:
         """Make passages findable."""
-        if entries:
-            connection.exec_driver_sql(
-                "INSERT INTO chunk_index (rowid, title, headings, text) VALUES (?, ?, ?, ?)",
-                [
-                    (
-                        entry.row,
-                        with_bigrams(entry.title),
-                        with_bigrams(entry.headings),
-                        with_bigrams(entry.text),
-                    )
-                    for entry in entries
-                ],
-            )
+        texts = (
+            (entry.row, *map(with_bigrams, (entry.title, entry.headings, entry.text)))
+            for entry in entries
+        )
+        insert_rows(connection.exec_driver_sql, _ADD, list(texts))
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
         """Forget passages."""
