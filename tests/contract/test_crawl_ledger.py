@@ -89,7 +89,7 @@ def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> 
     lines = [json.loads(line) for line in text(output, JOURNAL).splitlines()]
     assert [line["event"] for line in lines] == ["opened", "discovered", "state", "downloaded"]
     assert all(datetime.fromisoformat(line["at"]).tzinfo == UTC for line in lines)
-    assert lines[-1]["pdf"]["original_url"] == url_of(0)
+    assert [pdf["original_url"] for pdf in lines[-1]["pdfs"]] == [url_of(0)]
     assert metadata(output).downloaded_files == []
     ledger.close()
 

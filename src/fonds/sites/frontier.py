@@ -176,12 +176,9 @@ class Frontier:
 
     def mark(self, states: Mapping[str, tuple[PdfState, str | None]]) -> None:
         """Note how far PDFs have come, and why some failed."""
-        if not states:
-            return
-        now = self.clock.now()
-        moved = [self._moved(url, state, error, now) for url, (state, error) in states.items()]
-        with self.database.write() as connection:
-            run(connection, _MOVED, moved)
+        if states:
+            with self.database.write() as connection:
+                self._move(connection, states)
 
     def mark_indexed(self) -> None:
         """Note which PDFs are documents by now."""
@@ -200,22 +197,20 @@ class Frontier:
         table = site_addresses.c
         return self._mine & (table.kind == kind) & (table.crawl_id == self.crawl)
 
-    def _moved(self, url: str, state: str, error: str | None, now: datetime) -> dict[str, Any]:
-        return {
-            "of_website": self.website,
-            "of_key": key_of(url),
-            "state_now": state,
-            "error_now": error,
-            "now": now,
-        }
+    def _move(self, connection: Connection, states: Mapping[str, tuple[str, str | None]]) -> None:
+        """Note states and errors, for all addresses at once that have the same."""
+        alike: dict[tuple[str, str | None], list[str]] = {}
+        for url, come_to in states.items():
+            alike.setdefault(come_to, []).append(key_of(url))
+        given = {"of_website": self.website, "now": self.clock.now()}
+        for (state, error), keys in alike.items():
+            given |= {"state_now": state, "error_now": error}
+            for size, some in _in_sizes(keys):
+                run(connection, _moved(size), {**given, **some})
 
     def _end(self, connection: Connection, visits: Sequence[Visited]) -> None:
-        now = self.clock.now()
-        ended = [
-            self._moved(one.visit.url, FAILED if one.error else VISITED, one.error, now)
-            for one in visits
-        ]
-        run(connection, _MOVED, ended)
+        ended = {one.visit.url: (FAILED if one.error else VISITED, one.error) for one in visits}
+        self._move(connection, ended)
 
     def _near(self, visited: Visited) -> dict[str, Visit]:
         pages = chain(visited.further, visited.turns)
@@ -283,40 +278,45 @@ class Frontier:
 
     def _known(self, connection: Connection, keys: Iterable[str]) -> set[str]:
         known: set[str] = set()
-        for some in pieces(dict.fromkeys(keys)):
-            size = next(size for size in _SIZES if size >= len(some))
-            # The same key several times is no other question.
-            told = some + some[-1:] * (size - len(some))
-            given = {f"key_{place}": key for place, key in enumerate(told)}
-            found = run(connection, _among(size), {"of_website": self.website, **given})
+        for size, some in _in_sizes(dict.fromkeys(keys)):
+            found = run(connection, _among(size), {"of_website": self.website, **some})
             known.update(row.key for row in found)
         return known
 
 
 _SIZES: Final = (1, 4, 16, 64, PARAMETERS)
-"""Keys that are looked up at once; a statement of another length would be built anew."""
+"""Keys that one statement names; for another number it would be built anew."""
+
+
+def _in_sizes(keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Keys as `_are_keys` names them, so many at a time as a statement has places for."""
+    for some in pieces(keys):
+        size = next(size for size in _SIZES if size >= len(some))
+        # The same key several times is no other question.
+        padded = some + some[-1:] * (size - len(some))
+        yield size, {f"key_{place}": key for place, key in enumerate(padded)}
+
+
+def _are_keys(size: int) -> Any:
+    table = site_addresses.c
+    keys = [bindparam(f"key_{place}", type_=table.key.type) for place in range(size)]
+    return (table.website_id == bindparam("of_website")) & table.key.in_(keys)
 
 
 @cache
 def _among(size: int) -> Any:
+    return select(site_addresses.c.key).where(_are_keys(size))
+
+
+@cache
+def _moved(size: int) -> Any:
     table = site_addresses.c
-    keys = [bindparam(f"key_{place}", type_=table.key.type) for place in range(size)]
-    mine = table.website_id == bindparam("of_website")
-    return select(table.key).where(mine, table.key.in_(keys))
-
-
-_MOVED: Final = (
-    update(site_addresses)
-    .where(
-        site_addresses.c.website_id == bindparam("of_website"),
-        site_addresses.c.key == bindparam("of_key"),
-    )
-    .values(
-        state=bindparam("state_now", type_=site_addresses.c.state.type),
-        error=bindparam("error_now", type_=site_addresses.c.error.type),
-        updated_at=bindparam("now", type_=site_addresses.c.updated_at.type),
-    )
-)
+    values = {
+        "state": bindparam("state_now", type_=table.state.type),
+        "error": bindparam("error_now", type_=table.error.type),
+        "updated_at": bindparam("now", type_=table.updated_at.type),
+    }
+    return update(site_addresses).where(_are_keys(size)).values(values)
 
 
 def _seen_on(visited: Visited) -> dict[str, Any]:

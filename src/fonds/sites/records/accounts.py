@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -66,15 +66,13 @@ class Accounts:
         totals = self.totals
         match event:
             case Discovered(urls=urls):
-                for url in urls:
-                    self.totals = totals = self._meet(url)
+                totals = self._meet(urls)
             case Unchanged(url=url):
-                totals = self._move(url, PdfState.INDEXED)
+                totals = self._move([url], PdfState.INDEXED)
             case Moved(urls=urls, state=state):
-                for url in urls:
-                    self.totals = totals = self._move(url, state)
-            case Downloaded(pdf=pdf):
-                totals = self._take(pdf)
+                totals = self._move(urls, state)
+            case Downloaded(pdfs=pdfs):
+                totals = self._take(pdfs)
             case Failed(url=url, error=error):
                 self._book.add_error(error)
                 totals = self._fail(url)
@@ -84,42 +82,44 @@ class Accounts:
                 totals = self._finish(event)
         return totals
 
-    def _meet(self, url: str) -> Totals:
-        if not self._book.meet(url):
-            return self.totals
+    def _meet(self, urls: Sequence[str]) -> Totals:
+        new = self._book.meet(urls)
         # Of a crawl that was resumed, nothing tells which addresses had been discovered and not
         # yet fetched. They are met again, and count as what they are: known.
-        if self._unnamed:
-            self._unnamed -= 1
-            return self.totals
-        return _raised(self.totals, pdfs_discovered=1)
+        known = min(new, self._unnamed)
+        self._unnamed -= known
+        return _raised(self.totals, pdfs_discovered=new - known)
 
-    def _move(self, url: str, state: PdfState) -> Totals:
-        if self._book.move(url, state):
+    def _move(self, urls: Sequence[str], state: PdfState) -> Totals:
+        if self._book.move(urls, state) == len(set(urls)):
             return self.totals
-        totals = self._meet(url)
-        self._book.move(url, state)
+        totals = self._meet(urls)
+        self._book.move(urls, state)
         return totals
 
-    def _take(self, pdf: DownloadedPDF) -> Totals:
-        totals, url = self._meet(pdf.original_url), pdf.original_url
-        self._book.enter(pdf, is_here=True)
-        before = self._book.counted(url)
-        self._book.count(url, "downloaded")
-        if before == "downloaded":
-            return totals
+    def _take(self, pdfs: Sequence[DownloadedPDF]) -> Totals:
+        urls = [pdf.original_url for pdf in pdfs]
+        totals = self._meet(urls)
+        self._book.enter(pdfs, is_here=True)
+        before = self._book.counted(urls)
+        self._book.count(urls, "downloaded")
+        new = {
+            pdf.original_url: pdf
+            for pdf in reversed(pdfs)
+            if before.get(pdf.original_url) != "downloaded"
+        }
         return _raised(
             totals,
-            pdfs_downloaded=1,
-            bytes_downloaded=pdf.file_size_bytes,
-            pdfs_failed=-1 if before == "failed" else 0,
+            pdfs_downloaded=len(new),
+            bytes_downloaded=sum(pdf.file_size_bytes for pdf in new.values()),
+            pdfs_failed=-sum(before.get(url) == "failed" for url in new),
         )
 
     def _fail(self, url: str) -> Totals:
-        totals = self._meet(url)
-        if self._book.counted(url):
+        totals = self._meet([url])
+        if self._book.counted([url]):
             return totals
-        self._book.count(url, "failed")
+        self._book.count([url], "failed")
         return _raised(totals, pdfs_failed=1)
 
     def _finish(self, event: WebsiteDone) -> Totals:
@@ -138,16 +138,17 @@ class Accounts:
         """Take over the entries of earlier crawls whose files still stand."""
         for entry in entries:
             if isinstance(entry, DownloadedPDF) and self._book.holds(entry):
-                self._book.enter(entry, is_here=True)
+                self._book.enter([entry], is_here=True)
         for event in journal:
-            if isinstance(event, Downloaded) and self._book.holds(event.pdf):
-                self._book.enter(event.pdf, is_here=True)
+            if isinstance(event, Downloaded):
+                here = [pdf for pdf in event.pdfs if self._book.holds(pdf)]
+                self._book.enter(here, is_here=True)
 
     def recall(self, entries: Iterable[Entry], journal: Iterable[Event]) -> None:
         """Come to where this crawl was when it was stopped."""
         for entry in entries:
             if isinstance(entry, DownloadedPDF):
-                self._book.enter(entry, is_here=self._book.holds(entry))
+                self._book.enter([entry], is_here=self._book.holds(entry))
                 continue
             self._book.add_error(entry)
             if entry.url:
@@ -183,6 +184,8 @@ class Accounts:
 
 
 def _raised(totals: Totals, **by: int) -> Totals:
+    if not any(by.values()):
+        return totals
     return totals.model_copy(
         update={name: getattr(totals, name) + amount for name, amount in by.items()}
     )

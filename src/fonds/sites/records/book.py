@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, Literal
@@ -10,6 +12,7 @@ from pysqlite3 import dbapi2 as sqlite3
 
 from fonds.sites.models import CrawlError, DownloadedPDF, PdfState
 from fonds.sites.records.events import Outcome
+from fonds.stores.sqlite import insert_rows
 
 Counted = Literal["downloaded", "failed"]
 
@@ -29,6 +32,25 @@ _TABLES: Final = f"""
     CREATE TABLE websites (id TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE held (path TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
 """
+
+_ENTER: Final = (
+    "INSERT INTO files (url, path, sha256, size, line, is_here) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_SUPERSEDE: Final = """
+    UPDATE files SET until = newer.position FROM files AS newer
+    WHERE newer.position > ? AND files.position < newer.position AND files.until IS NULL
+    AND files.url = newer.url AND files.path = newer.path
+"""
+# One statement for many addresses: a thread that others wait for loses its turn with each.
+_MEET: Final = "INSERT OR IGNORE INTO addresses SELECT value, 'discovered', NULL FROM json_each(?)"
+_COUNTED: Final = """
+    SELECT url, counted FROM addresses
+    WHERE counted IS NOT NULL AND url IN (SELECT value FROM json_each(?))
+"""
+_COUNT: Final = """
+    UPDATE addresses SET counted = ?, state = ? WHERE url IN (SELECT value FROM json_each(?))
+"""
+_MOVE: Final = "UPDATE addresses SET state = ? WHERE url IN (SELECT value FROM json_each(?))"
 
 
 class Book:
@@ -84,25 +106,18 @@ class Book:
         statement = "SELECT size = ? FROM held WHERE path = ?"
         return bool(self._one(statement, pdf.file_size_bytes, pdf.local_path))
 
-    def enter(self, pdf: DownloadedPDF, *, is_here: bool) -> None:
-        """Add an entry; an earlier one of the same address and file ends with it."""
-        values = (
-            pdf.original_url, pdf.local_path, pdf.sha256_hash, pdf.file_size_bytes,
-            pdf.model_dump_json().encode(), is_here,
-        )  # fmt: skip
-        cursor = self._base.execute(
-            "INSERT INTO files (url, path, sha256, size, line, is_here) VALUES (?, ?, ?, ?, ?, ?)",
-            values,
-        )
-        former = self._one(
-            "SELECT max(position) FROM files WHERE url = ? AND path = ? AND position < ?"
-            " AND until IS NULL",
-            *(pdf.original_url, pdf.local_path, cursor.lastrowid),
-        )
-        if former:
-            self._base.execute(
-                "UPDATE files SET until = ? WHERE position = ?", (cursor.lastrowid, former)
+    def enter(self, pdfs: Sequence[DownloadedPDF], *, is_here: bool) -> None:
+        """Add entries; earlier ones of the same address and file end with them."""
+        before = self.last("files")
+        rows = [
+            (
+                pdf.original_url, pdf.local_path, pdf.sha256_hash, pdf.file_size_bytes,
+                pdf.model_dump_json().encode(), is_here,
             )
+            for pdf in pdfs
+        ]  # fmt: skip
+        insert_rows(self._base.execute, _ENTER, rows)
+        self._base.execute(_SUPERSEDE, (before,))
 
     def find(self, url: str) -> DownloadedPDF | None:
         """The newest entry of an address whose file is here."""
@@ -163,29 +178,24 @@ class Book:
 
     # Addresses and websites
 
-    def meet(self, url: str) -> bool:
-        """Remember an address, and say whether it was unknown."""
-        cursor = self._base.execute(
-            "INSERT OR IGNORE INTO addresses VALUES (?, 'discovered', NULL)", (url,)
-        )
-        return bool(cursor.rowcount)
+    def meet(self, urls: Sequence[str]) -> int:
+        """Remember addresses, and say how many of them were unknown."""
+        met: int = self._base.execute(_MEET, (json.dumps(urls),)).rowcount
+        return met
 
-    def counted(self, url: str) -> Counted | None:
-        """As what an address has been counted in this crawl, if it has."""
-        counted: Counted | None = self._one("SELECT counted FROM addresses WHERE url = ?", url)
-        return counted
+    def counted(self, urls: Sequence[str]) -> dict[str, Counted]:
+        """As what addresses have been counted in this crawl, those that have."""
+        return dict(self._base.execute(_COUNTED, (json.dumps(urls),)).fetchall())
 
-    def count(self, url: str, counted: Counted) -> None:
-        """Remember as what an address has been counted, one that was met."""
+    def count(self, urls: Sequence[str], counted: Counted) -> None:
+        """Remember as what addresses have been counted, ones that were met."""
         state = PdfState.INDEXED if counted == "downloaded" else PdfState.FAILED
-        self._base.execute(
-            "UPDATE addresses SET counted = ?, state = ? WHERE url = ?", (counted, state, url)
-        )
+        self._base.execute(_COUNT, (counted, state, json.dumps(urls)))
 
-    def move(self, url: str, state: PdfState) -> bool:
-        """Remember how far an address has come, and say whether it was known."""
-        statement = "UPDATE addresses SET state = ? WHERE url = ?"
-        return bool(self._base.execute(statement, (state, url)).rowcount)
+    def move(self, urls: Sequence[str], state: PdfState) -> int:
+        """Remember how far addresses have come, and say how many of them were known."""
+        known: int = self._base.execute(_MOVE, (state, json.dumps(urls))).rowcount
+        return known
 
     def met(self) -> int:
         """How many addresses are known."""

@@ -54,10 +54,10 @@ class Discovered(_Line):
 
 
 class Downloaded(_Line):
-    """A PDF is in the output."""
+    """Some PDFs are in the output."""
 
     event: Literal["downloaded"] = "downloaded"
-    pdf: DownloadedPDF
+    pdfs: tuple[DownloadedPDF, ...]
 
 
 class Unchanged(_Line):

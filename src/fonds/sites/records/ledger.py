@@ -177,9 +177,9 @@ class Ledger:
         if urls:
             self._note(Discovered(**self._stamp(), website_id=website_id, urls=urls))
 
-    def downloaded(self, pdf: DownloadedPDF) -> None:
-        """A PDF is in the output."""
-        self._note(Downloaded(**self._stamp(), pdf=pdf))
+    def downloaded(self, *pdfs: DownloadedPDF) -> None:
+        """Some PDFs are in the output."""
+        self._note(Downloaded(**self._stamp(), pdfs=pdfs))
 
     def unchanged(self, url: str) -> None:
         """A PDF is what an earlier crawl got."""
@@ -199,7 +199,7 @@ class Ledger:
         if pdfs:
             moment, urls = self._stamp(), tuple(pdf.original_url for pdf in pdfs)
             moved = Moved(**moment, urls=urls, state=PdfState.STORED)
-            self._note(moved, *(Downloaded(**moment, pdf=pdf) for pdf in pdfs))
+            self._note(moved, Downloaded(**moment, pdfs=tuple(pdfs)))
 
     def moved(self, urls: Iterable[str], state: PdfState) -> None:
         """Some PDFs have come so far; where a journal is put whole, nobody waits for it."""
@@ -227,7 +227,7 @@ class Ledger:
             failed = error.url and Failed(**moment, url=error.url, error=error)
             events.append(failed or Trouble(**moment, error=error))
         new = (pdf for pdf in part.files if pdf.download_timestamp >= self.started)
-        events += (Downloaded(**moment, pdf=pdf) for pdf in new)
+        events += (Downloaded(**moment, pdfs=tuple(some)) for some in pieces(new))
         # Last: whoever is stopped before has not seen the end of the website.
         for website, outcome in part.websites.items():
             events.append(WebsiteDone(**moment, website_id=website, outcome=outcome))
@@ -252,13 +252,13 @@ class Ledger:
             lines = [line_of(self._accounts.add(event)) for event in events]
             upto = self._journal.append(b"".join(lines))
         self._events += len(events)
-        self._downloads += sum(isinstance(event, Downloaded) for event in events)
+        self._downloads += _downloads(events)
         if self._downloads >= _FOLD_BEGIN or self._events >= _FOLD_EVENTS:
             self._wake.set()
         return upto
 
     def _hold_back(self, events: tuple[Event, ...]) -> None:
-        if new := sum(isinstance(event, Downloaded) for event in events):
+        if new := _downloads(events):
             most = max(0, FOLD_FILES - new)
             self._change.wait_for(lambda: self._downloads <= most or self._failure)
             if self._failure and self._downloads > most:
@@ -354,3 +354,7 @@ class Ledger:
             self._journal.restart(opening, since=mark)
         else:
             self._journal = open_journal(self._output, opening)
+
+
+def _downloads(events: Iterable[Event]) -> int:
+    return sum(len(event.pdfs) for event in events if isinstance(event, Downloaded))

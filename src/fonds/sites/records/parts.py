@@ -65,8 +65,8 @@ def _journal(part: Output, crawl_id: str) -> Iterator[Event]:
 
 def _add(told: PartTold, event: Event) -> None:
     match event:
-        case Downloaded(pdf=pdf):
-            told.files.append(pdf)
+        case Downloaded(pdfs=pdfs):
+            told.files.extend(pdfs)
         case Failed(error=error) | Trouble(error=error):
             told.errors.append(error)
         case WebsiteDone(website_id=website, outcome=outcome, error=reason):
