@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import update
 
 from fonds.cli.citing import STEP
-from fonds.cli.progress import summary
+from fonds.cli.reports import summary
 from fonds.codes.audit import audit_code
 from fonds.errors import SourceBusyError
 from fonds.library import WEBSITE, Library

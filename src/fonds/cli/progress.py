@@ -9,6 +9,7 @@ from rich.progress import Progress as Display
 from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from fonds.cli.output import err
+from fonds.cli.reports import summary
 from fonds.runs.context import Progress
 from fonds.runs.state import Counts
 
@@ -29,18 +30,3 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
             display.update(lines[source], description=f"{source}  {summary(counts)}")
 
         yield draw
-
-
-def summary(counts: Counts) -> str:
-    """Counts in words, without those that are zero."""
-    shown = {
-        "found": counts.discovered,
-        "fetched": counts.fetched,
-        "new": counts.inserted,
-        "updated": counts.updated,
-        "unchanged": counts.skipped,
-        "gone": counts.gone,
-        "errors": counts.error,
-    }
-    words = [f"{number:,} {word}" for word, number in shown.items() if number]
-    return ", ".join(words) or "nothing yet"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE
 from fonds.cli.output import out, safe
-from fonds.cli.progress import summary
-from fonds.runs.state import RunReport, Status
+from fonds.runs.state import Counts, RunReport, Status
 
 
 def print_reports(reports: list[RunReport]) -> None:
@@ -29,3 +28,18 @@ def exit_code(reports: list[RunReport]) -> int:
         return 0
     skipped = any(report.skipped for report in reports)
     return EXIT_FAILED if states <= {Status.FAILED} and not skipped else EXIT_INCOMPLETE
+
+
+def summary(counts: Counts) -> str:
+    """Counts in words, without those that are zero."""
+    shown = {
+        "found": counts.discovered,
+        "fetched": counts.fetched,
+        "new": counts.inserted,
+        "updated": counts.updated,
+        "unchanged": counts.skipped,
+        "gone": counts.gone,
+        "errors": counts.error,
+    }
+    words = [f"{number:,} {word}" for word, number in shown.items() if number]
+    return ", ".join(words) or "nothing yet"

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fonds.cli import output
 from fonds.cli.output import harmless, plain, print_table, safe
-from fonds.cli.progress import summary
+from fonds.cli.reports import summary
 from fonds.runs.state import Counts, Status
 
 
