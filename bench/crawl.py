@@ -37,9 +37,6 @@ from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 UNITS: Final = {"seconds": "s", "processor": "CPU s", "mib": "MiB"}
-AFTER_DELETIONS: Final = (
-    "ours makes more files, which ext4 does slowly for minutes after many were deleted"
-)
 POLITE_SECONDS: Final = 10
 POLITE_RATE: Final = 2.0
 """Requests a second that a website is asked, if its robots.txt says nothing."""
@@ -234,7 +231,6 @@ def figures(rounds: Mapping[str, Sequence[Mapping[str, float]]]) -> Iterator[Fig
             peer="Scrapy with its FilesPipeline",
             better="less",
             least=None if kind == "processor" else NO_WORSE,
-            remark=AFTER_DELETIONS if kind == "seconds" else "",
         )
 
 

@@ -250,6 +250,20 @@ def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) ->
     again.close()
 
 
+def test_pdfs_that_are_told_together_count_each_once_as_if_told_singly(folder: Output) -> None:
+    ledger = begun(folder)
+    ledger.discovered("site-0", url_of(0), url_of(1), url_of(0))
+    ledger.failed(url_of(1), error_of(1))
+    ledger.downloaded(entry(0))
+    ledger.moved([url_of(1), url_of(2)], PdfState.VALIDATED)
+    ledger.stored([entry(0), entry(1), entry(2), entry(2)])
+    size = len(data_of(0))
+    assert ledger.totals == Totals(pdfs_discovered=3, pdfs_downloaded=3, bytes_downloaded=3 * size)
+    ledger.close()
+    told = [pdf.original_url for pdf in metadata(folder).downloaded_files]
+    assert told == [url_of(0), url_of(1), url_of(2)]
+
+
 def test_what_was_never_discovered_counts_as_discovered(folder: Output) -> None:
     ledger = begun(folder)
     ledger.downloaded(entry(0))
