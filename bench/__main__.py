@@ -58,7 +58,6 @@ class Bench:
 
 
 BENCHES: Final = (
-    # Before the others: for minutes after files were deleted, ext4 is slow to make new ones.
     Bench(name="crawl", quick="--rounds 1"),
     Bench(name="normalize", quick="--files 20", needs_corpus=True),
     Bench(name="fidelity", quick="--files 20", needs_corpus=True),
