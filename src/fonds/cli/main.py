@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import sys
 from importlib import metadata
@@ -13,7 +12,6 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
-import fonds.cli.lean  # noqa: F401 — before all others
 from fonds.cli.menu import MenuGroup
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
 from fonds.cli.output import err, out
@@ -21,9 +19,6 @@ from fonds.cli.session import Session
 from fonds.errors import FondsError, UsageError
 
 EXIT_STOPPED = 130
-# Objects made before Python looks for cycles among them. Commands leave few, and at its 700 a
-# twentieth of a crawl is spent on looking.
-LOOKED_FOR_CYCLES = 10_000
 
 app = typer.Typer(
     name="fonds",
@@ -57,7 +52,6 @@ def _options(
 
 def main() -> None:
     """Run a command; exit 0 done, 1 failed, 2 usage, 3 incomplete."""
-    gc.set_threshold(LOOKED_FOR_CYCLES)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character is shown its number.

@@ -33,7 +33,7 @@ PATIENCE: Final = 300.0
 SCARCE: Final = (64 << 10, 1 << 20)
 """Bytes that a file may have on a disk that is soon full."""
 
-_COMMAND: Final = "from fonds.cli.main import main; main()"
+_COMMAND: Final = "from fonds.cli.start import main; main()"
 
 Fault = Callable[[Place, random.Random], Life]
 """Lets something happen to a library; gives what became of the process it happened to."""
