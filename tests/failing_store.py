@@ -22,6 +22,8 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from tests.ports import open_port
+
 PATIENCE: Final = 30.0
 
 
@@ -100,7 +102,6 @@ class FailingStore:
         self._server = (endpoint.hostname, endpoint.port)
         self._path = endpoint.path
         self._port = 0
-        self._talks: dict[asyncio.Task[None], socket.socket] = {}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="failing-store", daemon=True)
 
@@ -140,24 +141,9 @@ class FailingStore:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
-            listening.setblocking(False)
-            self._port = listening.getsockname()[1]
-            self._loop.add_reader(listening, self._accept, listening)
+        async with open_port(self._attend) as self._port:
             self._ready.set()
             await self._stop.wait()
-            self._loop.remove_reader(listening)
-        for task in self._talks:
-            task.cancel()
-        await asyncio.gather(*self._talks, return_exceptions=True)
-        # Python warns of connections left open, those of talks that never began among them.
-        for connection in self._talks.values():
-            connection.close()
-
-    def _accept(self, listening: socket.socket) -> None:
-        with suppress(BlockingIOError, ConnectionAbortedError):  # who asked has gone
-            connection, _ = listening.accept()
-            self._talks[self._loop.create_task(self._attend(connection))] = connection
 
     async def _attend(self, connection: socket.socket) -> None:
         """One request, and then the connection is closed: so an answer ends where it ends."""

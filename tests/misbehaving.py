@@ -32,6 +32,8 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.ports import open_port
+
 METADATA_ADDRESS: Final = "http://169.254.169.254/latest/meta-data/"
 LAST_MODIFIED: Final = "Mon, 02 Mar 2026 08:00:00 GMT"
 FINE: Final = b"fine at last"
@@ -172,31 +174,9 @@ class MisbehavingServer:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._connections: dict[socket.socket, asyncio.Task[None]] = {}
-        # asyncio's own server leaks a connection that is accepted while it is being closed.
-        with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
-            listener.setblocking(False)
-            self.port = listener.getsockname()[1]
-            self._loop.add_reader(listener, self._accept, listener)
+        async with open_port(self._talk) as self.port:
             self._ready.set()
             await self._stop.wait()
-            self._loop.remove_reader(listener)
-        await self._hang_up()
-
-    def _accept(self, listener: socket.socket) -> None:
-        with suppress(OSError):
-            connection, _ = listener.accept()
-            connection.setblocking(False)
-            self._connections[connection] = asyncio.create_task(self._talk(connection))
-
-    async def _hang_up(self) -> None:
-        remaining = dict(self._connections)
-        for task in remaining.values():
-            task.cancel()
-        await asyncio.gather(*remaining.values(), return_exceptions=True)
-        await asyncio.sleep(0)
-        for connection in remaining:
-            connection.close()
 
     async def _talk(self, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=connection)
@@ -211,7 +191,6 @@ class MisbehavingServer:
             writer.transport.abort()
             with suppress(OSError):
                 await writer.wait_closed()
-        del self._connections[connection]
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = self._counted(await _read_request(reader))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
+from tests.ports import open_port
 from tests.zoo.site import ELSEWHERE, HOME, Answer, Ask, ZooSite
 
 _PAUSE: Final = 0.002
@@ -102,44 +104,44 @@ class Zoo:
 
     async def run(self, ready: Callable[[], None], stop: asyncio.Event, port: int = 0) -> None:
         """Serve until told to stop; `ready` is called when all ports are open."""
+        async with AsyncExitStack() as ports:
+            for site in _with_files(self.sites):
+                opened = await ports.enter_async_context(open_port(partial(self._talk, site), port))
+                self._bases[site.id] = f"http://127.0.0.1:{opened}"
+            ready()
+            await stop.wait()
+
+    async def _talk(self, site: ZooSite, client: socket.socket) -> None:
+        connection = Connection(self, site)
         loop = asyncio.get_running_loop()
-        connections: set[asyncio.Transport] = set()
-        servers = []
-        for site in _with_files(self.sites):
-            talk = partial(Connection, self, site, connections)
-            server = await loop.create_server(talk, "127.0.0.1", port, backlog=256)
-            servers.append(server)
-            self._bases[site.id] = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        ready()
-        await stop.wait()
-        for server in servers:
-            server.close()
-        for connection in list(connections):
-            connection.abort()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*others, return_exceptions=True)
-        # Clients that were let in while the doors were being closed.
-        for connection in list(connections):
-            connection.abort()
-        await asyncio.sleep(0)
+        transport, _ = await loop.connect_accepted_socket(lambda: connection, client)
+        try:
+            await connection.ended.wait()
+        finally:
+            transport.abort()
+            await connection.stop_dripping()
 
 
 class Connection(asyncio.Protocol):
     """One client of one site: requests are answered in the order in which they come."""
 
-    def __init__(self, zoo: Zoo, site: ZooSite, connections: set[asyncio.Transport]) -> None:
-        self._zoo, self._site, self._connections = zoo, site, connections
+    def __init__(self, zoo: Zoo, site: ZooSite) -> None:
+        self.ended = asyncio.Event()
+        self._zoo, self._site = zoo, site
         self._buffer = b""
         self._dripping: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._connections.add(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 — asyncio's name
-        self._connections.discard(self._transport)
+        self.ended.set()
+
+    async def stop_dripping(self) -> None:
+        """Send no more of a body that comes in pieces."""
         if self._dripping:
             self._dripping.cancel()
+            await asyncio.wait([self._dripping])
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
