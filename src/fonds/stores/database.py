@@ -28,7 +28,7 @@ from sqlalchemy.exc import ArgumentError
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText
-from fonds.stores.sqlite import insert_rows, open_sqlite
+from fonds.stores.sqlite import GOES_ON, insert_rows, open_sqlite
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
@@ -43,7 +43,7 @@ class Database:
         self.vectors = vector_index(engine.dialect)
         self._seams = seams
         self._turn = Lock()
-        event.listen(engine, "before_cursor_execute", _spend)
+        event.listen(engine, "before_cursor_execute", _spend_on)
 
     @property
     def is_sqlite(self) -> bool:
@@ -74,7 +74,14 @@ class Database:
         self.engine.dispose()
 
 
-def _spend(*_statement: Any) -> None:
+def _spend_on(
+    _connection: Any, _cursor: Any, _statement: Any, _values: Any, context: Any, _many: Any
+) -> None:
+    if not context.execution_options.get(GOES_ON):
+        spend("database")
+
+
+def _spend(*_checkout: Any) -> None:
     spend("database")
 
 
@@ -197,7 +204,7 @@ def _insert_rows(connection: Connection, statement: Any, rows: Sequence[Values])
         run(connection, statement, rows)
         return
     text, _, binds = _prepared(statement, connection.dialect)
-    insert_rows(connection.exec_driver_sql, text, [_positions(row, binds) for row in rows])
+    insert_rows(connection, text, [_positions(row, binds) for row in rows])
 
 
 def insert_into(table: Table, dialect: str) -> Any:

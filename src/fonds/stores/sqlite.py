@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
@@ -21,6 +21,9 @@ _PRAGMAS = (
 
 _ROWS: Final = (16, 4, 1)
 """Rows in one statement: few numbers, for each is a statement that SQLite keeps prepared."""
+
+GOES_ON: Final = "goes_on"
+"""The option of a statement that is a part of the one before it."""
 
 
 def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
@@ -46,10 +49,16 @@ def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
     return engine
 
 
-def insert_rows(
-    execute: Callable[[str, tuple[Any, ...]], object], text: str, rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """Insert rows by a statement that has places for one, many at a time.
+def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows by a statement that has places for one; to whoever counts it is one request."""
+    for number, (statement, values) in enumerate(in_statements(text, rows)):
+        connection.exec_driver_sql(statement, values, {GOES_ON: number > 0})
+
+
+def in_statements(
+    text: str, rows: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """A statement that has places for one row, and many rows, as statements with many rows each.
 
     After whatever it executes the driver lets another thread run, and gets its turn back later: for
     a row that takes longer than the row itself, and for many rows the other thread can use it.
@@ -58,8 +67,7 @@ def insert_rows(
     while done < len(rows):
         size = next(size for size in _ROWS if size <= len(rows) - done)
         some = rows[done : done + size]
-        values = tuple(chain.from_iterable(some))
-        execute(_for_rows(text, len(some[0]), size), values)
+        yield _for_rows(text, len(some[0]), size), tuple(chain.from_iterable(some))
         done += size
 
 

@@ -34,7 +34,7 @@ class SqliteFullText:
             (entry.row, *map(with_bigrams, (entry.title, entry.headings, entry.text)))
             for entry in entries
         )
-        insert_rows(connection.exec_driver_sql, _ADD, list(texts))
+        insert_rows(connection, _ADD, list(texts))
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
         """Forget passages."""

@@ -38,6 +38,7 @@ from fonds.library import Library, open_library
 from fonds.runs.context import Workplace
 from fonds.seams import Expense, charged_to, spend
 from fonds.stores.blobs import Blobs
+from fonds.stores.sqlite import GOES_ON
 
 # The meter ----------------------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class CountingBlobs:
 
 @dataclass
 class CountingEngine:
-    """What an engine hands to its driver."""
+    """What an engine hands to its driver; what goes on an insertion is a part of that."""
 
     library: Library
     statements: int = 0
@@ -200,8 +201,9 @@ class CountingEngine:
             event.remove(engine, name, self._execute)
         event.remove(engine, "commit", self._commit)
 
-    def _execute(self, *_statement: Any) -> None:
-        self.statements += 1
+    def _execute(self, *statement: Any) -> None:
+        context = statement[-1]
+        self.statements += not context.execution_options.get(GOES_ON)
 
     def _commit(self, _connection: Any) -> None:
         self.commits += 1

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pysqlite3.dbapi2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.stores.sqlite import insert_rows
+from fonds.stores.sqlite import in_statements
 
 INSERT = "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO UPDATE SET told = excluded.told"
 
@@ -18,20 +15,11 @@ INSERT = "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO UPDATE SET told = exclud
 def test_rows_in_few_statements_leave_what_one_after_the_other_would(
     rows: list[tuple[int, str]],
 ) -> None:
-    calls: list[str] = []
+    statements = list(in_statements(INSERT, rows))
     connection = pysqlite3.dbapi2.connect(":memory:")
     connection.execute("CREATE TABLE seen (number INTEGER PRIMARY KEY, told TEXT)")
-    insert_rows(_counting(connection.execute, calls), INSERT, rows)
+    for statement, values in statements:
+        connection.execute(statement, values)
     assert dict(connection.execute("SELECT * FROM seen")) == dict(rows)
-    assert len(calls) <= len(rows) // 16 + 6
+    assert len(statements) <= len(rows) // 16 + 6
     connection.close()
-
-
-def _counting(
-    execute: Callable[[str, tuple[Any, ...]], object], calls: list[str]
-) -> Callable[[str, tuple[Any, ...]], object]:
-    def run(statement: str, values: tuple[Any, ...]) -> object:
-        calls.append(statement)
-        return execute(statement, values)
-
-    return run

@@ -12,7 +12,7 @@ from pysqlite3 import dbapi2 as sqlite3
 
 from fonds.sites.models import CrawlError, DownloadedPDF, PdfState
 from fonds.sites.records.events import Outcome
-from fonds.stores.sqlite import insert_rows
+from fonds.stores.sqlite import in_statements
 
 Counted = Literal["downloaded", "failed"]
 
@@ -116,7 +116,8 @@ class Book:
             )
             for pdf in pdfs
         ]  # fmt: skip
-        insert_rows(self._base.execute, _ENTER, rows)
+        for statement, values in in_statements(_ENTER, rows):
+            self._base.execute(statement, values)
         self._base.execute(_SUPERSEDE, (before,))
 
     def find(self, url: str) -> DownloadedPDF | None:
