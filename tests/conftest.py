@@ -14,7 +14,7 @@ import typer.main
 from hypothesis import HealthCheck, settings
 
 from fonds.sources.registry import builtin_sources
-from tests import servers
+from tests.support import servers
 
 # How long an example takes says more about the machine than about what is tested.
 settings.register_profile(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import servers
+from tests.support import servers
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams

@@ -13,10 +13,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import event, insert
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.uploads import announce, make_user
+from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.api.calling import Api, api_of, events_in, refusal
-from tests.uploading import announce, make_user
 
 from fonds.api import following, streams
 from fonds.api.app import make_app

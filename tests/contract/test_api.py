@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy import func, select, update
+from tests.support.libraries.uploads import TEXT, upload_library, work
 from tests.unit.api.calling import BASE, Api, api_of, claim, events_in, refusal
-from tests.uploading import TEXT, upload_library, work
 
 from fonds.library import Library
 from fonds.seams import Seams

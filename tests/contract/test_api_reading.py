@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 from lxml import etree
-from tests.holding import hold, hold_edition, labelled
+from tests.support.libraries.documents import hold, hold_edition, labelled
 from tests.unit.api.calling import BASE, Api, api_of, refusal
 
 from fonds.api.app import make_app

@@ -9,8 +9,8 @@ import traceback
 from pathlib import Path
 
 import pytest
-from tests import servers
-from tests.failing_store import FailingStore, Fault, Request, always, first
+from tests.support import servers
+from tests.support.upstreams.failing_store import FailingStore, Fault, Request, always, first
 
 from fonds.errors import BlobChangedError, StoreError
 from fonds.seams import Seams

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from tests.failing_store import FailingStore, Fault, always, first
+from tests.support.upstreams.failing_store import FailingStore, Fault, always, first
 
 from fonds.errors import BlobChangedError, BlobMissingError, StoreError
 from fonds.seams import Seams

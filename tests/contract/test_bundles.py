@@ -17,10 +17,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import delete, update
-from tests import servers
-from tests.demo_library import demo
-from tests.holding import hold, hold_edition
-from tests.synthetic import serve_synthetic
+from tests.support import servers
+from tests.support.libraries.demo import demo
+from tests.support.libraries.documents import hold, hold_edition
+from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
@@ -128,7 +128,7 @@ def ingested(
 ) -> int:
     """The exit code of a process; with variables of its own it is one made from scratch."""
     python = Path(sys.executable) if environ else servers.forked_python()
-    command = [str(python), "-m", "tests.killable", str(home), json.dumps(hosts)]
+    command = [str(python), "-m", "tests.support.kills.ingest", str(home), json.dumps(hosts)]
     command += [str(kill_at)] if kill_at else []
     ended = subprocess.run(command, env={**os.environ, **environ}, cwd=ROOT, check=False)
     return ended.returncode

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import event, insert, select, text
-from tests.holding import hold, hold_edition, library_holds_unit
+from tests.support.libraries.documents import hold, hold_edition, library_holds_unit
 
 from fonds import ids
 from fonds.catalog.changes import MOST_CHANGES, Wanted, changes

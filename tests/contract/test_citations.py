@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert, text, update
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.model import ParsedRecord

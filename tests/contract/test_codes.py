@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests import servers
-from tests.code_shelf import KilledError, Killer, Shelf
-from tests.misbehaving import MisbehavingServer, Response
-from tests.notes import rows
+from tests.support import servers
+from tests.support.libraries.codes import KilledError, Killer, Shelf
+from tests.support.libraries.notes import rows
+from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 from tests.unit.codes.trees import (
     SHAPES,
     FakeCode,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,9 +14,10 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
-from tests import killable_commands
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.kills import commands as commands_to_kill
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.polling import wait_until
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.cli.commanding import dispatcher, handlers_of
 from fonds.errors import SourceBusyError, UsageError
@@ -433,19 +433,12 @@ def test_dispatcher_outlives_a_database_that_is_away(database: Database) -> None
 
 @contextmanager
 def nursery() -> Iterator[Nursery]:
-    with Nursery("tests.killable_commands") as nursery:
+    with Nursery("tests.support.kills.commands") as nursery:
         yield nursery
 
 
 def address_of(database: Database) -> str:
     return database.engine.url.render_as_string(hide_password=False)
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.02)
 
 
 def noted_in(file: Path) -> list[int]:
@@ -457,7 +450,7 @@ def test_two_dispatchers_do_each_command_once(database: Database, tmp_path: Path
     noted = tmp_path / "noted"
     given = {"address": address_of(database), "noted": str(noted), "seconds": 0.01}
     with nursery() as children:
-        pids = [children.start(killable_commands.dispatch, **given) for _ in range(2)]
+        pids = [children.start(commands_to_kill.dispatch, **given) for _ in range(2)]
         assert [children.wait(pid) for pid in pids] == [0, 0]
     assert sorted(noted_in(noted)) == asked
     assert {get(database, each).outcome for each in asked} == {"success: noted"}
@@ -471,12 +464,12 @@ def test_command_of_a_killed_process_is_done_by_another_after_its_lease(
     asked, noted = ask(database, now=SystemClock().now()), tmp_path / "noted"
     given: dict[str, Any] = {"address": address_of(database), "noted": str(noted)}
     with nursery() as children:
-        killed = children.start(killable_commands.dispatch, seconds=60, **given)
+        killed = children.start(commands_to_kill.dispatch, seconds=60, **given)
         wait_until(lambda: noted_in(noted) == [asked])
         children.kill(killed)
-        assert children.run(killable_commands.dispatch, seconds=0, **given) == 0
+        assert children.run(commands_to_kill.dispatch, seconds=0, **given) == 0
         assert get(database, asked).state == "working"
-        assert children.run(killable_commands.dispatch, seconds=0, hours=1, **given) == 0
+        assert children.run(commands_to_kill.dispatch, seconds=0, hours=1, **given) == 0
     assert noted_in(noted) == [asked, asked]
     assert get(database, asked).outcome == "success: noted"
 
@@ -517,7 +510,7 @@ def test_run_in_another_process_is_cancelled(
     upstream = office.server.url("").rstrip("/")
     with nursery() as children:
         pid = children.start(
-            killable_commands.run_notes, home=str(tmp_path), address=address, upstream=upstream
+            commands_to_kill.run_notes, home=str(tmp_path), address=address, upstream=upstream
         )
         wait_until(lambda: any(seen.target == "/hangs" for seen in office.server.requests))
         run_id = going_on(library)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from tests.upload_figures import ago, batch, generation, job, stumbling, told, user
+from tests.support.uploads.statistics import ago, batch, generation, job, stumbling, told, user
 
 from fonds import ids
 from fonds.errors import ParserError, RetryableEmbedError

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.killable_ledger import (
+from tests.support.kills.ledger import (
     CLOCK,
     WEBSITES,
     data_of,
@@ -25,7 +25,7 @@ from tests.killable_ledger import (
     opening,
     url_of,
 )
-from tests.ledgers import abandoned, begun, metadata, put_file, text
+from tests.support.ledgers import abandoned, begun, metadata, put_file, text
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
@@ -582,7 +582,7 @@ def test_what_happened_is_folded_also_while_nothing_happens(
 
 _MANY = """
 import os, sys
-from tests.killable_ledger import CLOCK, entry, opening, url_of
+from tests.support.kills.ledger import CLOCK, entry, opening, url_of
 from fonds.seams import Seams
 from fonds.sites.records.ledger import Ledger
 from fonds.sites.records.output import open_output

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.killable_ledger import (
+from tests.support.kills.ledger import (
     CLOCK,
     WEBSITES,
     crawl,
@@ -21,7 +21,7 @@ from tests.killable_ledger import (
     some_seconds,
     url_of,
 )
-from tests.ledgers import abandoned, begun, copied, metadata, text
+from tests.support.ledgers import abandoned, begun, copied, metadata, text
 
 from fonds.seams import Seams
 from fonds.selftest.nursery import Nursery
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Output:
 
 @pytest.fixture(scope="module")
 def crawls() -> Iterator[Nursery]:
-    with Nursery("tests.killable_ledger") as crawls:
+    with Nursery("tests.support.kills.ledger") as crawls:
         yield crawls
 
 

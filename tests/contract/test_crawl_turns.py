@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests import servers
-from tests.crawling import crawler, plan_for, told
+from tests.support import servers
+from tests.support.crawls import crawler, plan_for, told
 from tests.zoo import SITES, serve
 
 from fonds.errors import SourceBusyError

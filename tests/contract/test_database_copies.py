@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
-from tests import servers
-from tests.crowded import crowd, odd_values, rows
-from tests.demo_library import copy_demo_library
+from tests.support import servers
+from tests.support.libraries.demo import copy_demo_library
+from tests.support.libraries.every_table import crowd, odd_values, rows
 
 from fonds.errors import SchemaError, StoreError, UsageError
 from fonds.exchange.database.copying import Copied, copy

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sharding import EVERY
+from tests.support.indexes import EVERY
 
 from fonds.errors import ShardError
 from fonds.seams import Seams

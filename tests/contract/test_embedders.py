@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.embedding_endpoint import EmbeddingEndpoint
+from tests.support.upstreams.embedding_endpoint import EmbeddingEndpoint
 from tests.unit.embed.test_onnx import tiny_model
 
 from fonds.embed.base import Embedder, Purpose

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import text
-from tests.shelf import problems, put
+from tests.support.libraries.passages import problems, put
 
 from fonds.embed import workshop
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose

@@ -14,9 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests import servers
-from tests.crawling import crawl, crawl_part_and_die, crawler, downloads, plan_for, told
-from tests.ray_cluster import shared_cluster
+from tests.support import servers
+from tests.support.crawls import crawl, crawl_part_and_die, crawler, downloads, plan_for, told
+from tests.support.ray_cluster import shared_cluster
 from tests.zoo import SITES, Zoo, serve
 
 import fonds.library

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import servers
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
-from tests.ray_cluster import shared_cluster
-from tests.sharding import all_shards, check_manifest, make_index, record
+from tests.support import servers
+from tests.support.indexes import all_shards, check_manifest, make_index, record
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.ray_cluster import shared_cluster
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.upstream import DemoUpstream

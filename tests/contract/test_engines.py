@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.ray_cluster import environment, is_alive, shared_cluster
+from tests.support.ray_cluster import environment, is_alive, shared_cluster
 from tests.unit.engine import chores
 
 from fonds.engine.base import Engine

@@ -15,9 +15,9 @@ from uuid import UUID
 import duckdb
 import pytest
 from sqlalchemy import insert, select
-from tests.demo_library import demo
-from tests.holding import hold
-from tests.uploading import make_user
+from tests.support.libraries.demo import demo
+from tests.support.libraries.documents import hold
+from tests.support.libraries.uploads import make_user
 
 from fonds.errors import StoreError, UsageError
 from fonds.exchange.export.conversion import Format

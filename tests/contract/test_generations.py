@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, text
-from tests.embedding_endpoint import FINE, NAN, EmbeddingEndpoint, failing
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.embedding_endpoint import FINE, NAN, EmbeddingEndpoint, failing
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.current import embed_waiting, embedder_of

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import update
-from tests import servers
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support import servers
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import ModelMissingError
 from fonds.library import Library

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.upload_figures import NOW, ago, batch, failing, generation, job, user
+from tests.support.uploads.statistics import NOW, ago, batch, failing, generation, job, user
 
 from fonds import ids
 from fonds.errors import ParserError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text, update
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.stores.queues import MAX_ATTEMPTS

@@ -27,10 +27,10 @@ import typer.main
 from fastapi.testclient import TestClient
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests import servers
-from tests.admin_routes import ADMIN
-from tests.owned import PUBLIC, WORDS, Viewer, World, filled, let_in
-from tests.page_walk import PAGES_WITHOUT_WORDS, walk
+from tests.support import servers
+from tests.support.admin_routes import ADMIN
+from tests.support.libraries.owners import PUBLIC, WORDS, Viewer, World, filled, let_in
+from tests.support.site_pages import PAGES_WITHOUT_WORDS, walk
 
 from fonds.api.app import make_app
 from fonds.cli.main import app, main

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from tests import servers
-from tests.holding import hold, hold_edition, labelled
+from tests.support import servers
+from tests.support.libraries.documents import hold, hold_edition, labelled
 
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library, open_library

@@ -14,7 +14,15 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, select
-from tests.uploading import TEXT, announce, make_user, now_of, send, upload_library, work
+from tests.support.libraries.uploads import (
+    TEXT,
+    announce,
+    make_user,
+    now_of,
+    send,
+    upload_library,
+    work,
+)
 
 from fonds import ids
 from fonds.errors import ParserError, RetryableParserError, StoreError, WebhookError

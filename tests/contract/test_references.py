@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Table, event, insert, select
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.model import ParsedRecord

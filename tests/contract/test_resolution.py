@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import update
-from tests import servers
-from tests.holding import hold, hold_edition, labelled
+from tests.support import servers
+from tests.support.libraries.documents import hold, hold_edition, labelled
 
 from fonds import ids
 from fonds.library import Library, open_library

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import insert
-from tests.upload_figures import batch, generation
+from tests.support.uploads.statistics import batch, generation
 
 from fonds.embed.breaker import Breaker
 from fonds.embed.standstill import noted

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DatabaseError
-from tests.misbehaving import MisbehavingServer, Response
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
 from fonds.errors import SourceBusyError
 from fonds.library import Library

@@ -10,8 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.failing_store import FailingStore, Fault
-from tests.sharding import (
+from tests.support.indexes import (
     AT_ONCE,
     KINDS,
     Opener,
@@ -26,6 +25,7 @@ from tests.sharding import (
     opener,
     record,
 )
+from tests.support.upstreams.failing_store import FailingStore, Fault
 
 from fonds.errors import StoreError
 from fonds.seams import Seams

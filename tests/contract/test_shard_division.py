@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests import sharding
-from tests.sharding import DIGITS, Opener, opener
+from tests.support import indexes
+from tests.support.indexes import DIGITS, Opener, opener
 
 from fonds.errors import StoreError, UsageError
 from fonds.seams import Seams
@@ -32,14 +32,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
 @pytest.fixture
 def index(store: Opener) -> Index:
     """Sixteen shards with all keys in them."""
-    made = sharding.make_index(store(Seams()))
+    made = indexes.make_index(store(Seams()))
     put_many(made, [record(key) for key in KEYS])
     assert Compiler(made, seams=Seams()).run().records == len(KEYS)
     return made
 
 
 def record(key: str, number: int = 1) -> dict[str, Value]:
-    return sharding.record(key, number)
+    return indexes.record(key, number)
 
 
 def locks(index: Index) -> Locks:
@@ -68,7 +68,7 @@ def test_reader_that_opened_the_index_before_goes_on_finding(index: Index) -> No
 
 
 def test_reader_that_opened_the_index_before_finds_what_is_compiled_later(store: Opener) -> None:
-    empty = sharding.make_index(store(Seams()))
+    empty = indexes.make_index(store(Seams()))
     divided = divide(empty, DIGITS + 1, locks(empty))
     put_many(divided, [record(key) for key in KEYS])
     assert Compiler(divided, seams=Seams()).run().records == len(KEYS)
@@ -90,7 +90,7 @@ def test_compiler_that_opened_the_index_before_writes_nothing_and_loses_nothing(
 def test_division_that_is_killed_anywhere_is_read_meanwhile_and_continued(
     tmp_path: Path, step: int
 ) -> None:
-    index = sharding.make_index(open_blobs(str(tmp_path), seams=Seams()))
+    index = indexes.make_index(open_blobs(str(tmp_path), seams=Seams()))
     put_many(index, [record(key) for key in KEYS[:8]])
     Compiler(index, seams=Seams()).run()
     fragile = open_blobs(str(tmp_path), seams=Seams(durable=Stopping(step)))

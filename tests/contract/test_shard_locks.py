@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.failing_store import FailingStore, Fault
-from tests.sharding import KINDS, compile_all, keys_below, make_index, opener
+from tests.support.indexes import KINDS, compile_all, keys_below, make_index, opener
+from tests.support.upstreams.failing_store import FailingStore, Fault
 
 from fonds.seams import Seams, SystemClock
 from fonds.shards.index import Index

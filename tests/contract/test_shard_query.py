@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.sharding import EVERY
+from tests.support.indexes import EVERY
 
 from fonds.errors import ShardError, StoreError, UsageError
 from fonds.seams import Seams, SystemClock

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sharding import (
+from tests.support.indexes import (
     AT_ONCE,
     KINDS,
     all_shards,

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.failing_store import FailingStore, Fault
-from tests.sharding import (
+from tests.support.indexes import (
     KINDS,
     compile_all,
     held,
@@ -21,6 +20,7 @@ from tests.sharding import (
     record,
     watched,
 )
+from tests.support.upstreams.failing_store import FailingStore, Fault
 
 from fonds.errors import RecordError, ShardError, StoreError
 from fonds.seams import Seams

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.upload_figures import NOW, WAY, ago, failing, job, sent_back, stumbling, told, user
+from tests.support.uploads.statistics import (
+    NOW,
+    WAY,
+    ago,
+    failing,
+    job,
+    sent_back,
+    stumbling,
+    told,
+    user,
+)
 
 from fonds.errors import EmbedError, ParserError, RetryableEmbedError
 from fonds.stores.database import Database

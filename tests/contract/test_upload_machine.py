@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy import event, update
-from tests.upload_invariants import Calm, calm_run
-from tests.upload_machine import UploadMachine
-from tests.upload_papers import PAPERS, USERS
-from tests.upload_world import Opener, World, opened
-from tests.uploading import now_of
+from tests.support.libraries.uploads import now_of
+from tests.support.uploads.files import PAPERS, USERS
+from tests.support.uploads.invariants import Calm, calm_run
+from tests.support.uploads.machine import UploadMachine
+from tests.support.uploads.world import Opener, World, opened
 
 from fonds.errors import ParserError
 from fonds.stores.tables import upload_errors, upload_jobs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DBAPIError
-from tests.uploading import TEXT, announce, make_user, upload_library
+from tests.support.libraries.uploads import TEXT, announce, make_user, upload_library
 
 from fonds.errors import LeaseLostError
 from fonds.library import Library

@@ -12,7 +12,15 @@ from typing import Any, Final
 
 import pytest
 from sqlalchemy import func, insert, select
-from tests.uploading import TEXT, make_user, now_of, send, stored, upload_library, work
+from tests.support.libraries.uploads import (
+    TEXT,
+    make_user,
+    now_of,
+    send,
+    stored,
+    upload_library,
+    work,
+)
 
 from fonds.chunk.splitter import Chunker
 from fonds.embed.base import Embedded, Purpose

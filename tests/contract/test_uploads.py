@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, func, select, update
-from tests.uploading import (
+from tests.support.libraries.uploads import (
     TEXT,
     announce,
     make_user,

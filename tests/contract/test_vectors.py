@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, select, text, update
-from tests import servers
+from tests.support import servers
 
 from fonds import ids
 from fonds.errors import StoreError

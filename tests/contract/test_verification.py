@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, select, update
-from tests.holding import hold
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.documents import hold
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.codes.trees import SHAPES, flat, pages_of, publish
 from tests.unit.codes.trees import ingest as ingest_code
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests import servers
+from tests.support import servers
 
 from fonds.demo.upstream import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError

@@ -7,8 +7,8 @@ import gc
 import sys
 import time
 
-from tests import servers
 from tests.simulation.seeds import SUBJECTS, prepare, run_seed
+from tests.support import servers
 
 
 def main() -> int:

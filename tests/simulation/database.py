@@ -22,11 +22,11 @@ from fonds.stores.plugins import ensure_tables
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.tables import users
 from fonds.testing import FakeSource, ManualClock
-from tests import servers
 from tests.simulation.scheduler import KilledError, Scheduler
 from tests.simulation.weather import Weather
-from tests.upload_papers import USERS
-from tests.upload_world import ON
+from tests.support import servers
+from tests.support.uploads.files import USERS
+from tests.support.uploads.world import ON
 
 STATEMENTS: Final = 500
 """More than are asked for, so that each is compiled once: all tables are read twice."""

@@ -40,16 +40,16 @@ from fonds.uploads.reception import receive_webhook
 from fonds.uploads.webhook import sign
 from fonds.uploads.workbench import Model, Workbench
 from fonds.uploads.worker import BaseWorker
-from tests import servers
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.jobs_truth import JobsTruth
 from tests.simulation.scheduler import Process, Scheduler, ViolationError
 from tests.simulation.store import SeededBlobs
 from tests.simulation.threads import SeededEvent, SeededLock
 from tests.simulation.world import World
-from tests.upload_invariants import Calm, calm_run
-from tests.upload_papers import PAPERS, SAID, USERS, Paper, told_of
-from tests.upload_world import BATCH_TOKENS, ON, SECRET
+from tests.support import servers
+from tests.support.uploads.files import PAPERS, SAID, USERS, Paper, told_of
+from tests.support.uploads.invariants import Calm, calm_run
+from tests.support.uploads.world import BATCH_TOKENS, ON, SECRET
 
 ROUNDS_TO_REST: Final = 12
 HOUR: Final = 3600.0

@@ -12,13 +12,13 @@ from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, Status
-from tests.shelf import problems
 from tests.simulation.database import SeededDatabase
 from tests.simulation.scheduler import ViolationError
 from tests.simulation.store import SeededBlobs
-from tests.upload_invariants import Calm, require_truth
-from tests.upload_papers import BY_SHA
-from tests.upload_world import World
+from tests.support.libraries.passages import problems
+from tests.support.uploads.files import BY_SHA
+from tests.support.uploads.invariants import Calm, require_truth
+from tests.support.uploads.world import World
 
 _OFTEN: Final = 0.05
 """Of all commits so many are followed by a look at everything."""

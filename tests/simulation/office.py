@@ -18,7 +18,7 @@ from fonds.sources.base import Ask
 from fonds.testing import FAKE_HOST, FakeSource, note
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
-from tests.wires import Held
+from tests.support.upstreams.in_memory import Held
 
 NUMBERS: Final = 6
 VERSIONS: Final = 4

@@ -22,10 +22,10 @@ from fonds.shards.manifest import read_entries
 from fonds.shards.merge import key_of, lines_of
 from fonds.shards.schema import Value, rank
 from fonds.shards.verify import verify
-from tests.sharding import record
 from tests.simulation.scheduler import Process, Scheduler, ViolationError
 from tests.simulation.store import SeededBlobs
 from tests.simulation.world import World
+from tests.support.indexes import record
 
 NAME: Final = "domains"
 DIGITS: Final = 1

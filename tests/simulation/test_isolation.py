@@ -16,11 +16,11 @@ from uuid import uuid4
 import pytest
 import structlog
 
-from tests import servers
 from tests.simulation.loop import run_seeded
 from tests.simulation.scheduler import KilledError, Process, Scheduler
 from tests.simulation.seeds import run_seed
 from tests.simulation.threads import seeded_threads
+from tests.support import servers
 
 SEEDS = range(8)
 _BESIDE = f"""

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from tests import servers
 from tests.simulation import shards
 from tests.simulation.scheduler import ViolationError
 from tests.simulation.seeds import SUBJECTS, run_seed
+from tests.support import servers
 
 SEED = 7
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from fonds.seams import Seams
-from tests import servers
 from tests.simulation.scheduler import Process, Scheduler, Strand
 from tests.simulation.weather import JUMPS, Weather
+from tests.support import servers
 
 LATER: Final = 3 * 3600.0
 """Seconds after which every lease is over, whatever clock it was taken by."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
-from tests import servers
+from tests.support import servers
 
 from fonds.demo.serving import Handler
 from fonds.demo.upstream import DemoUpstream

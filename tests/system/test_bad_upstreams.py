@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import servers
-from tests.misbehaving import MisbehavingServer, Request, Response
-from tests.notes import FAST, NoteOffice, ingest, note_library, rows
+from tests.support import servers
+from tests.support.libraries.notes import FAST, NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.demo import serving
 from fonds.demo.bundle import DATA, BundledRegister, StaticFiles

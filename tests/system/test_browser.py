@@ -19,7 +19,7 @@ from typing import Final, Self
 
 import psutil
 import pytest
-from tests.misbehaving import MisbehavingServer, Request, Response
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.errors import (
     BudgetSpentError,

@@ -19,8 +19,9 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.code_commands import IN_PROCESS, contents, ingest, start, wait_until
-from tests.codes_upstream import (
+from tests.support.code_commands import IN_PROCESS, contents, ingest, start
+from tests.support.polling import wait_until
+from tests.support.upstreams.codes import (
     FolderServer,
     dc_section,
     write_dc_code,

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import pytest
 import structlog
-from tests.code_commands import IN_PROCESS, ask, contents, ingest, run
-from tests.codes_upstream import (
+from tests.support.code_commands import IN_PROCESS, ask, contents, ingest, run
+from tests.support.upstreams.codes import (
     Amendments,
     Damage,
     FolderServer,

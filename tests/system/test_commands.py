@@ -7,16 +7,16 @@ import os
 import pty
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import servers
-from tests.demo_library import FONDS, copy_demo_library, demo
-from tests.misbehaving import MisbehavingServer, Request, Response
-from tests.notes import redirect_to
+from tests.support import servers
+from tests.support.libraries.demo import FONDS, copy_demo_library, demo
+from tests.support.libraries.notes import redirect_to
+from tests.support.polling import wait_until
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.demo import serving
 from fonds.demo.bundle import DATA, BundledRegister
@@ -130,14 +130,6 @@ def slow() -> Iterator[MisbehavingServer]:
         server.route("/*", answer)
         server.route(TEXT, redirect_to(server.url("/hangs")))
         yield server
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never happened")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

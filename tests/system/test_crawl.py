@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.crawling import crawl, crawler, downloads, plan_for, seen, told
+from tests.support.crawls import crawl, crawler, downloads, plan_for, seen, told
 from tests.zoo import SITES, Verdict, Zoo, ZooSite, judge, serve, total
 
 from fonds.ids import site_file_id

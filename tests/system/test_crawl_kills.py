@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import servers
-from tests.crawling import crawler, downloads, told
-from tests.killable_crawl import AT_ONCE
+from tests.support import servers
+from tests.support.crawls import crawler, downloads, told
+from tests.support.kills.crawl import AT_ONCE
 from tests.zoo import Zoo, serve
 from tests.zoo.large import large
 
@@ -128,6 +128,6 @@ def _child(
 ) -> subprocess.Popen[str]:
     (site,) = zoo.sites
     where = output or str(home / "output")
-    command = [str(servers.forked_python()), "-m", "tests.killable_crawl"]
+    command = [str(servers.forked_python()), "-m", "tests.support.kills.crawl"]
     command += [str(home), zoo.start(site), where, *([str(kill_at)] if kill_at else [])]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=servers.ROOT)

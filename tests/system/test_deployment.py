@@ -21,7 +21,7 @@ from typing import Any, Final
 import httpx
 import pytest
 import yaml
-from tests import servers
+from tests.support import servers
 
 from fonds.cli.menu import MENU
 from fonds.seams import Seams

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests import servers
+from tests.support import servers
 
 from fonds.demo.bundle import bundled_sites
 from fonds.demo.serving import Handler, Request, Response

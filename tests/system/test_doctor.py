@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.demo_library import FONDS, copy_demo_library
-from tests.misbehaving import MisbehavingServer, Request, Response
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.demo import FONDS, copy_demo_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.library import open_library
 

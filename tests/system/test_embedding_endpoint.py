@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import text
-from tests import servers
-from tests.embedding_endpoint import (
+from tests.support import servers
+from tests.support.kills.embedding import SPEC, WORKERS
+from tests.support.libraries.passages import problems, put
+from tests.support.upstreams.embedding_endpoint import (
     FINE,
     HANG,
     POISONOUS,
@@ -26,8 +28,6 @@ from tests.embedding_endpoint import (
     failing,
     moody,
 )
-from tests.killable_embedding import SPEC, WORKERS
-from tests.shelf import problems, put
 
 from fonds.embed.calls import PROBE
 from fonds.embed.generations import ensure_generation
@@ -235,7 +235,7 @@ def child(
     address: str, endpoint: EmbeddingEndpoint, hours: int, kill_at: int | None = None
 ) -> subprocess.Popen[str]:
     python = str(servers.forked_python())
-    command = [python, "-m", "tests.killable_embedding", address, endpoint.url, str(hours)]
+    command = [python, "-m", "tests.support.kills.embedding", address, endpoint.url, str(hours)]
     return subprocess.Popen(
         [*command, *([str(kill_at)] if kill_at else [])],
         stdout=subprocess.PIPE,

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from tests import servers
-from tests.holding import hold
+from tests.support import servers
+from tests.support.libraries.documents import hold
 
 from fonds.library import open_library
 from fonds.selftest.state import rows_of

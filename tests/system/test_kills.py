@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests import servers
-from tests.synthetic import SyntheticUpstream, serve_synthetic
+from tests.support import servers
+from tests.support.upstreams.federal_register import SyntheticUpstream, serve_synthetic
 
 from fonds.library import open_library
 from fonds.selftest.state import rows_of
@@ -119,7 +119,7 @@ def _child(
     home: Path, upstream: SyntheticUpstream, kill_at: int | None = None
 ) -> subprocess.Popen[str]:
     python = str(servers.forked_python())
-    command = [python, "-m", "tests.killable", str(home), json.dumps(upstream.hosts)]
+    command = [python, "-m", "tests.support.kills.ingest", str(home), json.dumps(upstream.hosts)]
     return subprocess.Popen(
         [*command, *([str(kill_at)] if kill_at else [])],
         stdout=subprocess.PIPE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.ray_cluster import PROCESSORS, RayCluster, own_cluster
+from tests.support.ray_cluster import PROCESSORS, RayCluster, own_cluster
 from tests.unit.engine import chores
 
 from fonds.engine.base import Engine

@@ -22,7 +22,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
-from tests import servers
+from tests.support import servers
 from tests.unit.mcp.small import LONG, SECTION, small_library, token
 
 FONDS: Final = str(Path(sys.executable).parent / "fonds")

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tests.damage import damaged
+from tests.support.faults.damage import damaged
 
 from fonds.demo.bundle import DATA
 from fonds.errors import ParseError

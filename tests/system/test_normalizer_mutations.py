@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests import servers
-from tests.damage import HOSTILE, LARGEST, Damaged, damaged, endless
+from tests.support import servers
+from tests.support.faults.damage import HOSTILE, LARGEST, Damaged, damaged, endless
 
 from fonds.chunk.splitter import Chunker
 from fonds.demo.bundle import DATA

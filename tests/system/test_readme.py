@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests import servers
-from tests.demo_library import FONDS, copy_demo_library
+from tests.support import servers
+from tests.support.libraries.demo import FONDS, copy_demo_library
 
 from fonds.demo.bundle import StaticFiles, bundled_sites
 from fonds.demo.serving import Handler

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from tests import servers
-from tests.demo_library import FONDS
-from tests.ray_cluster import RayCluster, own_cluster
+from tests.support import servers
+from tests.support.libraries.demo import FONDS
+from tests.support.ray_cluster import RayCluster, own_cluster
 
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.library import Library, open_library

@@ -17,9 +17,9 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.admin_routes import ADMIN
+from tests.support.admin_routes import ADMIN
+from tests.support.libraries.uploads import TEXT, upload_library, work
 from tests.unit.api.calling import Api, api_of
-from tests.uploading import TEXT, upload_library, work
 
 from fonds.api.app import make_app
 from fonds.library import Library

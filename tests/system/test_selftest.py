@@ -11,10 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests import servers
+from tests.support import servers
 
 from fonds.selftest.report import Report
 from fonds.selftest.trial import Wanted, selftest
+
+BROKEN = "tests.support.faults.broken_selftest"
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_libraries_that_are_killed_and_failed_end_as_if_nothing_had_happened(fol
 
 def test_what_a_broken_product_loses_are_violations_that_can_be_replayed(folder: Path) -> None:
     wanted = Wanted(exhaustive=True, only=["fail code 11", "kill uploads 3"])
-    broken = selftest(wanted, folder, seed=1, workers=2, child="tests.broken_selftest")
+    broken = selftest(wanted, folder, seed=1, workers=2, child=BROKEN)
     failed, killed = sorted(broken.violations, key=lambda violation: violation.case)
     assert [line for line in killed.says if line.startswith("citation_edges: missing: {")]
     assert killed.replay == "fonds selftest --exhaustive --only 'kill uploads 3'"
@@ -122,7 +124,7 @@ def test_a_part_of_all_durable_operations_and_every_fault_are_got_over(folder: P
 
 @pytest.mark.long
 def test_what_a_broken_product_loses_is_found_by_kills_at_random(folder: Path) -> None:
-    broken = selftest(Wanted(kills=3), folder, seed=5, child="tests.broken_selftest")
+    broken = selftest(Wanted(kills=3), folder, seed=5, child=BROKEN)
     assert broken.violations
     for violation in broken.violations:
         assert violation.replay.startswith("fonds selftest --chaos ")

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from tests import servers
-from tests.uploading import TEXT, upload_library
+from tests.support import servers
+from tests.support.libraries.uploads import TEXT, upload_library
 
 PATIENCE: Final = 120.0
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.failing_store import FailingStore, Fault, Request
-from tests.killable_shards import (
+from tests.support.indexes import AT_ONCE, check_manifest, keys_of, make_index, record
+from tests.support.kills.shards import (
     compile_on,
     compile_once,
     write,
 )
-from tests.sharding import AT_ONCE, check_manifest, keys_of, make_index, record
+from tests.support.upstreams.failing_store import FailingStore, Fault, Request
 
 from fonds.seams import Seams
 from fonds.selftest.nursery import Nursery
@@ -54,7 +54,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    with Nursery("tests.killable_shards") as nursery:
+    with Nursery("tests.support.kills.shards") as nursery:
         yield nursery
 
 

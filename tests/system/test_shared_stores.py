@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.runs.state import Status
 from fonds.selftest.state import rows_of

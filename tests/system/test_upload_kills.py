@@ -18,10 +18,11 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, insert, select
-from tests import servers
-from tests.killable_uploads import ASKED, SETTINGS, work
+from tests.support import servers
+from tests.support.kills.uploads import ASKED, SETTINGS, work
+from tests.support.libraries.uploads import send
+from tests.support.polling import wait_until
 from tests.unit.normalize.written_pdf import lines, written
-from tests.uploading import send
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams
@@ -74,7 +75,13 @@ class Place:
         return [int(line) for line in (self.home / ASKED).read_text().split()]
 
     def child(self, *options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.killable_uploads", str(self.home), self.database]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.kills.uploads",
+            str(self.home),
+            self.database,
+        ]
         return subprocess.Popen([*command, *options], cwd=servers.ROOT)
 
     def finish(self, hours: int) -> None:
@@ -241,13 +248,6 @@ def test_killed_at_many_random_times_uploads_end_the_same(
 # Asked to end -------------------------------------------------------------------------------
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
-    patience = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < patience
-        time.sleep(0.05)
-
-
 def _half_done(library: Library) -> list[str]:
     """Jobs that are held by somebody, or have more or less than where they stand tells."""
     chunk, vector, job = document_chunk_buffer.c, document_vector_buffer.c, upload_jobs.c
@@ -270,7 +270,7 @@ def test_worker_that_is_asked_to_end_leaves_nothing_half_done(
     place: Place, undisturbed: Undisturbed
 ) -> None:
     worker = place.child("--run", "--pace", "0.2")
-    _wait_until(lambda: place.statuses()[Status.COMPLETE] > 0)
+    wait_until(lambda: place.statuses()[Status.COMPLETE] > 0)
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(PATIENCE) == 0
     assert not set(place.statuses()) & (ENDED - {Status.COMPLETE})
@@ -288,7 +288,7 @@ def test_the_command_works_on_uploads_until_it_is_asked_to_end(
     told = {f"FONDS_{name.upper()}": str(value) for name, value in SETTINGS.items()}
     fonds = Path(sys.executable).with_name("fonds")
     worker = subprocess.Popen([fonds, "--home", tmp_path, "worker"], env=os.environ | told)
-    _wait_until(lambda: place.statuses() == {Status.COMPLETE: len(FILES)})
+    wait_until(lambda: place.statuses() == {Status.COMPLETE: len(FILES)})
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(PATIENCE) == 0
     _same(place, undisturbed)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sharding import EVERY
+from tests.support.indexes import EVERY
 
 from fonds.errors import RecordError, ShardError, UsageError
 from fonds.shards.domains import DOMAINS, SHIPPED

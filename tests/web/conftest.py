@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
-from tests.demo_library import copy_demo_library
+from tests.support.libraries.demo import copy_demo_library
 from tests.web.browsing import Site, served
 
 from fonds.sites.browser import PROGRAMS, find_program

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.demo_library import copy_demo_library
-from tests.troubled import Trouble, make_trouble
+from tests.support.libraries.demo import copy_demo_library
+from tests.support.libraries.troubled import Trouble, make_trouble
 from tests.web.browsing import (
     PATIENCE,
     PHONE,

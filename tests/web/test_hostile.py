@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.demo_library import copy_demo_library
-from tests.holding import hold
+from tests.support.libraries.demo import copy_demo_library
+from tests.support.libraries.documents import hold
 from tests.web.browsing import Site, require_no_scroll, served
 
 from fonds.model import NormalizedBody

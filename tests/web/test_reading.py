@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.demo_library import copy_demo_library
+from tests.support.libraries.demo import copy_demo_library
 from tests.web.browsing import PATIENCE, Site, aside, check_page, served
 
 from fonds.codes.budget import Budget

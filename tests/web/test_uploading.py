@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 from sqlalchemy import update
-from tests.demo_library import copy_demo_library
-from tests.uploading import send
+from tests.support.libraries.demo import copy_demo_library
+from tests.support.libraries.uploads import send
 from tests.web.browsing import PATIENCE, Site, check_page, served
 
 from fonds.api.desk import LOCAL

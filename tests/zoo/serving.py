@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
-from tests.ports import open_port
+from tests.support.upstreams.loopback import open_port
 from tests.zoo.site import ELSEWHERE, HOME, Answer, Ask, ZooSite
 
 _PAUSE: Final = 0.002

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.libraries.uploads import upload_library
 from tests.unit.api.calling import Api, api_of
-from tests.uploading import upload_library
 
 from fonds.library import Library
 from fonds.seams import Seams

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.support.libraries.uploads import work
 from tests.unit.api.calling import Api, refusal
-from tests.uploading import work
 
 from fonds.testing import ManualClock
 

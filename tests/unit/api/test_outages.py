@@ -9,9 +9,9 @@ import pytest
 import structlog
 from sqlalchemy import func, select, text
 from starlette.testclient import TestClient
-from tests.misbehaving import MisbehavingServer, Response
+from tests.support.libraries.uploads import upload_library
+from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 from tests.unit.api.calling import Api, api_of, refusal
-from tests.uploading import upload_library
 
 from fonds.api.app import make_app
 from fonds.library import Library

@@ -215,7 +215,7 @@ def test_host_that_is_none_is_not_repeated(api: Api, host: str) -> None:
 
 
 def test_public_address_is_the_one_that_was_set(tmp_path: Any) -> None:
-    from tests.uploading import upload_library  # noqa: PLC0415 — of this test alone
+    from tests.support.libraries.uploads import upload_library  # noqa: PLC0415 — of this test alone
 
     with (
         upload_library(tmp_path, public_url="https://library.example/fonds") as library,
@@ -239,7 +239,7 @@ def test_zip_bomb_is_refused(api: Api) -> None:
 
 
 def test_nul_in_a_text_hurts_nobody(api: Api) -> None:
-    from tests.uploading import work  # noqa: PLC0415 — of this test alone
+    from tests.support.libraries.uploads import work  # noqa: PLC0415 — of this test alone
 
     data = (
         b"The tariff of the harbour \x00 is free of charge on Sundays, and on no other day.\n" * 9

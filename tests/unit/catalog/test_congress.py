@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.demo_library import demo
+from tests.support.libraries.demo import demo
 
 from fonds.catalog.bills import bill
 from fonds.catalog.members import member, sponsored, statements, votes_cast

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 import structlog
 from sqlalchemy import insert
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.cli.main import main
 from fonds.stores.tables import document_aliases

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import pytest
 import structlog
-from tests import servers
+from tests.support import servers
 
 from fonds.cli.main import main
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY, bundled_sites

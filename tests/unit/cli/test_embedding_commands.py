@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.embedding_endpoint import FINE, Asked, EmbeddingEndpoint, Mood, failing
+from tests.support.upstreams.embedding_endpoint import FINE, Asked, EmbeddingEndpoint, Mood, failing
 from tests.unit.cli.conftest import Fonds
 
 from fonds.cli.embedding import embed_until_stopped

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from tests.demo_library import demo
+from tests.support.libraries.demo import demo
 from tests.unit.cli.conftest import Fonds
 
 from fonds.cli.main import app

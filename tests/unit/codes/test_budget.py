@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import pytest
 from sqlalchemy import event
-from tests.misbehaving import MisbehavingServer, Request, Response
-from tests.notes import FAST
+from tests.support.libraries.notes import FAST
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 from tests.unit.codes.trees import (
     FakeCode,
     Item,

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests import servers
+from tests.support import servers
 
 from fonds.demo.bundle import FIRST_DAY, bundled_sites
 from fonds.demo.upstream import DemoUpstream

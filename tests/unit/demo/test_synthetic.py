@@ -8,7 +8,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from tests.synthetic import FIRST_DAY, HOST, SyntheticRegister, serve_synthetic
+from tests.support.upstreams.federal_register import (
+    FIRST_DAY,
+    HOST,
+    SyntheticRegister,
+    serve_synthetic,
+)
 
 from fonds.demo.bundle import DATA, BundledRegister
 from fonds.normalize.fr import FrXml

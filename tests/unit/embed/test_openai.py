@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from tests.embedding_endpoint import (
+from tests.support.upstreams.embedding_endpoint import (
     APOLOGY,
     BROKEN,
     DRIP,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.bundled import document
+from tests.support.bundles import document
 
 from fonds.errors import BundleError
 from fonds.exchange.bundle.canonical import canonical, line_of, read_line

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.bundled import bundle, document, rows_of
+from tests.support.bundles import bundle, document, rows_of
 
 from fonds.errors import BundleError
 from fonds.exchange.bundle import parts

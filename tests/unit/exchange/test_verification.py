@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.bundled import bundle, document, rows_of
+from tests.support.bundles import bundle, document, rows_of
 
 from fonds.exchange.bundle.content import (
     ALIASES,

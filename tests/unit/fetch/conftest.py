@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from tests.misbehaving import MisbehavingServer
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.fetch.client import Download, Fetcher
 from fonds.fetch.rates import Pace

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.misbehaving import MisbehavingServer
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import NotFoundError, StoreError
 from fonds.fetch.archive import Archive, KnownFile, Obtained

@@ -11,9 +11,15 @@ from pathlib import Path
 
 import pytest
 import stamina.instrumentation
-from tests.misbehaving import FINE, LAST_MODIFIED, MisbehavingServer, Request, Response
+from tests.support.upstreams.in_memory import Answering, Held
+from tests.support.upstreams.misbehaving import (
+    FINE,
+    LAST_MODIFIED,
+    MisbehavingServer,
+    Request,
+    Response,
+)
 from tests.unit.fetch.conftest import Fetch
-from tests.wires import Answering, Held
 
 from fonds.errors import (
     BadRedirectError,

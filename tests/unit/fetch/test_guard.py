@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import cast
 
 import pytest
-from tests.misbehaving import MisbehavingServer
+from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import ConnectionFailedError, ForbiddenAddressError

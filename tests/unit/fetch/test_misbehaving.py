@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from tests.misbehaving import MisbehavingServer, Request, Response
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 
 def test_other_bytes_have_another_etag(upstream: MisbehavingServer) -> None:

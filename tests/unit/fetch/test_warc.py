@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from tests.misbehaving import FINE, MisbehavingServer, Request, Response
-from tests.wires import Answering, Held, asked
+from tests.support.upstreams.in_memory import Answering, Held, asked
+from tests.support.upstreams.misbehaving import FINE, MisbehavingServer, Request, Response
 from warcio.archiveiterator import ArchiveIterator
 
 from fonds.errors import (

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from sqlalchemy import update
-from tests import servers
+from tests.support import servers
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import DATA

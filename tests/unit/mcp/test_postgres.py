@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import InternalError
-from tests import servers
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support import servers
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.mcp.conftest import call, text_of
 
 from fonds.library import Library

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.damage import damaged
+from tests.support.faults.damage import damaged
 from tests.unit.normalize.written_docx import (
     SPACES,
     STYLES,

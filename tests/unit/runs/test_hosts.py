@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.runs.hosts import INDEX
 from fonds.seams import Seams

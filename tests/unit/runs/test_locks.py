@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.misbehaving import MisbehavingServer, Request, Response
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.library import Library, open_library

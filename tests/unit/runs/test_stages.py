@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 from structlog.contextvars import get_contextvars
-from tests import servers
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library, rows
+from tests.support import servers
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.fetch.patience import counted_by
 from fonds.fetch.rates import Pace, Rates

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, text
-from tests.misbehaving import MisbehavingServer
-from tests.notes import NoteOffice, ingest, note_library
+from tests.support.libraries.notes import NoteOffice, ingest, note_library
+from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.selftest.legality import problems

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from tests.loopback import LoopbackServer
+from tests.support.upstreams.loopback import LoopbackServer
 
 from fonds.chunk.tokens import count
 from fonds.errors import (

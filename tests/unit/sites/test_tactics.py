@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests import servers
+from tests.support import servers
 
 from fonds.errors import FetchError, SettingsError
 from fonds.seams import Seams

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import insert
-from tests import servers
-from tests.upload_figures import job, user
+from tests.support import servers
+from tests.support.uploads.statistics import job, user
 
 from fonds.embed.standstill import noted
 from fonds.runs.locks import claim_source

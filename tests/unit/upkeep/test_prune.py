@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert
-from tests import servers
-from tests.upload_figures import job, user
+from tests.support import servers
+from tests.support.uploads.statistics import job, user
 
 from fonds import ids
 from fonds.runs.locks import claim_source

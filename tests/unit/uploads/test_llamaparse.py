@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import pytest
-from tests.llamaparse_server import (
+from tests.support.upstreams.llamaparse import (
     APOLOGY,
     BROKEN,
     CUT,

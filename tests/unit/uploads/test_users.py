@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, event, select, text
-from tests import servers
+from tests.support import servers
 
 from fonds.errors import UsageError
 from fonds.seams import Seams

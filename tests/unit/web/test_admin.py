@@ -12,9 +12,9 @@ from uuid import uuid4
 import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import event
-from tests.troubled import Trouble, make_trouble
+from tests.support.libraries.troubled import Trouble, make_trouble
+from tests.support.libraries.uploads import upload_library
 from tests.unit.web.visiting import Visit, visiting
-from tests.uploading import upload_library
 
 from fonds.library import Library
 from fonds.runs import commands

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import update
-from tests.uploading import TEXT, make_user, send, work
+from tests.support.libraries.uploads import TEXT, make_user, send, work
 
 from fonds import ids
 from fonds.library import Library

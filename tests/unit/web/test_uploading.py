@@ -10,8 +10,8 @@ from typing import Any, Final
 from uuid import UUID
 
 import pytest
+from tests.support.libraries.uploads import TEXT, announce, make_user, now_of, send, work
 from tests.unit.web.visiting import Visit
-from tests.uploading import TEXT, announce, make_user, now_of, send, work
 
 from fonds.errors import EmbedError
 from fonds.library import Library

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import delete, inspect, text
+from tests.support.libraries.notes import FAST
+from tests.unit.codes.trees import Item, Shape, pages_of, publish
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.stores.tables import ingestion_leases
 from fonds.testing import ManualClock, Saboteur
-from tests.notes import FAST
-from tests.unit.codes.trees import Item, Shape, pages_of, publish
 
 
 class KilledError(BaseException):

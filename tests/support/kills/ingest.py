@@ -1,6 +1,6 @@
 """A process that ingests three sources and may be killed at any durable operation of its choice.
 
-python -m tests.killable HOME HOSTS [KILL_AT]
+python -m tests.support.kills.ingest HOME HOSTS [KILL_AT]
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.support.upstreams.loopback import LoopbackServer
 
 from fonds.chunk.tokens import count
-from tests.loopback import LoopbackServer
 
 MOST_TEXTS: Final = 2048
 MOST_TOKENS: Final = 8191

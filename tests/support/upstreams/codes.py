@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
-from tests.misbehaving import Handler, MisbehavingServer, Request, Response
+from tests.support.upstreams.misbehaving import Handler, MisbehavingServer, Request, Response
 
 RELEASE_POINT: Final = "119-36"
 DC_LIST: Final = "us/dc/council/code/index.xml"

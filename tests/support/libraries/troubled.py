@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, insert, update
+from tests.support.libraries.uploads import announce, make_user
 
 from fonds.library import Library
 from fonds.runs import commands
@@ -26,7 +27,6 @@ from fonds.stores.tables import (
     ingestion_tasks,
     upload_jobs,
 )
-from tests.uploading import announce, make_user
 
 HOSTILE: Final = '<script>alert("x")</script> \u202e{{ 7 * 7 }} \u0007'
 """What a publisher might answer, and a log repeat."""

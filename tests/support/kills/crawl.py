@@ -1,6 +1,6 @@
 """A process that crawls one website and may be killed at a durable operation of its choice.
 
-python -m tests.killable_crawl HOME ADDRESS OUTPUT [KILL_AT]
+python -m tests.support.kills.crawl HOME ADDRESS OUTPUT [KILL_AT]
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.support.crawls import crawler
+
 from fonds.runs.state import Status
 from fonds.seams import Seams
 from fonds.sites.crawl import Limits
@@ -18,7 +20,6 @@ from fonds.sites.models import WebsiteConfiguration
 from fonds.sites.records.output import METADATA, open_output
 from fonds.sites.tactics import advisors_of
 from fonds.testing import Saboteur
-from tests.crawling import crawler
 
 AT_ONCE: Final = 4
 

@@ -41,7 +41,7 @@ from fonds.stores.database import open_database
 from fonds.stores.schema import upgrade
 
 VARIABLE: Final = "FONDS_TEST_SERVERS"
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 BUCKET: Final = "fonds"
 PATIENCE: Final = 90.0
 MEMORY: Final = Path("/dev/shm")
@@ -296,13 +296,13 @@ def _start_postgres(home: Path) -> str:
 
 def fonds_command() -> Path:
     """A program `fonds` that does what the real one does, without importing it each time."""
-    return Path(_shared("fonds", _start_zygote))
+    return Path(_shared("fonds", _start_command_server))
 
 
 def serving_command() -> Path:
     """Such a program for commands that serve; too large for those that keep to a budget."""
     modules = ("fonds.api.app", "fonds.mcp.http", "fonds.mcp.opening", "fonds.mcp.server")
-    return Path(_shared("serving", lambda home: _start_zygote(home, *modules)))
+    return Path(_shared("serving", lambda home: _start_command_server(home, *modules)))
 
 
 def forked_python() -> Path:
@@ -310,9 +310,15 @@ def forked_python() -> Path:
     return fonds_command().with_name("forked-python")
 
 
-def _start_zygote(home: Path, *modules: str) -> str:
-    program, name = home / "fonds", f"zygote-{home.name}"
-    command = [sys.executable, "-P", str(ROOT / "tests" / "zygote.py"), str(home), *modules]
+def _start_command_server(home: Path, *modules: str) -> str:
+    program, name = home / "fonds", f"command-server-{home.name}"
+    command = [
+        sys.executable,
+        "-P",
+        str(Path(__file__).with_name("command_server.py")),
+        str(home),
+        *modules,
+    ]
     process = _launch(name, command)
     return _wait_for(name, process, lambda: str(program) if program.exists() else None)
 

@@ -1,15 +1,13 @@
-"""A port of this machine that leaves no connection open.
-
-asyncio's own server leaks what it accepts while it is being closed, and Python warns of that in
-whichever test runs next.
-"""
+"""Servers on loopback: one with threads that keeps tracebacks, and a bare port for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Talk = Callable[[socket.socket], Coroutine[Any, Any, None]]
@@ -18,7 +16,11 @@ Talk = Callable[[socket.socket], Coroutine[Any, Any, None]]
 
 @asynccontextmanager
 async def open_port(talk: Talk, port: int = 0) -> AsyncIterator[int]:
-    """The number of a port where clients are let in until the block ends."""
+    """The number of a port that accepts clients until the block ends; then all are closed.
+
+    asyncio's own server leaks what it accepts while it is being closed, and Python warns of that
+    in whichever test runs next.
+    """
     loop = asyncio.get_running_loop()
     talks: dict[asyncio.Task[None], socket.socket] = {}
 
@@ -40,3 +42,20 @@ async def open_port(talk: Talk, port: int = 0) -> AsyncIterator[int]:
     await asyncio.sleep(0)
     for connection in talks.values():
         connection.close()
+
+
+class LoopbackServer(ThreadingHTTPServer):
+    """Waits for its threads, and keeps the tracebacks of handlers that crashed."""
+
+    daemon_threads = False
+    request_queue_size = 256
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self.crashes: list[str] = []
+        super().__init__(("127.0.0.1", 0), handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 — the library's names
+        text = traceback.format_exc()
+        # Clients that gave up waiting are part of the game.
+        if "ConnectionResetError" not in text and "BrokenPipeError" not in text:
+            self.crashes.append(text)

@@ -20,6 +20,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from tests.support.libraries.uploads import TEXT, announce, make_user, send, work
 
 from fonds.errors import FondsError
 from fonds.library import Library
@@ -27,7 +28,6 @@ from fonds.stores.columns import Identity, Json, Timestamp
 from fonds.stores.plugins import ensure_tables
 from fonds.stores.tables import metadata
 from fonds.testing import FakeSource
-from tests.uploading import TEXT, announce, make_user, send, work
 
 MOMENT: Final = datetime(2026, 3, 4, 5, 6, 7, 89_000, tzinfo=UTC)
 _VALUES: Final[dict[type[Any], Any]] = {

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from tests.ports import open_port
+from tests.support.upstreams.loopback import open_port
 
 PATIENCE: Final = 30.0
 

@@ -13,6 +13,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import insert, select, text
+from tests.support.libraries.uploads import upload_library
+from tests.support.uploads.files import SAID, USERS, Paper
 
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.calls import PROBE, Calls
@@ -39,8 +41,6 @@ from fonds.uploads.llamaparse import Fetched, LlamaParse
 from fonds.uploads.states import WORKED_ON
 from fonds.uploads.workbench import Model, Workbench
 from fonds.uploads.worker import BaseWorker
-from tests.upload_papers import SAID, USERS, Paper
-from tests.uploading import upload_library
 
 SECRET: Final = "the secret of this test"
 ON: Final[Mapping[str, Any]] = {

@@ -12,6 +12,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection, select
+from tests.support.uploads.files import BY_SHA, PAPERS, USERS
+from tests.support.uploads.world import World, opened
 
 from fonds import ids
 from fonds.stores.blobs import FolderBlobs
@@ -26,8 +28,6 @@ from fonds.uploads.intake import staging_key
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.states import ENDED, FAILURES, MOVES, Status, stage_of
 from fonds.uploads.worker import BaseWorker
-from tests.upload_papers import BY_SHA, PAPERS, USERS
-from tests.upload_world import World, opened
 
 CUT: Final = (
     Status.CHUNKS_STORED,

@@ -7,14 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests import servers
+from tests.support import servers
+from tests.support.polling import wait_until
 
 PROCESSORS: Final = 2
 """Of both nodes together."""
@@ -40,10 +40,7 @@ class RayCluster:
 
     def await_nodes(self, count: int) -> None:
         """Wait until so many have been started."""
-        deadline = time.monotonic() + servers.PATIENCE
-        while self.started < count:
-            assert time.monotonic() < deadline, "no further node came up"
-            time.sleep(0.05)
+        wait_until(lambda: self.started >= count)
 
 
 def shared_cluster() -> str:
@@ -78,7 +75,7 @@ def _start(name: str, home: Path) -> RayCluster:
 
 
 def _try(name: str, home: Path) -> RayCluster:
-    command = [sys.executable, "-P", str(servers.ROOT / "tests" / "ray_nodes.py"), str(home)]
+    command = [sys.executable, "-P", str(Path(__file__).with_name("ray_nodes.py")), str(home)]
     process = servers._launch(name, command)
     servers._record(name, process.pid, signal.SIGTERM)  # it has nodes to stop
     file = home / "address"

@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.ports import open_port
+from tests.support.upstreams.loopback import open_port
 
 METADATA_ADDRESS: Final = "http://169.254.169.254/latest/meta-data/"
 LAST_MODIFIED: Final = "Mon, 02 Mar 2026 08:00:00 GMT"

@@ -1,6 +1,7 @@
 """A worker on uploads that may be killed, at a durable operation of its choice or whenever.
 
-python -m tests.killable_uploads HOME DATABASE [--hours H] [--kill-at N] [--pace SECONDS] [--run]
+python -m tests.support.kills.uploads HOME DATABASE
+    [--hours H] [--kill-at N] [--pace SECONDS] [--run]
 """
 
 from __future__ import annotations

@@ -12,6 +12,11 @@ from uuid import UUID
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.support.libraries.passages import problems
+from tests.support.libraries.uploads import now_of
+from tests.support.uploads.files import BY_NAME, BY_SHA, USERS, told_of
+from tests.support.uploads.invariants import Calm, require_truth
+from tests.support.uploads.world import SECRET, CrashError, Opener
 
 from fonds import ids
 from fonds.embed.current import ensure_current
@@ -31,11 +36,6 @@ from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED, FAILURES, Status
 from fonds.uploads.webhook import ID_HEADER, KEPT, sign
 from fonds.uploads.worker import LEASE, BaseWorker
-from tests.shelf import problems
-from tests.upload_invariants import Calm, require_truth
-from tests.upload_papers import BY_NAME, BY_SHA, USERS, told_of
-from tests.upload_world import SECRET, CrashError, Opener
-from tests.uploading import now_of
 
 some = st.integers(0, 1000)
 uploads = st.tuples(st.sampled_from([0, 1]), st.sampled_from(sorted(BY_NAME)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests import servers
+from tests.support import servers
 
 FONDS: Final = Path(sys.executable).parent / "fonds"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.records.ledger import Ledger
 from fonds.sites.records.output import JOURNAL, METADATA, Output
-from tests.killable_ledger import CLOCK, data_of, opening
+from tests.support.kills.ledger import CLOCK, data_of, opening
 
 
 def begun(output: Output) -> Ledger:

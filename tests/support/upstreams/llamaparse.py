@@ -29,9 +29,9 @@ from typing import Any, Final, Self
 from uuid import uuid4
 
 import httpx
+from tests.support.upstreams.loopback import LoopbackServer
 
 from fonds.uploads.webhook import sign
-from tests.loopback import LoopbackServer
 
 PATH: Final = "/api/v1/parsing"
 _BLOCK: Final = b" " * (1 << 16)

@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from fonds.library import open_library
 from fonds.selftest.state import blobs_of, rows_of
-from tests import servers
+from tests.support import servers
 
 FONDS: Final = Path(sys.executable).parent / "fonds"
 IN_PROCESS: Final = ("--max-memory-mib", "512")
@@ -64,12 +62,3 @@ def contents(home: Path) -> dict[str, list[str]]:
     """All rows and all blobs of a library, but for moments and generated keys."""
     with open_library(home) as library:
         return {**rows_of(library), "blobs": sorted(blobs_of(library))}
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """Until a condition holds, for a minute at most."""
-    for _ in range(12_000):
-        if condition():
-            return
-        time.sleep(0.005)
-    raise AssertionError("it never happened")

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import insert, select
+from tests.support.libraries.documents import hold
 
 from fonds import ids
 from fonds.library import Library
 from fonds.stores.tables import document_chunk_buffer, ingestion_embedding_queue
 from fonds.uploads.users import create_token
-from tests.holding import hold
 
 PUBLIC: Final = "note:1"
 WORDS: Final = "water in the cellar"

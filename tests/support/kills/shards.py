@@ -12,6 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.support.indexes import record
+
 from fonds.errors import StoreError
 from fonds.seams import Seams
 from fonds.selftest.nursery import raise_children
@@ -23,7 +25,6 @@ from fonds.shards.lookup import Lookup
 from fonds.shards.schema import Value, rank
 from fonds.stores.blobs import open_blobs
 from fonds.testing import Saboteur
-from tests.sharding import record
 
 
 def compile_once(*, address: str, name: str, lifetime: float, kill_at: int | None) -> None:

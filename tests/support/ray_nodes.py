@@ -1,6 +1,6 @@
 """A Ray cluster of two nodes on loopback, kept by a process of its own.
 
-python tests/ray_nodes.py HOME
+python tests/support/ray_nodes.py HOME
 
 SIGUSR1 kills the second node as a machine dies that is switched off, and puts a new one in its
 place. SIGTERM ends the cluster.

@@ -1,6 +1,6 @@
 """A process that drains the embedding queue and may be killed, at a commit or whenever.
 
-python -m tests.killable_embedding ADDRESS ENDPOINT HOURS [KILL_AT]
+python -m tests.support.kills.embedding ADDRESS ENDPOINT HOURS [KILL_AT]
 """
 
 from __future__ import annotations

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
+from tests.support import servers
+from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
 from fonds.library import Library, open_library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.seams import Seams
 from fonds.stores.plugins import ensure_tables
 from fonds.testing import FAKE_HOST, FakeSource, note
-from tests import servers
-from tests.misbehaving import MisbehavingServer, Response
 
 FAST = {"retries": 2, "retry_wait": 0.001, "retry_wait_max": 0.002, "timeout": 1.0}
 

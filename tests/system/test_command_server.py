@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests import servers
-from tests.demo_library import FONDS, copy_demo_library
+from tests.support import servers
+from tests.support.libraries.demo import FONDS, copy_demo_library
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -21,7 +21,7 @@ def environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_demo_library(tmp_path_factory.mktemp("zygote"))
+    return copy_demo_library(tmp_path_factory.mktemp("commands"))
 
 
 @pytest.mark.parametrize("arguments", [["search", "lead pipes"], ["show", "--bogus"]])

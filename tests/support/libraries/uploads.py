@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import insert, select
+from tests.support import servers
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams
@@ -18,7 +19,6 @@ from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, u
 from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.worker import BaseWorker
-from tests import servers
 
 TEXT = """# Flood policy
 

@@ -1,0 +1,1 @@
+"""What tests share: servers, libraries, upstreams, processes to kill, faults."""
