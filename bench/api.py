@@ -29,7 +29,7 @@ import uvicorn
 from bench.figures import Figure, asking, tell
 from fastapi import FastAPI
 from sqlalchemy import select
-from tests.uploading import TEXT, announce
+from tests.support.libraries.uploads import TEXT, announce
 
 from fonds.api.app import make_app
 from fonds.library import open_library

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure, asking, tell, within
-from tests.codes_upstream import FolderServer, write_dc_code, write_usc_title
+from tests.support.upstreams.codes import FolderServer, write_dc_code, write_usc_title
 
 from fonds.codes.budget import Budget
 

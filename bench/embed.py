@@ -27,7 +27,7 @@ from statistics import median
 import pysqlite3.dbapi2 as sqlite
 from bench.figures import Figure, asking, tell
 from bench.search import real
-from tests.shelf import problems, put
+from tests.support.libraries.passages import problems, put
 
 from fonds.embed.base import Embedder
 from fonds.embed.batches import MAX_TEXTS

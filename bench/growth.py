@@ -27,7 +27,7 @@ from typing import Final
 from bench.curves import Point, curves
 from bench.figures import asking, tell
 from bench.shards import fill, most_memory, record
-from tests.synthetic import serve_synthetic
+from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, Status

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from bench.figures import Figure, asking, tell, within
-from tests.synthetic import serve_synthetic
+from tests.support.upstreams.federal_register import serve_synthetic
 
 LIMIT_MIB = 400
 SMALL = 2_000

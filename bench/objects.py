@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 from bench.figures import NO_WORSE, Figure, asking, tell
 from botocore.config import Config
-from tests import servers
+from tests.support import servers
 
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, open_blobs

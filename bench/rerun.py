@@ -14,7 +14,7 @@ import time
 from datetime import date
 
 from bench.figures import Figure, asking, tell, within
-from tests.synthetic import serve_synthetic
+from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, Status

@@ -40,7 +40,7 @@ import tantivy
 from bench.figures import Figure, asking, reaching, tell, within
 from numpy.typing import NDArray
 from sqlalchemy import text
-from tests import servers
+from tests.support import servers
 
 from fonds import ids
 from fonds.embed.base import Embedder

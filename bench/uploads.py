@@ -39,9 +39,9 @@ import httpx
 from bench.figures import Figure, asking, reaching, tell, within
 from bench.worker import WORDS, invented
 from sqlalchemy import func, insert, select
-from tests import servers
-from tests.embedding_endpoint import Asked, EmbeddingEndpoint
-from tests.uploading import send, stored, work
+from tests.support import servers
+from tests.support.libraries.uploads import send, stored, work
+from tests.support.upstreams.embedding_endpoint import Asked, EmbeddingEndpoint
 
 from fonds.library import Library, open_library
 from fonds.stores.tables import documents, upload_events, upload_jobs, users

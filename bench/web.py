@@ -34,8 +34,8 @@ import uvicorn
 from bench.figures import Figure, asking, tell
 from fastapi import FastAPI
 from starlette.responses import Response
-from tests.holding import hold
-from tests.synthetic import serve_synthetic
+from tests.support.libraries.documents import hold
+from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, Status

@@ -39,8 +39,8 @@ from uuid import uuid4
 import psutil
 import pysqlite3.dbapi2 as sqlite
 from bench.figures import Figure, asking, tell
+from tests.support.libraries.uploads import make_user, send
 from tests.unit.normalize.written_pdf import Said, written
-from tests.uploading import make_user, send
 
 from fonds import ids
 from fonds.chunk.splitter import Chunker
