@@ -1,6 +1,7 @@
 # make demo      ingest a small bundled upstream and search it (no key, no network)
-# make test      lint, types, import direction, tests with real servers
-# make test-all  the long tests: many kills, many seeds
+# make check     lint, types, import direction: for the minute before a commit
+# make test      make check beside the tests on SQLite and a folder, one for each other server
+# make test-all  all other tests: long ones, and all on PostgreSQL, S3, Azure, Ray, a browser
 # make bench     figures, each beside a peer or a limit (BENCH="--full", BENCH="--only load")
 
 PYTHON ?= python3
@@ -8,23 +9,35 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 JOBS   ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test test-all bench check azurite chromium linters clean
+# Compiled tests are kept, whatever the shell says: each process would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all bench check lint types tests azurite chromium linters clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fonds --home demo-library demo
 
-test: check azurite chromium linters
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
+# Types are checked while tests wait for each other.
+test: lint azurite chromium linters
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going types tests
 
-test-all: $(VENV)/.dev azurite chromium
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
+tests: $(VENV)/.dev
+	$(PYTEST) -m "not full"
 
-check: $(VENV)/.dev
+test-all: $(VENV)/.dev azurite chromium linters
+	$(PYTEST) -m full
+
+check: lint types
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench $(BENCH)

@@ -1,20 +1,42 @@
-"""Fixtures for everything that is real: servers and publishers' files."""
+"""Which tests `make test` runs, and fixtures for what is real: servers and publishers' files.
+
+A test that needs another server than SQLite and a folder, needs publishers' files or is marked
+`long` is run by `make test-all` only, unless it is marked `smoke`. It needs a server if it uses one
+of its fixtures or has its name as a parameter.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import re
+import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
 import typer.main
 from hypothesis import HealthCheck, settings
 
+from fonds.sites.browser import PROGRAMS
 from fonds.sources.registry import builtin_sources
 from tests.support import servers
+from tests.support.ray_cluster import shared_cluster
+
+SERVER_FIXTURES: Final = {
+    "postgres_url": "postgres",
+    "s3_address": "s3",
+    "azure_address": "azure",
+    "ray_cluster": "ray",
+    "chromium": "browser",
+}
+SERVER_PARAMETERS: Final = {name: name for name in SERVER_FIXTURES.values()} | {"abfs": "azure"}
+ALLOWED_SECONDS: Final = 10
+"""A test that takes longer is marked `long`."""
 
 # How long an example takes says more about the machine than about what is tested.
 settings.register_profile(
@@ -32,10 +54,66 @@ def pytest_configure(config: pytest.Config) -> None:
     builtin_sources()  # their tables refer to each other, whichever of them a test imports
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests with the servers they need, and with `full` if `make test` leaves them out."""
+    missing = _missing_servers()
+    for item in items:
+        needed = _servers_of(item)
+        for name in needed:
+            item.add_marker(name)
+            if name in missing:
+                item.add_marker(pytest.mark.skip(reason=missing[name]))
+        is_long = item.get_closest_marker("long") is not None
+        needs_files = "corpus" in getattr(item, "fixturenames", ())
+        if (is_long or needed or needs_files) and item.get_closest_marker("smoke") is None:
+            item.add_marker("full")
+
+
+def _servers_of(item: pytest.Item) -> set[str]:
+    fixtures = getattr(item, "fixturenames", ())
+    needed = {SERVER_FIXTURES[name] for name in fixtures if name in SERVER_FIXTURES}
+    callspec = getattr(item, "callspec", None)
+    for value in callspec.params.values() if callspec else ():
+        if isinstance(value, str):
+            words = re.split("[-_]", value)
+            needed |= {SERVER_PARAMETERS[word] for word in words if word in SERVER_PARAMETERS}
+    return needed | {mark.name for mark in item.iter_markers() if mark.name in SERVER_PARAMETERS}
+
+
+def _missing_servers() -> dict[str, str]:
+    missing = {}
+    if servers.azurite_command() is None:
+        missing["azure"] = "needs Azurite: scripts/install-azurite"
+    if not any(map(shutil.which, PROGRAMS)):
+        missing["browser"] = "needs Chromium: scripts/install-chromium"
+    return missing
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay to the end; nobody need look through them for garbage."""
+    """Keep the garbage collector from looking through thousands of tests that stay to the end."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line each why tests were skipped, and which ones lack the marker `long`."""
+    skipped = Counter(_skip_reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    if skipped:
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in skipped.most_common())
+        terminalreporter.write_line(f"{skipped.total()} skipped: {reasons}")
+    unmarked = [
+        report.nodeid
+        for report in terminalreporter.stats.get("passed", ())
+        if report.duration > ALLOWED_SECONDS and not {"long", "smoke"} & report.keywords.keys()
+    ]
+    for test in unmarked:
+        terminalreporter.write_line(f"over {ALLOWED_SECONDS} s and not marked long: {test}")
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -81,9 +159,13 @@ def s3_address() -> str:
 @pytest.fixture
 def azure_address() -> str:
     """An empty prefix in Azurite."""
-    if servers.azurite_command() is None:
-        pytest.skip("needs Azurite: npm install --prefix .tools/azurite azurite")
     return servers.azure()
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> str:
+    """The engine address of a Ray cluster of two nodes."""
+    return shared_cluster()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ from uuid import uuid4
 import pytest
 from tests.support import servers
 from tests.support.crawls import crawl, crawl_part_and_die, crawler, downloads, plan_for, told
-from tests.support.ray_cluster import shared_cluster
 from tests.zoo import SITES, Zoo, serve
 
 import fonds.library
@@ -39,10 +38,9 @@ LISTED = {f"{name} {truth.path}" for name in HOSTS for truth in BY_ID[name].list
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    address = shared_cluster()
-    with open_engine(address):  # so that all others find their connection there
-        yield address
+def cluster(ray_cluster: str) -> Iterator[str]:
+    with open_engine(ray_cluster):  # so that all others find their connection there
+        yield ray_cluster
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from tests.support import servers
 from tests.support.indexes import all_shards, check_manifest, make_index, record
 from tests.support.libraries.notes import NoteOffice, ingest, note_library
-from tests.support.ray_cluster import shared_cluster
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.codes.run import CodeRequest
@@ -34,10 +33,9 @@ NOTES = 6
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    address = shared_cluster()
-    with open_engine(address):  # so that all others find their connection there
-        yield address
+def cluster(ray_cluster: str) -> Iterator[str]:
+    with open_engine(ray_cluster):  # so that all others find their connection there
+        yield ray_cluster
 
 
 @pytest.fixture(params=["local", "ray"])

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.support.ray_cluster import environment, is_alive, shared_cluster
+from tests.support.ray_cluster import environment, is_alive
 from tests.unit.engine import chores
 
 from fonds.engine.base import Engine
@@ -30,7 +30,7 @@ FRESH = ("tests.unit.engine.chores",)
 
 @pytest.fixture(scope="module", params=["local", "ray"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    address = "local" if request.param == "local" else shared_cluster()
+    address = "local" if request.param == "local" else request.getfixturevalue("ray_cluster")
     with open_engine(address):  # so that all others find their connection there
         yield address
 

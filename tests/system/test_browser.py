@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -35,7 +33,7 @@ from fonds.fetch.network import Network
 from fonds.fetch.sockets import Sockets, Stream
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.sites.browser import PROGRAMS, Browser, find_program
+from fonds.sites.browser import Browser, find_program
 from fonds.sites.pages.page import Page, read_page
 from fonds.sites.robots import Robots
 from fonds.sites.showing import Bounds
@@ -44,9 +42,6 @@ HOME: Final = "http://www.example.org"
 PUBLIC: Final = "93.184.215.14"
 HTML: Final = "text/html; charset=utf-8"
 QUICK: Final = Bounds(seconds=3.0)
-
-is_missing = importlib.util.find_spec("playwright") is None or not any(map(shutil.which, PROGRAMS))
-needs_chromium = pytest.mark.skipif(is_missing, reason="needs Chromium: scripts/install-chromium")
 
 
 class Dialer:
@@ -200,7 +195,7 @@ DONE = ADD + "add('/done.pdf');"
 # What is seen -----------------------------------------------------------------------------
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_list_that_a_script_builds_from_data_is_seen(desk: Desk) -> None:
     desk.upstream.serve("/reports.json", '["/a.pdf", "b.pdf"]', "application/json")
     page = desk.render(
@@ -211,13 +206,13 @@ def test_a_list_that_a_script_builds_from_data_is_seen(desk: Desk) -> None:
     assert desk.asked() == ["/reports.json"]  # the page itself is not asked for again
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_list_that_comes_late_is_waited_for(desk: Desk) -> None:
     page = desk.render(script(ADD + "setTimeout(() => add('/late.pdf'), 500)"))
     assert pdfs(page) == [f"{HOME}/late.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_script_from_another_host_is_run_and_asked_for_once(desk: Desk) -> None:
     library = "window.list = ['/one.pdf'];"
     desk.upstream.serve("/library-1.js", library, "text/javascript")
@@ -229,7 +224,7 @@ def test_a_script_from_another_host_is_run_and_asked_for_once(desk: Desk) -> Non
     assert desk.asked() == ["/library-1.js"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_data_of_another_public_host_is_read(desk: Desk) -> None:
     desk.upstream.serve("/api.json", '["/elsewhere.pdf"]', "application/json")
     page = desk.render(
@@ -241,7 +236,7 @@ def test_data_of_another_public_host_is_read(desk: Desk) -> None:
     assert pdfs(page) == [f"{HOME}/elsewhere.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_links_stand_where_the_page_says_it_is_and_keep_its_encoding(desk: Desk) -> None:
     html = "<body><a href='x.pdf'>報告</a><script>history.pushState({}, '', '/2024/')</script>"
 
@@ -256,7 +251,7 @@ def test_links_stand_where_the_page_says_it_is_and_keep_its_encoding(desk: Desk)
     assert [(link.url, link.text) for link in page.links()] == [(f"{HOME}/2024/x.pdf", "報告")]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_what_is_missing_is_told_to_the_script(desk: Desk) -> None:
     page = desk.render(script(ADD + "fetch('/nothing').then(r => add(`/${r.status}.pdf`))"))
     assert pdfs(page) == [f"{HOME}/404.pdf"]
@@ -265,7 +260,7 @@ def test_what_is_missing_is_told_to_the_script(desk: Desk) -> None:
 # What is not let out ----------------------------------------------------------------------
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_the_guard_holds_for_what_scripts_ask(desk: Desk, ears: Ears) -> None:
     targets = [
         "http://169.254.169.254/latest/meta-data/",
@@ -284,7 +279,7 @@ def test_the_guard_holds_for_what_scripts_ask(desk: Desk, ears: Ears) -> None:
     assert ears.heard == []
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_nothing_leaves_by_ways_that_are_not_intercepted(desk: Desk, ears: Ears) -> None:
     tcp, udp = f"127.0.0.1:{ears.tcp}", f"127.0.0.1:{ears.udp}"
     rules = f'{{"prefetch": [{{"source": "list", "urls": ["http://{tcp}/spec"]}}]}}'
@@ -316,7 +311,7 @@ def test_nothing_leaves_by_ways_that_are_not_intercepted(desk: Desk, ears: Ears)
     assert desk.asked() == []
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_pictures_styles_frames_and_forms_are_not_asked_for(desk: Desk) -> None:
     body = (
         "<link rel=stylesheet href=/a.css><img src=/a.png><iframe src=/frame.html></iframe>"
@@ -328,7 +323,7 @@ def test_pictures_styles_frames_and_forms_are_not_asked_for(desk: Desk) -> None:
     assert desk.asked() == []
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_what_robots_txt_forbids_is_not_asked_for(desk: Desk) -> None:
     desk.upstream.serve("/robots.txt", "User-agent: *\nDisallow: /private/")
     try:
@@ -339,7 +334,7 @@ def test_what_robots_txt_forbids_is_not_asked_for(desk: Desk) -> None:
     assert desk.asked() == []
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize(
     "leaving",
     [
@@ -359,7 +354,7 @@ def test_a_page_that_would_rather_be_elsewhere_stays(desk: Desk, leaving: str) -
     assert desk.asked() == []
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_one_page_leaves_nothing_for_the_next(desk: Desk) -> None:
     leave = "document.cookie = 'a=1'; localStorage.setItem('a', '1');"
     told = "add(`/${document.cookie || localStorage.getItem('a')}.pdf`);"
@@ -367,7 +362,7 @@ def test_one_page_leaves_nothing_for_the_next(desk: Desk) -> None:
     assert pdfs(desk.render(script(ADD + told))) == [f"{HOME}/null.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_where_private_hosts_may_be_asked_pages_read_only_their_own(tmp_path: Path) -> None:
     both = "'/own.json', 'http://intranet.example.org/secret.json'"
     html = script(
@@ -385,7 +380,7 @@ def test_where_private_hosts_may_be_asked_pages_read_only_their_own(tmp_path: Pa
 # What it may take -------------------------------------------------------------------------
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_script_without_end_fails_its_page_and_no_other(desk: Desk) -> None:
     endless, fine = desk.render_all(script("for (;;) {}"), script(DONE))
     assert isinstance(endless, FetchTimeoutError)
@@ -394,13 +389,13 @@ def test_a_script_without_end_fails_its_page_and_no_other(desk: Desk) -> None:
     assert pdfs(desk.render(script(DONE))) == [f"{HOME}/done.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_page_that_never_rests_is_taken_as_it_is(desk: Desk) -> None:
     restless = "setInterval(() => document.body.append(document.createElement('p')), 50);"
     assert pdfs(desk.render(script(restless + DONE))) == [f"{HOME}/done.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_page_asks_for_no_more_than_its_number(desk: Desk) -> None:
     desk.upstream.route("/many/*", lambda _request: Response(b"{}"))
     many = "for (let n = 0; n < 200; n++) fetch('/many/' + n).catch(() => 0);"
@@ -408,7 +403,7 @@ def test_a_page_asks_for_no_more_than_its_number(desk: Desk) -> None:
     assert len(desk.asked()) == QUICK.requests
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_the_same_answer_is_had_once(desk: Desk) -> None:
     desk.upstream.route("/poll", lambda _request: Response(b"{}"))
     desk.render(script("for (let n = 0; n < 5; n++) fetch('/poll').catch(() => 0)"))
@@ -416,7 +411,7 @@ def test_the_same_answer_is_had_once(desk: Desk) -> None:
     assert desk.asked() == ["/poll"]
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize(
     "greedy",
     [
@@ -436,7 +431,7 @@ def test_a_page_does_not_get_all_the_memory_it_wants(tmp_path: Path, greedy: str
         assert pdfs(desk.render(script(DONE))) == [f"{HOME}/done.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_page_that_grows_beyond_measure_is_not_taken(tmp_path: Path) -> None:
     with (
         MisbehavingServer() as upstream,
@@ -446,7 +441,7 @@ def test_a_page_that_grows_beyond_measure_is_not_taken(tmp_path: Path) -> None:
         desk.render(script("document.body.append('x'.repeat(20000))"))
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_data_that_is_too_much_for_a_page_fails_it(tmp_path: Path) -> None:
     with (
         MisbehavingServer() as upstream,
@@ -457,20 +452,20 @@ def test_data_that_is_too_much_for_a_page_fails_it(tmp_path: Path) -> None:
             desk.render(script("for (const n of [1, 2]) fetch('/much/' + n).catch(() => 0)"))
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_list_whose_data_failed_is_no_success(desk: Desk) -> None:
     desk.upstream.serve("/down.json", "", status=500)
     with pytest.raises(UpstreamDownError):
         desk.render(script("fetch('/down.json').catch(() => 0)"))
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_tracker_that_is_down_costs_nothing(desk: Desk) -> None:
     page = desk.render(script(DONE, "<script src='http://gone.example.com/t.js'></script>"))
     assert pdfs(page) == [f"{HOME}/done.pdf"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_what_is_no_failure_of_the_page_is_told_by_whom_it_was_charged_to(desk: Desk) -> None:
     payer = ContextVar("payer", default="nobody")
 
@@ -521,7 +516,7 @@ class Killer:
 DEADLY: Final = "fetch('/deadly?' + Math.random()).catch(() => 0)"
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("word", ["--remote-debugging-pipe", "run-driver"])
 def test_a_browser_that_died_is_started_again_for_its_page(tmp_path: Path, word: str) -> None:
     killer = Killer(word, times=1)
@@ -532,7 +527,7 @@ def test_a_browser_that_died_is_started_again_for_its_page(tmp_path: Path, word:
         assert len(upstream.seen("/deadly")) == 2
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_page_that_ends_the_browser_twice_fails_by_name(tmp_path: Path) -> None:
     killer = Killer("--remote-debugging-pipe", times=2)
     with MisbehavingServer() as upstream, Desk(tmp_path, upstream, Browser(bounds=QUICK)) as desk:
@@ -559,7 +554,7 @@ def test_without_a_browser_nothing_of_playwright_is_imported() -> None:
     assert told.stdout.strip() == "False"
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_program_that_is_no_browser_is_told_of() -> None:
     async def work() -> None:
         async with Browser("/bin/false"):

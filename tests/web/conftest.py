@@ -8,7 +8,6 @@ open, so `asyncio.run` needs `browsing.aside` here; the browser is closed before
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -19,14 +18,12 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 from tests.support.libraries.demo import copy_demo_library
 from tests.web.browsing import Site, served
 
-from fonds.sites.browser import PROGRAMS, find_program
+from fonds.sites.browser import find_program
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser for a module: pytest would keep one of the folder open until the run ends."""
-    if not any(map(shutil.which, PROGRAMS)):
-        pytest.skip("needs Chromium: scripts/install-chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_program(""), args=["--no-sandbox", "--disable-dev-shm-usage"]
