@@ -1,8 +1,9 @@
 """Which tests `make test` runs, and fixtures for what is real: servers and publishers' files.
 
-A test that needs another server than SQLite and a folder, needs publishers' files or is marked
-`long` is run by `make test-all` only, unless it is marked `smoke`. It needs a server if it uses one
-of its fixtures or has its name as a parameter.
+It runs unit and source tests, and the contract suites on SQLite and a folder. `make test-all` runs
+the rest: what is marked `long`, is below `system`, `web` or `simulation`, or needs another server
+or publishers' files; of the last three, tests marked `smoke` are run by `make test` instead. A test
+needs a server if it uses one of its fixtures or has its name as a parameter.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ SERVER_FIXTURES: Final = {
     "chromium": "browser",
 }
 SERVER_PARAMETERS: Final = {name: name for name in SERVER_FIXTURES.values()} | {"abfs": "azure"}
+FULL_FOLDERS: Final = ("tests/system/", "tests/web/", "tests/simulation/")
 ALLOWED_SECONDS: Final = 10
 """A test that takes longer is marked `long`."""
 
@@ -64,9 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(name)
             if name in missing:
                 item.add_marker(pytest.mark.skip(reason=missing[name]))
-        is_long = item.get_closest_marker("long") is not None
-        needs_files = "corpus" in getattr(item, "fixturenames", ())
-        if (is_long or needed or needs_files) and item.get_closest_marker("smoke") is None:
+        is_slow_kind = (
+            needed
+            or item.nodeid.startswith(FULL_FOLDERS)
+            or "corpus" in getattr(item, "fixturenames", ())
+        )
+        is_smoke = item.get_closest_marker("smoke") is not None
+        if item.get_closest_marker("long") or (is_slow_kind and not is_smoke):
             item.add_marker("full")
 
 

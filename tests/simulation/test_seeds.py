@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.seeds import SUBJECTS, run_seed
 
-QUICK = 200
+QUICK = 5
 MANY = int(os.environ.get("FONDS_SEEDS", "5000"))
 """For each subject; more or fewer may be asked for."""
 
@@ -29,7 +29,8 @@ def _check(subject: str, seeds: range) -> None:
             pytest.fail(str(outcome), pytrace=False)
 
 
-@pytest.mark.parametrize(("subject", "seeds"), _spans(QUICK, 40), ids=str)
+@pytest.mark.smoke
+@pytest.mark.parametrize(("subject", "seeds"), _spans(QUICK, QUICK), ids=str)
 def test_no_seed_breaks_a_promise(subject: str, seeds: range) -> None:
     _check(subject, seeds)
 

@@ -132,6 +132,7 @@ def test_upstream_that_answers_503_and_then_finely_is_asked_twice_and_loaded(
     assert not standing(library)
 
 
+@pytest.mark.smoke
 def test_redirect_to_a_private_address_is_refused_and_the_rest_is_loaded(
     library: Library, office: NoteOffice
 ) -> None:
@@ -173,6 +174,7 @@ async def _run_guarded(library: Library, port: int) -> RunReport:
 # Notes: how lists fail --------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_list_that_shrinks_is_an_error_and_what_it_still_names_is_loaded(
     library: Library, office: NoteOffice
 ) -> None:
@@ -190,6 +192,7 @@ def test_list_that_shrinks_is_an_error_and_what_it_still_names_is_loaded(
     assert_made_good(library, ingest(library))
 
 
+@pytest.mark.smoke
 def test_list_that_is_an_apology_is_an_error_of_discovery_and_is_made_good(
     library: Library, office: NoteOffice
 ) -> None:
@@ -202,6 +205,7 @@ def test_list_that_is_an_apology_is_an_error_of_discovery_and_is_made_good(
     assert_made_good(library, ingest(library))
 
 
+@pytest.mark.smoke
 def test_list_that_is_empty_is_an_error_and_is_made_good(
     library: Library, office: NoteOffice
 ) -> None:
@@ -213,6 +217,7 @@ def test_list_that_is_empty_is_an_error_and_is_made_good(
     assert_made_good(library, ingest(library))
 
 
+@pytest.mark.smoke
 def test_one_key_for_two_records_of_an_item_is_an_error(
     library: Library, office: NoteOffice
 ) -> None:
@@ -304,6 +309,7 @@ def test_rule_whose_text_is_bad_xml_fails_alone_and_is_made_good(
     assert _held(register) == others | {"fr:2026-00101"}
 
 
+@pytest.mark.smoke
 def test_page_that_repeats_is_an_error_of_its_week_and_the_week_before_is_loaded(
     register: Library, server: MisbehavingServer
 ) -> None:

@@ -170,6 +170,7 @@ def assert_within(unit: dict[str, Any], *, subrequests: int, memory_mib: int) ->
         assert sum(one[count] for one in unit["invocations"]) == unit[count]
 
 
+@pytest.mark.smoke
 def test_ingest_reports_every_invocation_within_its_limits(
     held: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -207,6 +208,7 @@ def test_second_run_inserts_nothing(
 # Looking ----------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_tree_nests_nodes_in_the_order_of_the_code(
     held: tuple[Path, dict[str, Any]], look: Look
 ) -> None:
@@ -222,6 +224,7 @@ def test_tree_nests_nodes_in_the_order_of_the_code(
     assert {(section["kind"], *section["children"]) for section in sections} == {("section",)}
 
 
+@pytest.mark.smoke
 def test_section_is_shown_by_id_as_text_and_as_served(
     held: tuple[Path, dict[str, Any]], titles: Path, look: Look
 ) -> None:

@@ -62,6 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         yield environment(home, upstream.hosts_variable)
 
 
+@pytest.mark.smoke
 def test_processes_end_with_the_code_that_is_documented(filled: dict[str, str]) -> None:
     others = servers.fonds_command()
     code, out, _ = run(filled, "audit", "legislators", "--json", command=others)

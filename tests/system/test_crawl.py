@@ -21,6 +21,8 @@ from fonds.sites.crawl import Limits
 from fonds.sites.models import PdfState
 from fonds.sites.records.ledger import Ledger
 
+pytestmark = pytest.mark.smoke
+
 BY_ID = {site.id: site for site in SITES}
 
 
@@ -130,6 +132,7 @@ def _first(visit: Visit) -> int:
     return min(int(row.place) for row in visit.files["register-table"])
 
 
+@pytest.mark.long
 def test_texts_of_pdfs_are_made_from_the_queue_and_found(visit: Visit) -> None:
     visit.library.normalize_queued()
     hits = visit.library.search("annual return", sources=["site-aotea-flat"])
@@ -292,6 +295,7 @@ def test_a_website_that_does_not_answer_fails_by_name_and_the_others_go_on(tmp_p
 # Politeness -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_server_is_never_asked_more_often_than_its_robots_txt_allows(tmp_path: Path) -> None:
     site = BY_ID["bezirk-robots"]
     delay = 0.2

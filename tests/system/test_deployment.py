@@ -28,6 +28,8 @@ from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.stores.blobs import open_blobs
 
+pytestmark = pytest.mark.smoke
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 LINTERS: Final = ROOT / ".tools" / "linters" / "node_modules"
 DOCKERFILE: Final = ROOT / "Dockerfile"
@@ -226,6 +228,7 @@ def test_examples_of_environment_files_fit_each_other_and_are_settings(tmp_path:
     open_blobs(settings.blobs_url, seams=Seams())
 
 
+@pytest.mark.long
 def test_the_object_store_takes_its_command_and_its_identity(tmp_path: Path) -> None:
     ports = dict(zip(servers.WEED_PORTS, servers.free_ports(len(servers.WEED_PORTS)), strict=True))
     elsewhere = {"-dir": tmp_path, "-ip": "127.0.0.1", "-ip.bind": "127.0.0.1"}

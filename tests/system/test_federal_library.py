@@ -45,6 +45,7 @@ def reports(library: Library) -> dict[str, RunReport]:
     return {report.source: report for report in found}
 
 
+@pytest.mark.smoke
 def test_every_source_succeeds(reports: dict[str, RunReport]) -> None:
     assert {name: report.error_summary for name, report in reports.items()} == dict.fromkeys(
         all_feeds()
@@ -52,6 +53,7 @@ def test_every_source_succeeds(reports: dict[str, RunReport]) -> None:
     assert {report.status for report in reports.values()} == {Status.SUCCESS}
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("reports")
 def test_every_table_of_every_source_has_rows(library: Library) -> None:
     with library.database.read() as connection:
@@ -64,6 +66,7 @@ def test_every_table_of_every_source_has_rows(library: Library) -> None:
     assert set(empty) == LOOSE
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("reports")
 def test_every_document_can_be_cited_and_opened(library: Library) -> None:
     table = documents.c
@@ -76,6 +79,7 @@ def test_every_document_can_be_cited_and_opened(library: Library) -> None:
         }
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("reports")
 def test_every_reference_holds_or_waits(library: Library) -> None:
     with library.database.read() as connection:
@@ -100,6 +104,7 @@ def test_a_second_bootstrap_changes_nothing(library: Library) -> None:
     assert changed == {}
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("reports")
 def test_status_tells_checked_changed_and_failed_apart(library: Library) -> None:
     rows = overview(library.database, all_feeds().values(), library.seams.clock.now())

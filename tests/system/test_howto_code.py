@@ -15,6 +15,8 @@ from tests.sources.statutes import outline, sections, unit_roots, walk_unit
 from fonds.errors import MalformedError
 from fonds.sources.jurisdiction import JurisdictionAdapter
 
+pytestmark = pytest.mark.smoke
+
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "add-a-code.md"
 VERSION: Final = "2024-07-01"
 MOST_LINES: Final = 60

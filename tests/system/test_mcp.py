@@ -25,6 +25,8 @@ from mcp.types import CallToolResult
 from tests.support import servers
 from tests.unit.mcp.small import LONG, SECTION, small_library, token
 
+pytestmark = pytest.mark.smoke
+
 FONDS: Final = str(Path(sys.executable).parent / "fonds")
 PATIENCE: Final = 60.0
 
@@ -201,6 +203,7 @@ def _contents(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_stdout_carries_the_protocol_alone() -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
     hello["clientInfo"] = {"name": "tests", "version": "1"}

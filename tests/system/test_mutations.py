@@ -28,6 +28,7 @@ FILES = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("source", FILES)
 def test_damaged_files_give_records_or_a_named_error(source: str) -> None:
     _try_damaged(source, random.Random(source), rounds=60)

@@ -69,6 +69,7 @@ def engine() -> Iterator[LocalEngine]:
         yield engine
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_bodies_become_markdown_or_a_named_error(
     name: str, tmp_path: Path, engine: LocalEngine
@@ -117,6 +118,7 @@ def test_a_megabyte_of_one_thing_is_no_hang(name: str, tmp_path: Path) -> None:
         examine(name, items, tmp_path, patient)
 
 
+@pytest.mark.smoke
 def test_every_normalizer_is_tried() -> None:
     # Of a page's article html_v1 makes the Markdown.
     assert sorted(FILES) == sorted({*normalizer_names()} - {"html_article_v1"})
@@ -150,6 +152,7 @@ def test_many_commands_give_markdown_or_say_what_is_wrong(
     _check_commands(name, 10, seed=f"command {seed}", folder=tmp_path)
 
 
+@pytest.mark.smoke
 def test_the_command_names_the_cause_in_one_line(tmp_path: Path) -> None:
     cut = tmp_path / "cut.xml"
     cut.write_bytes(FILES["uslm_v1"][0].read_bytes()[:2000])

@@ -53,10 +53,6 @@ def blocks_of(page: Path) -> list[Block]:
     return [Block(language=language, file=file, text=text) for language, file, text in found]
 
 
-LONG: Final = {"docs/how-to/prove-it.md"}
-"""Pages whose commands have tests of their own, and take minutes."""
-
-
 def _tested_pages() -> list[str]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [
@@ -212,8 +208,8 @@ def reader(page: str, tmp_path: Path) -> Iterator[Reader]:
 
 
 def _followed_pages() -> list[Any]:
-    marks = {page: [pytest.mark.long] if page in LONG else [] for page in _tested_pages()}
-    return [pytest.param(page, marks=marks[page], id=page) for page in marks]
+    marks = {"README.md": [pytest.mark.smoke]}
+    return [pytest.param(page, marks=marks.get(page, []), id=page) for page in _tested_pages()]
 
 
 @pytest.mark.parametrize("page", _followed_pages())

@@ -74,6 +74,7 @@ def server(home: Path) -> Iterator[str]:
     assert process.returncode == 0
 
 
+@pytest.mark.smoke
 def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path) -> None:
     maria = token_of(home, "maria")
     good, bad = tmp_path / "policy.md", tmp_path / "letter.pdf"

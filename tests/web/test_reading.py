@@ -56,6 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
+@pytest.mark.smoke
 def test_search_leads_to_a_document_and_to_its_citation(
     site: Site, open_page: Callable[..., Page]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -10,12 +11,20 @@ from importlib import import_module
 import pytest
 
 import fonds.cli
-from fonds.cli.menu import MENU, Menu, commands_of
+from fonds.cli.menu import MENU, SUMMARIES, Menu, commands_of
 
 
 @pytest.mark.parametrize("module", sorted(set(MENU.values())))
 def test_a_module_registers_the_commands_that_the_menu_promises(module: str) -> None:
     assert set(commands_of(module)) == {name for name, where in MENU.items() if where == module}
+
+
+@pytest.mark.parametrize("name", MENU)
+def test_the_menu_says_of_a_command_what_its_own_help_begins_with(name: str) -> None:
+    command = commands_of(MENU[name])[name]
+    own = command.short_help or inspect.cleandoc(command.help)
+    assert SUMMARIES[name] == own.partition("\n\n")[0]
+    assert not (command.hidden or command.deprecated or command.rich_help_panel)
 
 
 def test_no_module_with_commands_is_left_out() -> None:

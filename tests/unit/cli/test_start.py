@@ -1,28 +1,65 @@
-"""What is in memory when a command runs."""
+"""How the command begins: by its name or as a module, and what is imported before it does."""
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points, version
 
-PROGRAM = """
-import atexit, gc, json, sys
-from fonds.cli.start import main
+import pytest
 
-sys.argv = ["fonds", "--version"]
-atexit.register(lambda: print(json.dumps({"modules": list(sys.modules), "looks": gc.isenabled()})))
+from fonds.cli.main import main
+from fonds.cli.menu import MENU
+
+LIST_MODULES = """
+import atexit, sys
+from fonds.cli.main import main
+
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+sys.argv = ["fonds", *sys.argv[1:]]
 main()
 """
+NEEDED_BY_NONE_OF_THEM = {
+    *(f"fonds.cli.{module}" for module in MENU.values()),
+    "asyncio",
+    "fonds.library",
+    "pydantic",
+    "sqlalchemy",
+    "structlog",
+}
 
 
-def test_a_command_loads_no_lexers_and_no_attrs_and_looks_for_cycles() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
+def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    version, state = told.stdout.splitlines()
-    assert version.startswith("fonds ")
-    found = json.loads(state)
-    assert found["looks"]
-    assert {"structlog", "rich.console"} <= set(found["modules"])
-    assert not {"pygments", "attr", "rich.traceback", "rich.progress"} & set(found["modules"])
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_version_and_the_help_load_no_command_and_nothing_that_opens_a_library(
+    option: str,
+) -> None:
+    run = run_python(["-c", LIST_MODULES, option])
+    assert run.returncode == 0
+    assert run.stdout
+    imported = set(run.stderr.split())
+    assert {"fonds.cli.main", "rich.console"} <= imported
+    assert not imported & NEEDED_BY_NONE_OF_THEM
+
+
+def test_the_installed_command_is_the_same_as_the_module() -> None:
+    (command,) = entry_points(group="console_scripts", name="fonds")
+    assert command.load() is main
+    assert run_python(["-m", "fonds", "--version"]).stdout == f"fonds {version('fonds')}\n"
+
+
+def test_the_module_ends_as_the_command_does_and_is_named_in_its_usage() -> None:
+    run = run_python(["-m", "fonds", "search"])
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("Usage: python -m fonds search ")
