@@ -1,4 +1,4 @@
-"""Dockerfile and compose.yaml: their linters find nothing, and what they name is there.
+"""Dockerfile, compose.yaml, GitHub workflows: linters find nothing, and what they name is there.
 
 No engine runs them here. What an engine would run is run without one: the command of the object
 store on the same program, and the commands of fonds by their names.
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.smoke
 ROOT: Final = Path(__file__).resolve().parents[2]
 LINTERS: Final = ROOT / ".tools" / "linters" / "node_modules"
 DOCKERFILE: Final = ROOT / "Dockerfile"
+WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 COMPOSE: Final = ROOT / "compose.yaml"
 OURS: Final = {"schema", "scheduler", "worker", "serve"}
 # The order in which a reader learns most is not that of the alphabet.
@@ -109,6 +111,24 @@ def dockerfile_findings(text: str) -> list[str]:
     return found
 
 
+_ACTIONLINT: Final = LINTERS / "@tktco" / "node-actionlint" / "build" / "run-lint.js"
+_LINT_WORKFLOW: Final = """
+const text = require("fs").readFileSync(0, "utf8");
+// Any other name is looked for on the disk, which the WebAssembly build cannot do.
+runLint(text, "<stdin>").then(errors =>
+  console.log(JSON.stringify(errors.map(error => `${error.line}: ${error.message}`))));
+"""
+
+
+def workflow_errors(text: str) -> list[str]:
+    if not _ACTIONLINT.exists():
+        pytest.skip("scripts/install-linters has not been run, or there is no Node")
+    # The package names only its command line to others, which prints errors in colours.
+    script = f"const {{ runLint }} = require({json.dumps(str(_ACTIONLINT))});{_LINT_WORKFLOW}"
+    errors: list[str] = json.loads(node("-e", script, text=text))
+    return errors
+
+
 def test_the_linter_finds_nothing_in_the_compose_file() -> None:
     assert compose_findings(COMPOSE) == []
 
@@ -125,6 +145,98 @@ def test_the_linter_finds_nothing_in_the_dockerfile() -> None:
 
 def test_the_linter_of_dockerfiles_finds_what_is_wrong() -> None:
     assert dockerfile_findings(DOCKERFILE.read_text("utf-8").replace("EXPOSE 8000", "EXPOSE eight"))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_the_linter_finds_nothing_in_a_workflow(workflow: Path) -> None:
+    assert workflow_errors(workflow.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("runs-on: ubuntu-24.04", "runs-on: ubuntu-04.24"),
+        ("${{ matrix.python }}", "${{ matrix.pyhton }}"),
+        ("contents: read", "contents: all"),
+        ("cancel-in-progress:", "cancel-in-process:"),
+    ],
+)
+def test_the_linter_of_workflows_finds_what_is_wrong(right: str, wrong: str) -> None:
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")
+    assert right in text
+    assert workflow_errors(text.replace(right, wrong))
+
+
+# The workflows ----------------------------------------------------------------------------
+
+
+def each_workflow() -> list[Any]:
+    return [
+        pytest.param(yaml.safe_load(path.read_text("utf-8")), id=path.stem) for path in WORKFLOWS
+    ]
+
+
+def steps_of(workflow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_says_first_that_it_was_never_run(path: Path) -> None:
+    first, *_ = path.read_text("utf-8").splitlines()
+    assert first == "# This workflow has been linted but has not been run yet."
+
+
+@pytest.mark.parametrize("workflow", each_workflow())
+def test_no_workflow_may_write_by_default_and_no_job_runs_for_hours(
+    workflow: Mapping[str, Any],
+) -> None:
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    assert all(job["timeout-minutes"] <= 120 for job in workflow["jobs"].values())
+
+
+def test_only_publishing_proves_its_identity_and_only_the_release_is_written() -> None:
+    writing = {
+        (path.stem, name, scope)
+        for path in WORKFLOWS
+        for name, job in yaml.safe_load(path.read_text("utf-8"))["jobs"].items()
+        for scope, access in job.get("permissions", {}).items()
+        if access == "write"
+    }
+    assert writing == {
+        ("release", "publish", "id-token"),
+        ("release", "publish", "attestations"),
+        ("release", "github-release", "contents"),
+    }
+
+
+@pytest.mark.parametrize("workflow", each_workflow())
+def test_no_command_of_a_workflow_contains_text_that_others_write(
+    workflow: Mapping[str, Any],
+) -> None:
+    # GitHub puts the value of an expression into the command before a shell reads it.
+    assert not [step["run"] for step in steps_of(workflow) if "${{" in step.get("run", "")]
+
+
+@pytest.mark.parametrize("workflow", each_workflow())
+def test_a_workflow_uses_major_versions_and_leaves_no_token_in_the_checkout(
+    workflow: Mapping[str, Any],
+) -> None:
+    used = [step for step in steps_of(workflow) if "uses" in step]
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", one["uses"]) for one in used)
+    checkouts = [step for step in used if step["uses"].startswith("actions/checkout@")]
+    assert all(step["with"] == {"persist-credentials": False} for step in checkouts)
+
+
+def test_workflows_run_targets_of_the_makefile_on_supported_versions_of_python() -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    documents = [yaml.safe_load(path.read_text("utf-8")) for path in WORKFLOWS]
+    commands = [step.get("run", "") for document in documents for step in steps_of(document)]
+    made = {command.split()[1] for command in commands if command.startswith("make ")}
+    assert made == {"check", "test", "test-all"} & set(targets)
+    (test,) = (document for document in documents if document["name"] == "Test")
+    versions = test["jobs"]["test"]["strategy"]["matrix"]["python"]
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert oldest["requires-python"] == f">={versions[0]}"
 
 
 # The image --------------------------------------------------------------------------------
