@@ -111,6 +111,7 @@ def ingest(library: Library) -> None:
     library.extract_citations()
 
 
+@pytest.mark.long
 def test_a_library_that_was_killed_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
     homes = [tmp_path / "here", tmp_path / "ailleurs, très loin"]
     with serve_synthetic(60, words=80, per_day=10) as upstream:

@@ -419,7 +419,10 @@ async def with_token(address: str, token: str | None) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.fixture(params=["library", "commands", "routes", "pages", "tools", "tools over http"])
+OVER_HTTP: Final = pytest.param("tools over http", marks=pytest.mark.long)
+
+
+@pytest.fixture(params=["library", "commands", "routes", "pages", "tools", OVER_HTTP])
 def face(
     request: pytest.FixtureRequest,
     world: World,

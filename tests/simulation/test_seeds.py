@@ -9,7 +9,7 @@ import pytest
 from tests.simulation.seeds import SUBJECTS, run_seed
 
 QUICK = 5
-MANY = int(os.environ.get("FONDS_SEEDS", "5000"))
+MANY = int(os.environ.get("FONDS_SEEDS", "1000"))
 """For each subject; more or fewer may be asked for."""
 
 

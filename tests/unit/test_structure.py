@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ ROOT: Final = Path(__file__).parents[2]
 MOST_LINES_OF_A_FUNCTION: Final = 80
 MOST_LINES_OF_A_MODULE: Final = 700
 ONE_SCREEN: Final = 125
+DEFINITIONS: Final = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 CODE: Final = ("src", "tests", "bench", "scripts")
 
 
@@ -28,16 +30,27 @@ def _is_python(path: Path) -> bool:
     return path.suffix == "" and path.is_file() and "python" in path.read_text().split("\n", 1)[0]
 
 
-def parsed() -> Iterator[tuple[Path, ast.Module]]:
-    for path in modules():
-        yield path.relative_to(ROOT), ast.parse(path.read_text("utf-8"))
+@cache
+def definitions(path: Path) -> list[ast.stmt]:
+    """The classes and functions of a file; they stand in statements, never in expressions."""
+    found: list[ast.stmt] = []
+    waiting: list[ast.AST] = [ast.parse(path.read_bytes())]
+    while waiting:
+        parts = [each for each in ast.iter_child_nodes(waiting.pop()) if _has_statements(each)]
+        found += [part for part in parts if isinstance(part, DEFINITIONS)]
+        waiting += parts
+    return found
+
+
+def _has_statements(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case)
 
 
 def test_no_function_is_longer_than_a_page() -> None:
     long = [
         f"{path}:{node.lineno} {node.name}"
-        for path, tree in parsed()
-        for node in ast.walk(tree)
+        for path in modules()
+        for node in definitions(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
     ]
@@ -74,7 +87,7 @@ def _unused(paths: list[str]) -> list[vulture.core.Item]:
     """What nothing refers to; fields are data, for whoever reads the answer or the table."""
     finder = vulture.Vulture(**_settings())
     finder.scavenge(paths)
-    fields = {path: set(_fields(ast.parse(Path(path).read_text("utf-8")))) for path in paths}
+    fields = {path: set(_fields(Path(path))) for path in paths}
     return [
         item
         for item in finder.get_unused_code()
@@ -89,8 +102,8 @@ def _settings() -> dict[str, list[str]]:
     return settings
 
 
-def _fields(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
+def _fields(path: Path) -> Iterator[int]:
+    for node in definitions(path):
         if isinstance(node, ast.ClassDef):
             yield from (part.lineno for part in node.body if isinstance(part, ast.AnnAssign))
 
