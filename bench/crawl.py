@@ -46,7 +46,7 @@ POLITE_RATE: Final = 2.0
 """Requests a second that a website is asked, if its robots.txt says nothing."""
 
 OURS: Final = """
-from fonds.cli.start import main
+from fonds.cli.main import main
 
 main()
 """

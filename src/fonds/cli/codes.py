@@ -14,7 +14,7 @@ from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson
 from fonds.cli.output import err, harmless, out, print_json, print_table, safe
 from fonds.cli.progress import progress_display
 from fonds.cli.reports import exit_code, print_reports
-from fonds.cli.session import run_until_stopped
+from fonds.cli.stopping import run_until_stopped
 from fonds.codes.budget import Budget
 from fonds.codes.costs import UnitPlan, plan_unit
 from fonds.codes.diff.comparison import Comparison, UnitComparison

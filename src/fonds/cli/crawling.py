@@ -14,7 +14,7 @@ import typer
 from fonds.cli.options import AsJson
 from fonds.cli.output import err, out, print_json, print_table, safe
 from fonds.cli.reports import exit_code, print_reports
-from fonds.cli.session import run_until_stopped
+from fonds.cli.stopping import run_until_stopped
 from fonds.errors import UsageError
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from fonds.cli.options import AsJson, Since, SourceName, Until, day
 from fonds.cli.output import print_json, print_table
 from fonds.cli.progress import progress_display
 from fonds.cli.reports import exit_code, print_reports
-from fonds.cli.session import Session, run_until_stopped
+from fonds.cli.session import Session
+from fonds.cli.stopping import run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest

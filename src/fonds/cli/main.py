@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import sys
 from importlib import metadata
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.cli.menu import MenuGroup
 from fonds.cli.options import EXIT_FAILED, EXIT_USAGE
@@ -58,24 +56,40 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app(args=_home_first(sys.argv[1:]))
-    except FondsError as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
+        code = _report(error)
+        if code is None:
+            raise
+        sys.exit(code)
+
+
+def _report(error: BaseException) -> int | None:
+    """Say why a command ended, and give its exit code; a defect has none."""
+    if isinstance(error, FondsError):
         err.print(f"error: {error}", style="red", markup=False)
-        sys.exit(EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED)
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        err.print("stopped; the next run continues from here")
-        sys.exit(EXIT_STOPPED)
-    except BrokenPipeError:
+        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+    if isinstance(error, BrokenPipeError):
         sys.stderr.close()
-        sys.exit(EXIT_FAILED)
-    except UnicodeEncodeError:
+        return EXIT_FAILED
+    if isinstance(error, UnicodeEncodeError):
         err.print("error: an argument is not valid UTF-8", style="red")
-        sys.exit(EXIT_USAGE)
-    except (OSError, SQLAlchemyError) as error:
+        return EXIT_USAGE
+    from asyncio import CancelledError  # noqa: PLC0415 — the help and the version need neither
+
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 — as above
+
+    if isinstance(error, CancelledError | KeyboardInterrupt):
+        err.print("stopped; the next run continues from here")
+        return EXIT_STOPPED
+    if isinstance(error, OSError | SQLAlchemyError):
         err.print(f"error: {_cause(error)}; `fonds doctor` says more", style="red", markup=False)
-        sys.exit(EXIT_FAILED)
+        return EXIT_FAILED
+    return None
 
 
-def _cause(error: OSError | SQLAlchemyError) -> str:
+def _cause(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     # SQLAlchemy's own text goes on with the statement and its parameters.

@@ -15,8 +15,6 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from fonds.stores.columns import format_timestamp
-
 # A pipe has no margin at which lines would have to be folded.
 _UNFOLDED: Final = 10_000
 
@@ -41,8 +39,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     if isinstance(value, date):
-        return format_timestamp(value) if isinstance(value, datetime) else value.isoformat()
+        return _timestamp(value) if isinstance(value, datetime) else value.isoformat()
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _timestamp(moment: datetime) -> str:
+    from fonds.stores.columns import format_timestamp  # noqa: PLC0415 — brings SQLAlchemy
+
+    return format_timestamp(moment)
 
 
 def print_table(

@@ -13,7 +13,7 @@ from fonds.cli.commanding import audited, dispatcher, drain_normalization
 from fonds.cli.embedding import embed_until_stopped
 from fonds.cli.options import EXIT_INCOMPLETE, AsJson, Since, SourceName, Until, day
 from fonds.cli.output import err, out, print_json, print_table, safe
-from fonds.cli.session import run_until_stopped
+from fonds.cli.stopping import run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.audit import Audit

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.progress import Progress as Display
 from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from fonds.cli.output import err
 from fonds.cli.reports import summary
-from fonds.runs.context import Progress
-from fonds.runs.state import Counts
+
+if TYPE_CHECKING:
+    from fonds.runs.context import Progress
+    from fonds.runs.state import Counts
 
 
 @contextmanager

@@ -1,12 +1,15 @@
-"""Being told to stop while work goes on in this thread."""
+"""Being told to stop: work in this thread is asked to, and a coroutine is cancelled."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -24,3 +27,16 @@ def stoppable() -> Iterator[Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; SIGTERM and Ctrl-C cancel, and what is loaded stays loaded."""
+
+    async def guarded() -> T:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        return await task
+
+    return asyncio.run(guarded())

@@ -10,8 +10,6 @@ from sqlalchemy import Connection, Row, Select
 from fonds.results import Resolution
 from fonds.search.candidates import shown_passages
 from fonds.search.query import Query
-from fonds.search.reading import names_one_thing
-from fonds.search.resolution import resolve
 from fonds.stores.database import Database
 from fonds.stores.tables import document_chunk_buffer, documents
 
@@ -26,6 +24,10 @@ def cited(database: Database, asked: Query, owner: UUID | None) -> Resolution | 
     has_number = any(map(str.isdigit, text[:LONGEST]))
     if asked.phrases or asked.excluded or len(text) > LONGEST or not has_number:
         return None
+    # Patterns of citations take a tenth of a second to compile, and most queries are words.
+    from fonds.search.reading import names_one_thing  # noqa: PLC0415 — as said above
+    from fonds.search.resolution import resolve  # noqa: PLC0415 — as said above
+
     resolution = resolve(database, text, owner=owner)
     is_whole = resolution.target is None or names_one_thing(text)
     return resolution if resolution.found and is_whole else None

@@ -33,8 +33,6 @@ PATIENCE: Final = 300.0
 SCARCE: Final = (64 << 10, 1 << 20)
 """Bytes that a file may have on a disk that is soon full."""
 
-_COMMAND: Final = "from fonds.cli.start import main; main()"
-
 Fault = Callable[[Place, random.Random], Life]
 """Lets something happen to a library; gives what became of the process it happened to."""
 
@@ -196,7 +194,7 @@ def _two_schedulers(place: Place, _chance: random.Random) -> Life:
         raise StoreError("the commands could not be asked for")
     chosen = {**dict.fromkeys(SETTINGS, ""), **CHOSEN, "hosts": json.dumps(dict(place.hosts))}
     told = {f"FONDS_{name.upper()}": _as_text(value) for name, value in chosen.items()}
-    command = [sys.executable, "-c", _COMMAND, "--home", str(place.home), "scheduler"]
+    command = [sys.executable, "-m", "fonds", "--home", str(place.home), "scheduler"]
     with (place.folder / "schedulers.log").open("wb") as log:
         running = [
             subprocess.Popen(command, env={**os.environ, **told}, stdout=log, stderr=log)  # noqa: S603 — our own command
