@@ -58,6 +58,7 @@ class Bench:
 
 
 BENCHES: Final = (
+    Bench(name="start", quick="--rounds 7"),
     Bench(name="crawl", quick="--rounds 1"),
     Bench(name="normalize", quick="--files 20", needs_corpus=True),
     Bench(name="fidelity", quick="--files 20", needs_corpus=True),
