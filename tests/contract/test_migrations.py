@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Select, literal_column, select, table, text
+from tests.support import servers
+from tests.support.schemas import structure
 
 import fonds.sites.tables  # noqa: F401 — its tables are part of the schema
 from fonds.errors import SchemaError
+from fonds.schema import create
 from fonds.seams import Seams
 from fonds.sources.registry import builtin_sources
 from fonds.stores.database import Database, open_database
@@ -44,6 +48,25 @@ def test_migrations_add_up_to_the_declared_tables(database: Database) -> None:
         options = {"include_object": _is_ours, "compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+
+
+def test_declarations_make_what_the_migrations_make(
+    database: Database, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path / 'migrated.db'}"
+    with ExitStack() as stack:
+        if not database.is_sqlite:
+            server = request.getfixturevalue("postgres_url")
+            address = stack.enter_context(servers.postgres_database(server, is_bare=True))
+        migrated = open_database(address, seams=Seams())
+        with migrated.write() as connection:
+            upgrade_within(connection, to="0001")
+            upgrade_within(connection)
+        with database.write() as connection:
+            create(connection)
+        with database.read() as one, migrated.read() as other:
+            assert structure(one) == structure(other)
+        migrated.close()
 
 
 def test_empty_database_is_filled_and_the_second_upgrade_does_nothing(database: Database) -> None:

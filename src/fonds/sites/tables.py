@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+from sqlalchemy.sql.elements import conv
 
-from fonds.stores.columns import Identity, Json, Timestamp, document_key, texts
+from fonds.stores.columns import Identity, Json, Timestamp, texts
 from fonds.stores.tables import metadata
+
+# Constraints whose names are written out had them before names were computed.
 
 websites: Final = Table(
     "websites",
@@ -24,6 +38,7 @@ websites: Final = Table(
     Column("output", Text, comment="Address where the last crawl left its files."),
     Column("standing", Json, comment="The strategy in use, its state and scores."),
     Column("updated_at", Timestamp, nullable=False),
+    PrimaryKeyConstraint("id", name="websites_pkey"),
     comment="Websites that were crawled, and how their PDFs are found.",
 )
 
@@ -49,7 +64,8 @@ site_addresses: Final = Table(
         error="Why it failed.",
     ),
     Column("updated_at", Timestamp, nullable=False),
-    CheckConstraint("kind IN ('page', 'pdf')", name="kind"),
+    PrimaryKeyConstraint("website_id", "key", name="site_addresses_pkey"),
+    CheckConstraint("kind IN ('page', 'pdf')", name=conv("kind")),
     Index("ix_site_addresses_next", "website_id", "kind", "state", "depth", "place"),
     comment="Pages to visit and PDFs to fetch: where a crawl goes on after it was stopped.",
 )
@@ -57,7 +73,12 @@ site_addresses: Final = Table(
 site_files: Final = Table(
     "site_files",
     metadata,
-    document_key("site:tokyo/1f0a…, documents.id."),
+    Column(
+        "id",
+        ForeignKey("documents.id", name="site_files_id_fkey"),
+        primary_key=True,
+        comment="site:tokyo/1f0a…, documents.id.",
+    ),
     Column("website_id", Text, nullable=False, index=True, comment="websites.id"),
     Column("url", Text, nullable=False, comment="Where the PDF is."),
     *texts(
@@ -68,7 +89,10 @@ site_files: Final = Table(
     ),
     Column("sha256", Text, nullable=False, index=True, comment="Of the PDF."),
     Column("size", BigInteger, nullable=False, comment="Of the PDF, in bytes."),
+    PrimaryKeyConstraint("id", name="site_files_pkey"),
     comment="PDFs of websites.",
 )
 
 TABLES: Final = (site_files,)
+
+website_tables: Final = (websites, site_addresses, site_files)

@@ -614,7 +614,15 @@ RUN_STAGES: Final = ("discover", "fetch", "parse", "load")
 ingestion_stages: Final = Table(
     "ingestion_stages",
     metadata,
-    Column("run_id", ForeignKey("ingestion_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column(
+        "run_id",
+        ForeignKey(
+            "ingestion_runs.id",
+            name="fk_ingestion_stages_run_id_ingestion_runs",
+            ondelete="CASCADE",
+        ),
+        primary_key=True,
+    ),
     Column("stage", Text, primary_key=True),
     Column("began_at", Timestamp, nullable=False),
     Column("ended_at", Timestamp, nullable=False, comment="When it last did something."),
@@ -656,3 +664,5 @@ table_versions: Final = Table(
     Column("source", Text, primary_key=True, comment="A plugin that brought its own tables."),
     Column("fingerprint", Text, nullable=False, comment="Of the tables' columns."),
 )
+
+core_tables: Final = tuple(metadata.tables.values())
