@@ -26,10 +26,10 @@ from sqlalchemy import Connection, text
 
 from fonds import ids
 from fonds.citations.extract import extract
+from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.stores.citations import link
 from fonds.stores.database import Database, insert_many, open_database
-from fonds.stores.schema import upgrade
 from fonds.stores.tables import citation_edges, document_aliases, documents
 
 MEGABYTE = 1_000_000

@@ -35,11 +35,11 @@ from fonds.embed.generations import ensure_generation
 from fonds.embed.packing import vector_sha
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import drain
+from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.batches import pieces
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import upgrade
 
 AT_LEAST = 0.7
 PER_DOCUMENT = 10

@@ -20,6 +20,7 @@ from sqlalchemy import select
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.runs.order import in_order
 from fonds.runs.state import Counts, RunReport, RunRequest
+from fonds.schema import ensure_plugin_tables, require_current
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
 from fonds.sites.tables import websites
@@ -35,8 +36,6 @@ from fonds.sources.registry import (
 from fonds.stores.blobs import open_blobs
 from fonds.stores.body_refs import read_body
 from fonds.stores.database import Database, open_database
-from fonds.stores.plugins import ensure_tables
-from fonds.stores.schema import require_current
 from fonds.stores.tables import code_units, document_aliases, documents
 from fonds.stores.visibility import visible_to
 
@@ -468,7 +467,7 @@ def open_library(
     try:
         require_current(library.database)
         for source in plugin_sources().values():
-            ensure_tables(library.database, source.info.name, source.info.tables)
+            ensure_plugin_tables(library.database, source.info.name, source.info.tables)
         adopt(_websites(library.database))
         yield library
     finally:

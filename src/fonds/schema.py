@@ -1,28 +1,73 @@
-"""The schema of the database: what all declarations together make of an empty one."""
+"""The schema of the database: what all declarations together make of an empty one.
+
+A database that has tables already is brought up to date by the revisions it lacks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, create_mock_engine
+from sqlalchemy import Connection, Table, create_mock_engine, select
+from sqlalchemy.schema import CreateTable
 
+from fonds import ids
+from fonds.errors import SchemaError
 from fonds.runs import state as runs
 from fonds.sites.tables import website_tables
 from fonds.sources.registry import builtin_sources
-from fonds.stores.schema import HEAD
-from fonds.stores.tables import core_tables, metadata
+from fonds.stores.database import Database
+from fonds.stores.revisions import (
+    HEAD,
+    current_version,
+    mismatch,
+    require_known,
+    run_revisions,
+    version_of,
+)
+from fonds.stores.tables import core_tables, metadata, table_versions
 from fonds.stores.triggers import full_text_index, run_triggers, upload_triggers
 from fonds.uploads import states as uploads
 
 BETWEEN: Final = ";\n\n"
 """What separates statements that are written down together."""
 
-_VERSION_TABLE: Final = """\
-CREATE TABLE alembic_version (
-    version_num VARCHAR(32) NOT NULL,
-    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
-)"""
+
+def require_current(database: Database) -> None:
+    """Refuse to work on an older or newer schema; an empty database is filled first."""
+    version = current_version(database)
+    if version is None:
+        upgrade(database)
+    elif version != HEAD:
+        raise mismatch(version, "the database")
+
+
+def upgrade(database: Database) -> None:
+    """Bring a database to this program's schema, in one transaction."""
+    with database.write() as connection:
+        upgrade_within(connection)
+
+
+def upgrade_within(connection: Connection) -> None:
+    """Bring a database to this program's schema, in the caller's transaction."""
+    version = version_of(connection)
+    if version is None:
+        create(connection, statements(connection.dialect.name))
+    elif version != HEAD:
+        require_known(version, "the database")
+        run_revisions(connection)
+
+
+def create(connection: Connection, script: Sequence[str]) -> None:
+    """Run statements that make the schema in an empty database."""
+    if connection.dialect.name == "sqlite":
+        for statement in script:
+            connection.exec_driver_sql(statement)
+    else:
+        # A server takes all of them at once if they have no parameters.
+        options = {"no_parameters": True}
+        connection.exec_driver_sql(BETWEEN.join(script), execution_options=options)
 
 
 @cache
@@ -55,12 +100,26 @@ def _of_tables(dialect: str) -> list[str]:
     return compiled
 
 
-def create(connection: Connection) -> None:
-    """Make the schema in an empty database."""
-    if connection.dialect.name == "sqlite":
-        for statement in statements("sqlite"):
-            connection.exec_driver_sql(statement)
-    else:
-        # A server takes all of them at once if they have no parameters.
-        script = BETWEEN.join(statements("postgresql"))
-        connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+_VERSION_TABLE: Final = """\
+CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL,
+    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)"""
+
+
+def ensure_plugin_tables(database: Database, source: str, tables: Sequence[Table]) -> None:
+    """Create a plugin's tables at first sight; later declarations must be the same."""
+    fingerprint = ids.json_sha256([str(CreateTable(table)) for table in tables])
+    query = select(table_versions.c.fingerprint).where(table_versions.c.source == source)
+    with database.read() as connection:
+        existing = connection.scalar(query)
+    if existing is None:
+        with database.write() as connection:
+            metadata.create_all(connection, tables=list(tables))
+            row = {"source": source, "fingerprint": fingerprint}
+            connection.execute(table_versions.insert().values(row))
+    elif existing != fingerprint:
+        raise SchemaError(
+            f"the tables of the plugin {source} are not the ones this database was made with; "
+            "its author has to say how to bring them up to date"
+        )

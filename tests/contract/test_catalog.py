@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, insert, select, text
+from sqlalchemy import event, insert, select
 from tests.support.libraries.documents import hold, hold_edition, library_holds_unit
 
 from fonds import ids
@@ -20,11 +19,8 @@ from fonds.catalog.shelves import sources_held
 from fonds.catalog.tree import Node, code, codes, place
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
-from fonds.seams import Seams
 from fonds.search.filters import Filters
-from fonds.stores.database import Database
 from fonds.stores.documents import mark_gone
-from fonds.stores.schema import upgrade, upgrade_within
 from fonds.stores.tables import document_versions, nodes
 from fonds.testing import ManualClock
 
@@ -150,37 +146,6 @@ def test_nothing_is_read_from_end_to_end(library: Library) -> None:
             steps = [row[3] for row in plan]
             assert not [step for step in steps if step.startswith("SCAN")], statement
             assert "USE TEMP B-TREE FOR ORDER BY" not in steps, statement
-
-
-def test_migration_names_the_parent_of_each_node(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    for address in (
-        f"sqlite:///{tmp_path / 'old.db'}",
-        request.getfixturevalue("bare_postgres_database"),
-    ):
-        database = _at(address, "0024")
-        with database.write() as connection:
-            connection.execute(
-                text(
-                    "INSERT INTO nodes (id, source, version, kind, label, path, unit, position,"
-                    " created_at) VALUES ('usc/1/root/title-4/chapter-4', 'usc', '1', 'chapter',"
-                    " '', '', '', 0, 0)"
-                )
-            )
-        upgrade(database)
-        with database.read() as connection:
-            assert connection.scalar(select(nodes.c.parent)) == "usc/1/root/title-4"
-        database.close()
-
-
-def _at(address: str, version: str) -> Database:
-    from fonds.stores.database import open_database  # noqa: PLC0415 — only here
-
-    database = open_database(address, seams=Seams())
-    with database.write() as connection:
-        upgrade_within(connection, version)
-    return database
 
 
 # Changes ----------------------------------------------------------------------------------

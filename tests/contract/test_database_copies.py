@@ -24,7 +24,7 @@ from fonds.exchange.database.endpoints import database_address
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import current_version
+from fonds.stores.revisions import current_version
 from fonds.stores.tables import documents, ingestion_logs, metadata, upload_jobs
 from fonds.testing import Saboteur
 
@@ -200,7 +200,7 @@ def test_tables_of_something_else_are_not_written_beside(
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("0001", "fonds db upgrade"), ("9999", "newer fonds")]
+    ("version", "advice"), [("0001", "create a new library"), ("9999", "newer fonds")]
 )
 def test_another_version_is_refused_on_either_side(
     small: str, postgres_database: str, tmp_path: Path, version: str, advice: str

@@ -21,11 +21,11 @@ from tests.support import servers
 from fonds import ids
 from fonds.errors import StoreError
 from fonds.model import Chunk
+from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.stores import sqlite_vectors
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.passages import Passages, add_passages, replace_passages
-from fonds.stores.schema import upgrade, upgrade_within
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import (
     document_chunk_buffer,
@@ -495,26 +495,6 @@ def test_vector_that_one_adds_while_another_removes_its_last_passage_is_found(
 def _add_alone(database: Database, generation: Generation, row: int, vector: bytes) -> None:
     with database.engine.begin() as connection:
         database.vectors.add(connection, generation, [(row, vector)])
-
-
-def test_index_of_an_older_library_is_taken_over(postgres_database: str) -> None:
-    database = open_database(postgres_database, seams=Seams())
-    with taken_back(database) as connection:
-        shelf = Shelf(database, connection)
-        placed = shelf.put(np.repeat(some(1, 5), 3, axis=0))
-        for statement in (
-            "CREATE TABLE was AS SELECT id, embedding FROM vec_1 JOIN vec_1_points USING (sha)",
-            "DROP TABLE vec_1, vec_1_points",
-            "ALTER TABLE was RENAME TO vec_1",
-            "CREATE INDEX vec_1_near ON vec_1 USING hnsw (embedding vector_ip_ops)",
-            "UPDATE alembic_version SET version_num = '0021'",
-        ):
-            connection.execute(text(statement))
-        upgrade_within(connection, to="0022")
-        assert rows(shelf.search(shelf.held[placed[3]], 3)) == placed[3:6]
-        assert len(shelf.search(some(2, 1)[0], 100)) == len(placed)
-        assert connection.scalar(text("SELECT count(*) FROM vec_1_points")) == 5
-    database.close()
 
 
 def test_postgres_without_the_extension_is_refused_with_what_to_do(

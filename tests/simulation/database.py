@@ -15,10 +15,10 @@ from sqlalchemy import Connection, Engine, event, insert
 from sqlalchemy.exc import OperationalError
 
 from fonds.embed.current import ensure_current
+from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
-from fonds.stores.plugins import ensure_tables
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.tables import users
 from fonds.testing import FakeSource, ManualClock
@@ -157,7 +157,7 @@ def make_template() -> Path:
     shutil.copyfile(servers.sqlite_template(), file)
     seams = Seams(clock=ManualClock())
     database = open_database(f"sqlite:///{file}", seams=seams)
-    ensure_tables(database, "fake", FakeSource().info.tables)
+    ensure_plugin_tables(database, "fake", FakeSource().info.tables)
     ensure_current(database, seams, Settings(embedder=ON["embedder"]))
     rows = [{"id": user, "name": str(user), "created_at": seams.clock.now()} for user in USERS]
     with database.write() as connection:

@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
 from fonds.cli.menu import MENU
-from fonds.sources.registry import builtin_sources
+from fonds.schema import statements
 
 # The command, and what parts of it import late, which every fork would have to do anew.
 _IMPORTED: Final = (
     "fonds.cli.main",
     *(f"fonds.cli.{module}" for module in sorted(set(MENU.values()))),
-    "alembic.command",
     "fonds.citations.extract",
     "fonds.codes.process",
     "fonds.codes.run",
@@ -92,7 +91,7 @@ def main(folder: Path, *further: str) -> None:
     """
     for name in (*_IMPORTED, *further):
         import_module(name)
-    builtin_sources()
+    statements("sqlite")
     # Consoles look at variables and streams when they are made.
     for name in [name for name in sys.modules if f"{name}.".startswith("fonds.cli.")]:
         del sys.modules[name]

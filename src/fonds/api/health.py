@@ -15,7 +15,8 @@ from fonds.api.answers import BEARER_OR_NOBODY, HealthAnswer, problems
 from fonds.api.desk import Desk, desk_of, require_scope
 from fonds.api.problems import RETRY_AFTER, Told, problem
 from fonds.runs.exposition import CONTENT_TYPE
-from fonds.stores.schema import current_version, require_current
+from fonds.schema import require_current
+from fonds.stores.revisions import current_version
 from fonds.upkeep.metrics import render
 
 PATIENCE: Final = 5

@@ -11,8 +11,9 @@ from fonds.cli.copying import db_copy
 from fonds.cli.demonstration import demonstrate
 from fonds.cli.output import out
 from fonds.library import Library
+from fonds.schema import upgrade
 from fonds.stores import backup
-from fonds.stores.schema import HEAD, current_version, upgrade
+from fonds.stores.revisions import HEAD, current_version
 
 db = typer.Typer(help="The database.", no_args_is_help=True)
 

@@ -13,8 +13,9 @@ from sqlalchemy.exc import ArgumentError
 
 from fonds.errors import SchemaError, SettingsError
 from fonds.library import Library
+from fonds.schema import require_current
 from fonds.settings import Settings
-from fonds.stores.schema import current_version, require_current
+from fonds.stores.revisions import current_version
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from fonds.runs.state import Status
 from fonds.selftest.story import INDEX
 from fonds.shards.index import open_index
 from fonds.shards.verify import verify
-from fonds.stores.schema import current_version
+from fonds.stores.revisions import current_version
 from fonds.stores.tables import (
     document_chunk_buffer,
     documents,

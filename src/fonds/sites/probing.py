@@ -21,10 +21,11 @@ from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import read_page
 from fonds.sites.robots import Robots, agent_of
 from fonds.sites.source import Website
+from fonds.sites.tables import website_tables
 from fonds.sites.tactics import Tactics
 from fonds.stores.blobs import open_blobs
-from fonds.stores.database import open_database
-from fonds.stores.schema import upgrade
+from fonds.stores.database import Database, open_database
+from fonds.stores.tables import core_tables, metadata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +109,15 @@ async def _scratch(workplace: Workplace) -> AsyncIterator[Workplace]:
     with TemporaryDirectory(prefix="fonds-look-") as folder:
         database = open_database(f"sqlite:///{Path(folder) / 'look.db'}", seams=Seams())
         try:
-            await asyncio.to_thread(upgrade, database)
+            await asyncio.to_thread(_create_tables, database)
             blobs = open_blobs(folder, seams=Seams())
             archive = Archive(blobs, workplace.fetcher)
             yield replace(workplace, database=database, blobs=blobs, archive=archive)
         finally:
             database.close()
+
+
+def _create_tables(database: Database) -> None:
+    """Those that a crawl needs: importing all sources would take longer than the crawl."""
+    with database.write() as connection:
+        metadata.create_all(connection, tables=[*core_tables, *website_tables])

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pysqlite3.dbapi2 as sqlite
 
-from fonds.errors import SchemaError, StoreError, UsageError
+from fonds.errors import StoreError, UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database
-from fonds.stores.schema import HEAD, current_version
+from fonds.stores.revisions import current_version, require_known
 
 _PARTIAL: Final = ".partial"
 
@@ -73,7 +73,7 @@ def _driver(database: Database) -> Iterator[Any]:
 
 
 def _checked(held: Any, copy: Path) -> str:
-    """The version of a back-up that is whole and not too new."""
+    """The version of a back-up that is whole and can be brought up to date."""
     try:
         (said,) = held.execute("PRAGMA quick_check(1)").fetchone()
         (version,) = held.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -81,10 +81,7 @@ def _checked(held: Any, copy: Path) -> str:
         raise StoreError(f"{copy} is no back-up of a library: {error}") from error
     if said != "ok":
         raise StoreError(f"{copy} is damaged, and nothing was restored: {said}")
-    if version > HEAD:
-        raise SchemaError(
-            f"{copy} is at version {version} and this program at {HEAD}: install a newer one"
-        )
+    require_known(version, str(copy))
     return str(version)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, select, table, text
 from sqlalchemy.exc import OperationalError
 
-from fonds.stores.schema import HEAD, current_version
+from fonds.stores.revisions import HEAD, advice, current_version
 from fonds.stores.tables import (
     document_chunk_buffer,
     ingestion_logs,
@@ -42,13 +42,10 @@ def check_schema(patient: Patient) -> Iterator[Finding]:
     version = current_version(patient.database)
     if version is None:
         yield broken("schema", "no tables yet", "run `fonds init`")
-    elif version < HEAD:
-        yield broken("schema", f"version {version}, not {HEAD}", "run `fonds db upgrade`")
-    elif version > HEAD:
-        advice = "install the program that made it, or a newer one"
-        yield broken("schema", f"version {version}, newer than {HEAD}", advice)
-    else:
+    elif version == HEAD:
         yield fine("schema", f"version {version}")
+    else:
+        yield broken("schema", f"version {version}, not {HEAD}", advice(version))
 
 
 def check_integrity(patient: Patient) -> Iterator[Finding]:

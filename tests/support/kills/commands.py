@@ -10,10 +10,10 @@ from fonds.library import open_library
 from fonds.runs.commands import KINDS, Command
 from fonds.runs.dispatch import Dispatcher, Done
 from fonds.runs.state import RunRequest
+from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
 from fonds.selftest.nursery import raise_children
 from fonds.stores.database import open_database
-from fonds.stores.plugins import ensure_tables
 from fonds.testing import FAKE_HOST, FakeSource, LaterClock
 
 
@@ -39,7 +39,7 @@ def run_notes(*, home: str, address: str, upstream: str) -> None:
     given: dict[str, Any] = {"database": address} if address else {}
     hosts = {FAKE_HOST: upstream}
     with open_library(home, hosts=hosts, allow_private=True, timeout=60.0, **given) as library:
-        ensure_tables(library.database, "fake", FakeSource().info.tables)
+        ensure_plugin_tables(library.database, "fake", FakeSource().info.tables)
         report = asyncio.run(library.ingest(FakeSource(), RunRequest()))
     if report.status != "cancelled":
         raise AssertionError(report)

@@ -24,8 +24,8 @@ from tests.support.libraries.uploads import TEXT, announce, make_user, send, wor
 
 from fonds.errors import FondsError
 from fonds.library import Library
+from fonds.schema import ensure_plugin_tables
 from fonds.stores.columns import Identity, Json, Timestamp
-from fonds.stores.plugins import ensure_tables
 from fonds.stores.tables import metadata
 from fonds.testing import FakeSource
 
@@ -80,8 +80,8 @@ _ODD: Final[list[dict[str, Any]]] = [
 
 def crowd(library: Library) -> None:
     """Put into every table what a library may hold, be it in the middle of something."""
-    ensure_tables(library.database, "fake", FakeSource().info.tables)
-    ensure_tables(library.database, "odd", [odd_values])
+    ensure_plugin_tables(library.database, "fake", FakeSource().info.tables)
+    ensure_plugin_tables(library.database, "odd", [odd_values])
     anna, bert = make_user(library, "anna"), make_user(library, "bert")
     send(library, anna, TEXT.encode())
     try:

@@ -16,8 +16,8 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
 from fonds.library import Library, open_library
 from fonds.runs.state import RunReport, RunRequest
+from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
-from fonds.stores.plugins import ensure_tables
 from fonds.testing import FAKE_HOST, FakeSource, note
 
 FAST = {"retries": 2, "retry_wait": 0.001, "retry_wait_max": 0.002, "timeout": 1.0}
@@ -76,7 +76,7 @@ def note_library(
         home.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(servers.sqlite_template(), file)
     with open_library(home, seams=seams, **given) as library:
-        ensure_tables(library.database, "fake", FakeSource().info.tables)
+        ensure_plugin_tables(library.database, "fake", FakeSource().info.tables)
         yield library
 
 

@@ -13,10 +13,11 @@ import pytest
 from sqlalchemy import func, select, text
 
 from fonds.errors import SchemaError, StoreError, UsageError
+from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.stores.backup import back_up, restore
 from fonds.stores.database import Database, insert_many, open_database
-from fonds.stores.schema import HEAD, current_version, upgrade
+from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import embedding_models as models
 
 SEAMS = Seams()
@@ -127,7 +128,7 @@ def test_a_copy_of_a_newer_program_is_not_restored(library: Database, tmp_path: 
     with sqlite3.connect(tmp_path / "copy.db") as copy:
         copy.execute("UPDATE alembic_version SET version_num = '9999'")
     copy.close()
-    with pytest.raises(SchemaError, match="install a newer one"):
+    with pytest.raises(SchemaError, match="install a newer fonds"):
         restore(library, tmp_path / "copy.db", SEAMS)
 
 

@@ -102,7 +102,7 @@ def test_doctor_leaves_nothing_behind(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("0003", "run `fonds db upgrade`"), ("9999", "install the program")]
+    ("version", "advice"), [("0003", "it cannot be upgraded"), ("9999", "install a newer fonds")]
 )
 def test_other_schema_ends_the_examination(settings: Settings, version: str, advice: str) -> None:
     def act(database: Database) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Numeric, Table, inspect, select, text
+from sqlalchemy import Connection, Float, Numeric, Table, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from fonds.errors import SchemaError, StoreError, UsageError
@@ -18,11 +18,12 @@ from fonds.exchange.database.indexes import index_vectors, index_words
 from fonds.exchange.database.sequences import last_number, set_last_number
 from fonds.exchange.database.tallies import Tally
 from fonds.exchange.snapshot import Snapshot, snapshot
+from fonds.schema import upgrade_within
 from fonds.seams import Seams
 from fonds.sites.tables import websites
 from fonds.sources.registry import builtin_sources, plugin_sources
 from fonds.stores.database import Database, insert_many
-from fonds.stores.schema import upgrade_within
+from fonds.stores.revisions import version_of
 from fonds.stores.tables import metadata
 
 Watch = Callable[[str, int], None]
@@ -104,9 +105,7 @@ def _tables(connection: Connection, where: str) -> list[Table]:
 
 def _prepare(connection: Connection, tables: Sequence[Table], where: str) -> None:
     there = set(inspect(connection).get_table_names())
-    version = None
-    if "alembic_version" in there:
-        version = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    version = version_of(connection)
     filled = [t for t in tables if t.name in there and _has_rows(connection, t)]
     if there and version is None:
         raise UsageError(f"the database at {where} has tables of something else")

@@ -16,7 +16,7 @@ from fonds.exchange.addresses import shown
 from fonds.seams import Seams
 from fonds.settings import read_settings
 from fonds.stores.database import Database, open_database
-from fonds.stores.schema import HEAD, current_version
+from fonds.stores.revisions import HEAD, current_version, mismatch
 
 _FILES: Final = (".db", ".sqlite", ".sqlite3")
 _BESIDE: Final = ("", "-wal", "-shm", "-journal")
@@ -84,10 +84,7 @@ def _require_head(version: str | None, where: str) -> None:
         return
     if version is None:
         raise SchemaError(f"the database at {where} holds no library")
-    advice = "run `fonds db upgrade` on it first" if version < HEAD else "install a newer fonds"
-    raise SchemaError(
-        f"the database at {where} is at version {version}, and this program at {HEAD}: {advice}"
-    )
+    raise mismatch(version, f"the database at {where}")
 
 
 def _url(address: str) -> URL:

@@ -1,1 +1,1 @@
-"""The schema's history; each revision runs on SQLite and PostgreSQL."""
+"""The revisions of the schema; each runs on SQLite and PostgreSQL."""

@@ -1,7 +1,12 @@
-"""Alembic's entry: always online, always on a connection handed in by `stores.schema`."""
+"""Alembic's entry: always on a connection handed in by `stores.revisions`."""
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+attributes = context.config.attributes
+context.configure(
+    connection=attributes["connection"],
+    transactional_ddl=True,
+    **attributes.get("autogenerate", {}),
+)
 with context.begin_transaction():
     context.run_migrations()

@@ -1,0 +1,76 @@
+"""Which revision of the schema a database is at, and how it comes to the newest one."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Connection, inspect, text
+
+from fonds.errors import SchemaError
+from fonds.stores.database import Database
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+HEAD: Final = "0025"
+MIGRATIONS: Final = files("fonds.stores") / "migrations"
+
+
+def current_version(database: Database) -> str | None:
+    """The revision a database is at, or None when it is empty."""
+    with database.read() as connection:
+        return version_of(connection)
+
+
+def version_of(connection: Connection) -> str | None:
+    """The revision that the connection sees, or None when there is none."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return version
+
+
+def advice(version: str) -> str:
+    """What to do with a database that is at another revision than `HEAD`."""
+    if version > HEAD:
+        return "install a newer fonds"
+    if not _is_known(version):
+        return "it cannot be upgraded; create a new library and fill that one"
+    return "run `fonds db upgrade` first"
+
+
+def require_known(version: str, where: str) -> None:
+    """Refuse a database that cannot be brought to `HEAD`."""
+    if version > HEAD or not _is_known(version):
+        raise mismatch(version, where)
+
+
+def mismatch(version: str, where: str) -> SchemaError:
+    """Says why a database at another revision is refused, and what to do."""
+    return SchemaError(
+        f"{where} is at version {version}, and this program at {HEAD}: {advice(version)}"
+    )
+
+
+def run_revisions(connection: Connection) -> None:
+    """Run the revisions that are missing, in the caller's transaction."""
+    # Alembic takes a fifth of a second to import, which no other command needs.
+    from alembic import command  # noqa: PLC0415 — see above
+
+    command.upgrade(alembic_config(connection), HEAD)
+
+
+def alembic_config(connection: Connection, **attributes: Any) -> Config:
+    """What Alembic needs to know for its commands."""
+    from alembic.config import Config  # noqa: PLC0415 — as above
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes.update(attributes, connection=connection)
+    return config
+
+
+def _is_known(version: str) -> bool:
+    revisions = (MIGRATIONS / "versions").iterdir()
+    return any(file.name.startswith(f"{version}_") for file in revisions)
