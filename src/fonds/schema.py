@@ -1,4 +1,4 @@
-"""The schema of the database: what all declarations together make of an empty one.
+"""The schema of the database: all that is declared, made in an empty one.
 
 A database that has tables already is brought up to date by the revisions it lacks.
 """
@@ -22,7 +22,7 @@ from fonds.stores.revisions import (
     HEAD,
     current_version,
     mismatch,
-    require_known,
+    require_upgradable,
     run_revisions,
     version_of,
 )
@@ -31,7 +31,7 @@ from fonds.stores.triggers import full_text_index, run_triggers, upload_triggers
 from fonds.uploads import states as uploads
 
 BETWEEN: Final = ";\n\n"
-"""What separates statements that are written down together."""
+"""Separates the statements of a script."""
 
 
 def require_current(database: Database) -> None:
@@ -55,7 +55,7 @@ def upgrade_within(connection: Connection) -> None:
     if version is None:
         create(connection, statements(connection.dialect.name))
     elif version != HEAD:
-        require_known(version, "the database")
+        require_upgradable(version, "the database")
         run_revisions(connection)
 
 
@@ -72,7 +72,7 @@ def create(connection: Connection, script: Sequence[str]) -> None:
 
 @cache
 def statements(dialect: str) -> tuple[str, ...]:
-    """What makes the schema, in order, on `sqlite` or `postgresql`.
+    """The statements that make the schema on `sqlite` or `postgresql`, in order.
 
     Compiling them takes longer than SQLite takes to run them.
     """
@@ -81,7 +81,7 @@ def statements(dialect: str) -> tuple[str, ...]:
         *_of_tables(dialect),
         *full_text_index(dialect),
         *run_triggers(dialect, runs.MOVES),
-        *upload_triggers(dialect, uploads.MOVES, uploads.FIRST),
+        *upload_triggers(dialect, uploads.MOVES, uploads.INITIAL),
         f"INSERT INTO alembic_version VALUES ('{HEAD}')",  # noqa: S608 — a constant
     )
 

@@ -27,8 +27,8 @@ NAME: Final = f"fonds-{version('fonds')}"
 KINDS_OF_DATA: Final = {
     "fonds/demo/data/www.federalregister.gov/2026-01-12/2026-00101.xml",
     "fonds/py.typed",
-    "fonds/stores/migrations/0025.sql",
     "fonds/stores/migrations/env.py",
+    "fonds/stores/migrations/script.py.mako",
     "fonds/web/static/fonds.css",
     "fonds/web/templates/search.html",
 }

@@ -13,7 +13,7 @@ import pysqlite3.dbapi2 as sqlite
 from fonds.errors import StoreError, UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database
-from fonds.stores.revisions import current_version, require_known
+from fonds.stores.revisions import current_version, require_upgradable
 
 _PARTIAL: Final = ".partial"
 
@@ -81,7 +81,7 @@ def _checked(held: Any, copy: Path) -> str:
         raise StoreError(f"{copy} is no back-up of a library: {error}") from error
     if said != "ok":
         raise StoreError(f"{copy} is damaged, and nothing was restored: {said}")
-    require_known(version, str(copy))
+    require_upgradable(version, str(copy))
     return str(version)
 
 

@@ -32,17 +32,17 @@ def version_of(connection: Connection) -> str | None:
 
 
 def advice(version: str) -> str:
-    """What to do with a database that is at another revision than `HEAD`."""
+    """The next step with a database that is at another revision than `HEAD`."""
     if version > HEAD:
         return "install a newer fonds"
-    if not _is_known(version):
+    if not _has_revision(version):
         return "it cannot be upgraded; create a new library and fill that one"
     return "run `fonds db upgrade` first"
 
 
-def require_known(version: str, where: str) -> None:
+def require_upgradable(version: str, where: str) -> None:
     """Refuse a database that cannot be brought to `HEAD`."""
-    if version > HEAD or not _is_known(version):
+    if version > HEAD or not _has_revision(version):
         raise mismatch(version, where)
 
 
@@ -62,7 +62,7 @@ def run_revisions(connection: Connection) -> None:
 
 
 def alembic_config(connection: Connection, **attributes: Any) -> Config:
-    """What Alembic needs to know for its commands."""
+    """Settings for the commands of Alembic."""
     from alembic.config import Config  # noqa: PLC0415 — as above
 
     config = Config()
@@ -71,6 +71,6 @@ def alembic_config(connection: Connection, **attributes: Any) -> Config:
     return config
 
 
-def _is_known(version: str) -> bool:
+def _has_revision(version: str) -> bool:
     revisions = (MIGRATIONS / "versions").iterdir()
     return any(file.name.startswith(f"{version}_") for file in revisions)

@@ -1,4 +1,4 @@
-"""What a database holds beside tables: the full-text index, and triggers that guard states.
+"""Parts of the schema that are not tables: the full-text index, and triggers that guard states.
 
 The moves that triggers allow come from the tables of states, which also the code goes by.
 """
@@ -71,17 +71,17 @@ EXECUTE FUNCTION ingestion_runs_moves()""",
 
 
 def upload_triggers(
-    dialect: str, moves: Mapping[State, Collection[State]], first: Collection[State]
+    dialect: str, moves: Mapping[State, Collection[State]], initial: Collection[State]
 ) -> list[str]:
     """Refuse moves of `upload_jobs` that are not in `moves`, and write an event for the others.
 
-    A job begins with one of the `first` states.
+    A job begins with one of the `initial` states.
     """
     # Sets have no order, and equal moves are to make equal triggers.
     allowed = [(state, after) for state in moves for after in moves if after in moves[state]]
     words = {
-        "first": ", ".join(f"'{state}'" for state in first),
-        "first_in_words": " or ".join(first),
+        "initial": ", ".join(f"'{state}'" for state in initial),
+        "initial_in_words": " or ".join(initial),
         "allowed": ", ".join(f"'{state} {after}'" for state, after in allowed),
     }
     templates = _SQLITE_UPLOADS if dialect == "sqlite" else _POSTGRES_UPLOADS
@@ -91,8 +91,8 @@ def upload_triggers(
 _SQLITE_UPLOADS: Final = (
     """\
 CREATE TRIGGER upload_jobs_begin BEFORE INSERT ON upload_jobs
-WHEN NEW.status NOT IN ({first})
-BEGIN SELECT RAISE(ABORT, 'an upload job begins as {first_in_words}'); END""",
+WHEN NEW.status NOT IN ({initial})
+BEGIN SELECT RAISE(ABORT, 'an upload job begins as {initial_in_words}'); END""",
     """\
 CREATE TRIGGER upload_jobs_move BEFORE UPDATE OF status ON upload_jobs
 WHEN NEW.status <> OLD.status AND OLD.status || ' ' || NEW.status NOT IN ({allowed})
@@ -117,8 +117,8 @@ _POSTGRES_UPLOADS: Final = (
 CREATE FUNCTION check_upload_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        IF NEW.status NOT IN ({first}) THEN
-            RAISE EXCEPTION 'an upload job begins as {first_in_words}'
+        IF NEW.status NOT IN ({initial}) THEN
+            RAISE EXCEPTION 'an upload job begins as {initial_in_words}'
                 USING ERRCODE = 'check_violation';
         END IF;
     ELSIF NEW.status <> OLD.status

@@ -48,8 +48,8 @@ MOVES: Final = {
     Status.FAILED_EMBEDDING: {Status.CHUNKS_STORED},
 }
 
-FIRST: Final = (Status.UPLOADED, Status.PARSE_QUEUED)
-"""What a job may begin with."""
+INITIAL: Final = (Status.UPLOADED, Status.PARSE_QUEUED)
+"""A job begins with one of these."""
 FAILURES: Final = frozenset({Status.FAILED_PARSE, Status.FAILED_CHUNKING, Status.FAILED_EMBEDDING})
 ENDED: Final = FAILURES | {Status.COMPLETE}
 WORKED_ON: Final = tuple(status for status in MOVES if status not in {*ENDED, Status.UPLOADED})
