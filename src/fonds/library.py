@@ -227,16 +227,16 @@ class Library:
         """The network, recorded to a WARC file; or a WARC file instead of it, at its own time."""
         if record is None and replay is None:
             return self.settings, self.seams, None
-        from fonds.fetch import warc  # noqa: PLC0415 — few runs need it
-        from fonds.fetch.network import Network  # noqa: PLC0415 — as above
+        from fonds.fetch import recording  # noqa: PLC0415 — few runs need it
+        from fonds.fetch.transport import Network  # noqa: PLC0415 — as above
 
         here = replace(self.settings, engine="local")  # what passes elsewhere is not seen
         if replay is not None:
-            replayed = warc.ReplayWire(replay)
-            return warc.without_waits(here), self._at(replayed.clock), replayed
+            replayed = recording.ReplayWire(replay)
+            return recording.without_waits(here), self._at(replayed.clock), replayed
         assert record is not None
         clock = self.seams.clock
-        return here, self.seams, warc.RecordingWire(Network(here), record, clock=clock)
+        return here, self.seams, recording.RecordingWire(Network(here), record, clock=clock)
 
     def search(
         self,

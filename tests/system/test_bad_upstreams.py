@@ -22,8 +22,8 @@ from fonds.demo.register import RegisterApi
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.guard import Guard
-from fonds.fetch.network import Network
 from fonds.fetch.sockets import Dialer, Sockets, Stream
+from fonds.fetch.transport import Network
 from fonds.library import Library, open_library
 from fonds.pipeline import run_source
 from fonds.runs.state import RunReport, RunRequest, Status

@@ -29,8 +29,8 @@ from fonds.errors import (
 )
 from fonds.fetch.client import Download, Fetcher
 from fonds.fetch.guard import Guard
-from fonds.fetch.network import Network
 from fonds.fetch.sockets import Sockets, Stream
+from fonds.fetch.transport import Network
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program

@@ -20,12 +20,12 @@ from fonds.errors import (
 )
 from fonds.fetch import answers
 from fonds.fetch.addresses import Address, read_address
-from fonds.fetch.bodies import Intake, sweep
+from fonds.fetch.body import Intake, sweep
 from fonds.fetch.customs import headers_for
-from fonds.fetch.network import Network
 from fonds.fetch.patience import retried
 from fonds.fetch.rates import Pace, Rates, Sleep
 from fonds.fetch.secrecy import public_url
+from fonds.fetch.transport import Network
 from fonds.fetch.wire import Answer, Body, Question, Wire, told
 from fonds.seams import Seams, spend
 from fonds.settings import Settings

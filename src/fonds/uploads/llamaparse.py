@@ -29,7 +29,7 @@ from fonds.errors import (
     SettingsError,
 )
 from fonds.fetch.addresses import read_address
-from fonds.fetch.network import Network
+from fonds.fetch.transport import Network
 from fonds.fetch.wire import Body, Question
 from fonds.seams import Seams, spend
 from fonds.settings import Settings

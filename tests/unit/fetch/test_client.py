@@ -34,9 +34,9 @@ from fonds.errors import (
     UpstreamDownError,
 )
 from fonds.fetch.client import Fetcher, Validators
-from fonds.fetch.network import Network
 from fonds.fetch.rates import Pace
 from fonds.fetch.sockets import Sockets, Stream
+from fonds.fetch.transport import Network
 from fonds.fetch.wire import Answer, Question
 from fonds.seams import Seams
 from fonds.settings import Settings

@@ -14,8 +14,8 @@ from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import ConnectionFailedError, ForbiddenAddressError
 from fonds.fetch.guard import Guard, why_forbidden
-from fonds.fetch.network import Network
 from fonds.fetch.sockets import Sockets, Stream
+from fonds.fetch.transport import Network
 from fonds.settings import Settings
 
 PUBLIC = "93.184.215.14"

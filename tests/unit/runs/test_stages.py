@@ -18,7 +18,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.fetch.patience import counted_by
 from fonds.fetch.rates import Pace, Rates
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.library import Library
 from fonds.runs.journal import LONGEST, MOST_PER_CAUSE, Journal
 from fonds.runs.stages import StageTime

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fonds.errors import TooLargeError
-from fonds.fetch.bodies import Inflation, Intake, sweep
+from fonds.fetch.body import Inflation, Intake, sweep
 from fonds.seams import SystemClock
 
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"

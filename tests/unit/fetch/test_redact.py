@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.fetch.redaction import HIDDEN, Redaction
+from fonds.fetch.redact import HIDDEN, Redaction
 from fonds.settings import Settings
 
 SECRETS = Settings(

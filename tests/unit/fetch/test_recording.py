@@ -31,9 +31,9 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.fetch.client import Download, Fetcher, Validators
-from fonds.fetch.network import Network
 from fonds.fetch.rates import Pace
-from fonds.fetch.warc import RecordingWire, ReplayWire, without_waits
+from fonds.fetch.recording import RecordingWire, ReplayWire, without_waits
+from fonds.fetch.transport import Network
 from fonds.fetch.wire import Answer, Wire
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -299,9 +299,9 @@ def test_a_killed_recording_is_readable_up_to_its_last_record(
         import asyncio
         from pathlib import Path
         from fonds.fetch.client import Fetcher
-        from fonds.fetch.network import Network
+        from fonds.fetch.transport import Network
         from fonds.fetch.rates import Pace
-        from fonds.fetch.warc import RecordingWire
+        from fonds.fetch.recording import RecordingWire
         from fonds.seams import Seams
         from fonds.settings import Settings
 
