@@ -20,7 +20,7 @@ from fonds.codes.pages import BlobPage, LocalPage, MemberPage, archived, describ
 from fonds.codes.thread import in_thread
 from fonds.errors import NotFoundError, UsageError
 from fonds.fetch.client import Download
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.redact import public_url
 from fonds.model import Archived
 from fonds.runs.context import Workplace
 from fonds.runs.discovery import pace_of

@@ -13,7 +13,7 @@ from fonds.codes.invocation import InvocationReport, UnitOrder
 from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.units import settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
-from fonds.fetch.patience import counted_by
+from fonds.fetch.rates import counted_by
 from fonds.fetch.redact import Redaction
 from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts

@@ -20,8 +20,8 @@ from fonds.chunk.tokens import count
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
 from fonds.errors import BadVectorsError, EmbedError, RetryableEmbedError, SettingsError
-from fonds.fetch.answers import retry_after
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.client import retry_after
+from fonds.fetch.redact import public_url
 from fonds.seams import spend
 from fonds.settings import Settings
 

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
+
+import stamina
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from fonds.errors import (
     BadRedirectError,
     FetchError,
     FetchTimeoutError,
+    NotFoundError,
     RateLimitedError,
+    RefusedError,
+    RetryableFetchError,
+    UpstreamDownError,
 )
-from fonds.fetch import answers
 from fonds.fetch.addresses import Address, read_address
 from fonds.fetch.body import Intake, sweep
-from fonds.fetch.customs import headers_for
-from fonds.fetch.patience import retried
-from fonds.fetch.rates import Pace, Rates, Sleep
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.rates import Pace, Rates, Sleep, retried
+from fonds.fetch.redact import public_url
 from fonds.fetch.transport import Network
 from fonds.fetch.wire import Answer, Body, Question, Wire, told
 from fonds.seams import Seams, spend
@@ -181,8 +188,6 @@ class Fetcher:
             return await self._follow(ask)
         except FetchError as error:
             first = error
-        # Most requests succeed at once, and the machinery of trying again costs as much as they do.
-        from fonds.fetch.retries import tries  # noqa: PLC0415 — nor is it loaded for those
 
         async for attempt in tries(self._settings, self._seams.chance):
             with attempt:
@@ -240,7 +245,7 @@ class Fetcher:
     ) -> Download | _Ask | None:
         answer = await self._wire.ask(question)
         try:
-            if answers.is_fine(answer.status):
+            if is_fine(answer.status):
                 return await self._received(ask, answer, deadline)
             await _drain(answer.body)
             return self._without_file(ask, answer)
@@ -248,12 +253,12 @@ class Fetcher:
             await answer.body.aclose()
 
     def _without_file(self, ask: _Ask, answer: Answer) -> _Ask | None:
-        if answer.status == answers.NOT_MODIFIED and ask.is_conditional:
+        if answer.status == NOT_MODIFIED and ask.is_conditional:
             return None
         headers = told(answer.headers)
-        if answer.status in answers.REDIRECTS:
+        if answer.status in REDIRECTS:
             return _redirected(ask, headers.get("location"))
-        raise answers.failure(ask.target, answer.status, headers, self._seams.clock.now())
+        raise failure(ask.target, answer.status, headers, self._seams.clock.now())
 
     async def _received(self, ask: _Ask, answer: Answer, deadline: asyncio.Timeout) -> Download:
         retrieved_at = answer.given_at or self._seams.clock.now()
@@ -350,3 +355,128 @@ def _is_same_party(here: str, there: str) -> bool:
 def _sendable(validator: str | None) -> str | None:
     """A validator is sent back byte for byte or not at all."""
     return validator if validator and validator.isascii() and validator.isprintable() else None
+
+
+OK: Final = 200
+NOT_MODIFIED: Final = 304
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+_MISSING: Final = frozenset({404, 410})
+_TOO_MANY: Final = 429
+_UNAVAILABLE: Final = 503
+_SERVER_ERRORS: Final = range(500, 600)
+_SUCCESSES: Final = range(200, 300)
+# These promise no body, or only a part of it: nothing that could be archived as the file.
+_BODILESS: Final = frozenset({204, 205, 206})
+
+
+def is_fine(status: int) -> bool:
+    """Whether the whole body that was asked for follows."""
+    return status in _SUCCESSES and status not in _BODILESS
+
+
+def failure(url: str, status: int, headers: Mapping[str, str], now: datetime) -> FetchError:
+    """The error that an unsuccessful answer amounts to."""
+    where = public_url(url)
+    wait = retry_after(headers.get("retry-after"), now)
+    if status in _MISSING:
+        return NotFoundError(f"{where} does not exist ({status})")
+    if status == _TOO_MANY or (status == _UNAVAILABLE and wait is not None):
+        return RateLimitedError(f"{where} asks us to slow down ({status})", retry_after=wait)
+    if status in _SERVER_ERRORS:
+        return UpstreamDownError(f"{where} failed ({status})", retry_after=wait)
+    return RefusedError(f"{where} answered {status} instead of the file")
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Seconds to wait by a Retry-After header, which holds seconds or a date."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+    return max(0.0, (aware - now).total_seconds())
+
+
+class _Keyed(NamedTuple):
+    setting: str
+    header: str
+    form: str
+
+
+_DATA_GOV: Final = _Keyed("data_gov_key", "X-Api-Key", "{}")
+_HOSTS: Final = {
+    "api.congress.gov": _DATA_GOV,
+    "api.govinfo.gov": _DATA_GOV,
+    "lda.gov": _Keyed("lda_key", "Authorization", "Token {}"),
+}
+
+
+def headers_for(settings: Settings, url: str) -> dict[str, str]:
+    """What goes with a request to this address beside what goes with all."""
+    return {"Accept": _accepted(url), **_key(settings, url)}
+
+
+def _accepted(url: str) -> str:
+    parts = urlsplit(url)
+    # These listings answer 406 to whoever would take anything.
+    listing = parts.hostname == "www.govinfo.gov" and parts.path.startswith("/bulkdata/json/")
+    return "application/json" if listing else "*/*"
+
+
+def _key(settings: Settings, url: str) -> dict[str, str]:
+    """The header that carries our key for this address, if it wants one and we have one."""
+    parts = urlsplit(url)
+    keyed = _HOSTS.get((parts.hostname or "").lower())
+    # A key is never sent in the clear, not even where a redirect asks for it.
+    if keyed is None or parts.scheme != "https":
+        return {}
+    key: str = getattr(settings, keyed.setting)
+    return {keyed.header: keyed.form.format(key)} if key else {}
+
+
+_log = logging.getLogger("fonds.fetch")
+
+
+def _log_retry(details: RetryDetails) -> None:
+    """A repetition is news only to somebody who asked for it; a failure is recorded anyway."""
+    _log.info("asking again in %.3f s: %s", details.wait_for, details.caused_by)
+
+
+# Left alone, stamina writes its own lines to the standard output of whoever uses the library.
+set_on_retry_hooks([_log_retry])
+
+
+def tries(settings: Settings, chance: random.Random) -> AsyncIterator[stamina.Attempt]:
+    """The tries of one request, with the waits between them."""
+    backoff = Backoff(settings, chance)
+    return stamina.retry_context(on=backoff, attempts=max(1, settings.retries), timeout=None)
+
+
+class Backoff:
+    """Told of each failure of one request, answers False or the seconds to wait."""
+
+    def __init__(self, settings: Settings, chance: random.Random) -> None:
+        self._first = settings.retry_wait
+        self._longest = settings.retry_wait_max
+        self._chance = chance
+        self._failures = 0
+
+    def __call__(self, error: Exception) -> bool | float:
+        """False: not worth another try. Otherwise what the upstream asked for, or a guess."""
+        if not isinstance(error, RetryableFetchError):
+            return False
+        self._failures += 1
+        if error.retry_after is not None:
+            return float(min(error.retry_after, self._longest))
+        return float(min(self._guess(), self._longest))
+
+    def _guess(self) -> float:
+        # Jitter keeps parallel requests that failed together from coming back together.
+        doubled = self._first * 2.0 ** min(self._failures - 1, 32)
+        return doubled + self._chance.uniform(0, self._first)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from fonds.fetch.hosts import is_this_machine, map_url
-from fonds.fetch.patience import waited
 from fonds.seams import Clock
 from fonds.settings import Settings
 
@@ -107,3 +109,47 @@ class Rates:
 
 def _host(url: str) -> str:
     return (urlsplit(url).hostname or "").lower()
+
+
+class Patience(Protocol):
+    """Whoever counts the waits and repetitions of some requests."""
+
+    def waited(self, seconds: float) -> None:
+        """A request had to wait for its turn."""
+        ...
+
+    def retried(self) -> None:
+        """A request is made once more."""
+        ...
+
+
+_counting: Final[ContextVar[Patience | None]] = ContextVar("patience", default=None)
+
+
+def waited(seconds: float) -> None:
+    """Tell that a request had to wait for its turn."""
+    patience = _counting.get()
+    if patience is not None:
+        patience.waited(seconds)
+
+
+def retried() -> None:
+    """Tell that a request is made once more."""
+    patience = _counting.get()
+    if patience is not None:
+        patience.retried()
+
+
+def count_here(patience: Patience) -> None:
+    """Have the waits and repetitions of an asyncio task counted, to its end."""
+    _counting.set(patience)
+
+
+@contextmanager
+def counted_by(patience: Patience) -> Iterator[None]:
+    """Have the waits and repetitions of this context, and of tasks it begins, counted."""
+    token = _counting.set(patience)
+    try:
+        yield
+    finally:
+        _counting.reset(token)

@@ -21,7 +21,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
-from fonds.fetch.secrecy import public_url, recorded_answer_headers, recorded_request_headers
+from fonds.fetch.redact import public_url, recorded_answer_headers, recorded_request_headers
 from fonds.fetch.warc import (
     Exchange,
     Key,

@@ -18,7 +18,7 @@ from fonds.fetch.connections import Connections, Exchange
 from fonds.fetch.dialogue import BreachError, UnspeakableError
 from fonds.fetch.guard import Guard
 from fonds.fetch.hosts import map_url
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.redact import public_url
 from fonds.fetch.sockets import Dialer
 from fonds.fetch.wire import Answer, Question
 from fonds.settings import Settings

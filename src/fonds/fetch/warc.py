@@ -15,7 +15,7 @@ from warcio.limitreader import LimitReader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from fonds.errors import MalformedError, UsageError
-from fonds.fetch.secrecy import matching_url
+from fonds.fetch.redact import matching_url
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _BLOCK: Final = 16 * 1024

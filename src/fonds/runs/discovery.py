@@ -9,9 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from fonds.fetch.archive import KnownFile
-from fonds.fetch.patience import Patience, counted_by
-from fonds.fetch.rates import Pace
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.rates import Pace, Patience, counted_by
+from fonds.fetch.redact import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
 from fonds.runs.context import Job, Workplace
 from fonds.runs.derive import chunker_label

@@ -12,8 +12,8 @@ from structlog.contextvars import bind_contextvars
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
 from fonds.fetch.archive import KnownFile, Obtained
-from fonds.fetch.patience import count_here
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.rates import count_here
+from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
 from fonds.runs.context import Job

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fonds.errors import NotFoundError, RateLimitedError, UpstreamDownError
-from fonds.fetch.answers import retry_after
-from fonds.fetch.retries import Backoff
+from fonds.fetch.client import Backoff, retry_after
 from fonds.settings import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.fetch.secrecy import (
+from fonds.fetch.redact import (
     matching_url,
     public_url,
     recorded_answer_headers,

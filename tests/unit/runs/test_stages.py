@@ -16,8 +16,7 @@ from tests.support import servers
 from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
-from fonds.fetch.patience import counted_by
-from fonds.fetch.rates import Pace, Rates
+from fonds.fetch.rates import Pace, Rates, counted_by
 from fonds.fetch.redact import Redaction
 from fonds.library import Library
 from fonds.runs.journal import LONGEST, MOST_PER_CAUSE, Journal

@@ -25,8 +25,8 @@ from fonds.errors import (
     UsageError,
     WrongContentError,
 )
-from fonds.fetch.answers import retry_after
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.client import retry_after
+from fonds.fetch.redact import public_url
 from fonds.seams import spend
 from fonds.sites.advice.rendering import rendered
 from fonds.sites.advice.strategy import Sighting, sight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.fetch.customs import headers_for
+from fonds.fetch.client import headers_for
 from fonds.settings import Settings
 
 SETTINGS = Settings(data_gov_key="d4ta", lda_key="l0bby")
