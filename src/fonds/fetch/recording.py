@@ -21,38 +21,38 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
-from fonds.fetch.redact import public_url, recorded_answer_headers, recorded_request_headers
+from fonds.fetch.redact import public_url, recorded_request_headers, recorded_response_headers
+from fonds.fetch.transport import BodyStream, Request, Response, Transport
 from fonds.fetch.warc import (
     Exchange,
-    Key,
-    RecordedAnswer,
+    ExchangeKey,
+    RecordedResponse,
     exchange_key,
-    read_answer,
+    open_response,
     read_recording,
 )
-from fonds.fetch.wire import Answer, Body, Headers, Question, Wire, text
 from fonds.seams import Clock
 from fonds.settings import Settings
 
-_HELD_IN_MEMORY: Final = 4 * 2**20
+_MAX_IN_MEMORY: Final = 4 * 2**20
 # Bodies are recorded after chunks have been joined, so these would be untrue of them.
-_OF_THE_CONNECTION: Final = frozenset({"connection", "keep-alive", "transfer-encoding"})
+_CONNECTION_HEADERS: Final = frozenset({"connection", "keep-alive", "transfer-encoding"})
 
 
 def without_waits(settings: Settings) -> Settings:
-    """The settings for a replay: nobody is there to be polite to or to recover."""
+    """The settings for a replay, where no server needs politeness or time to recover."""
     return replace(settings, rate_factor=0.0, retry_wait=0.0, retry_wait_max=0.0)
 
 
-class RecordingWire:
-    """Passes questions on and writes every answered one to a new file, without secrets.
+class RecordingTransport:
+    """Writes every request and its response to a new file, without secrets.
 
-    It stands outside whatever maps hosts, so the recording speaks of the original addresses.
-    An exchange is appended in one go once its body has been read, so a recording that was killed
-    is readable up to there.
+    It wraps the transport that maps hosts, so the recording has the original addresses. An exchange
+    is appended at once when its body has been read, so a recording that was killed is readable up
+    to there.
     """
 
-    def __init__(self, inner: Wire, path: Path, *, clock: Clock) -> None:
+    def __init__(self, inner: Transport, path: Path, *, clock: Clock) -> None:
         self._inner = inner
         self._clock = clock
         self._lock = threading.Lock()
@@ -66,22 +66,20 @@ class RecordingWire:
         info.rec_headers.replace_header("WARC-Date", _iso(clock.now()))
         self._append(info)
 
-    async def ask(self, question: Question) -> Answer:
-        """Ask, and hand out an answer whose body is recorded while it is read."""
-        sent = await _sent(question)
-        if question.content is not None:
-            question = replace(question, content=_once(sent))
-        answer = await self._inner.ask(question)
-        moment = self._clock.now()
-        body = _Tee(answer.body, self, _Head(question, sent, answer, moment))
-        return replace(answer, body=body, given_at=moment)
+    async def send(self, request: Request) -> Response:
+        """Send a request, and return a response whose body is recorded while it is read."""
+        sent = await _request_body(request)
+        response = await self._inner.send(replace(request, body=sent or None))
+        time = self._clock.now()
+        body = _Tee(response.body, self, _Head(request, sent, response, time))
+        return replace(response, body=body, received_at=time)
 
     async def write(self, head: _Head, body: IO[bytes], truncated: str | None) -> None:
-        """Append one exchange, and have it on file before anybody goes on."""
+        """Append one exchange, and return when it is on file."""
         await asyncio.to_thread(lambda: self._append(*head.records(body, truncated)))
 
     def _append(self, *records: Any) -> None:
-        with self._lock, tempfile.SpooledTemporaryFile(_HELD_IN_MEMORY) as buffer:
+        with self._lock, tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY) as buffer:
             writer = _records(buffer)
             for record in records:
                 writer.write_record(record)
@@ -90,25 +88,26 @@ class RecordingWire:
             self._file.flush()
 
     async def aclose(self) -> None:
-        """Close the recording and what it wraps."""
+        """Close the recording and the transport that it wraps."""
         await self._inner.aclose()
         with self._lock:
             self._file.close()
 
 
 class _Head:
-    """All of an exchange but the body of the answer."""
+    """All of an exchange but the body of the response."""
 
-    def __init__(self, question: Question, sent: bytes, answer: Answer, moment: datetime) -> None:
-        self._url = public_url(question.address.url)
-        self._method = question.method.decode("ascii")
+    def __init__(self, request: Request, sent: bytes, response: Response, time: datetime) -> None:
+        self._url = public_url(request.url)
+        self._method = request.method
         self._sent = sent
-        asked = [("Host", question.address.netloc), *_pairs(question.headers)]
-        self._request_headers = recorded_request_headers(asked)
-        self._status = f"{answer.status} {answer.reason.decode('ascii', 'ignore')}"
-        kept = [p for p in _pairs(answer.headers) if p[0].lower() not in _OF_THE_CONNECTION]
-        self._answer_headers = recorded_answer_headers(kept)
-        self._date = _iso(moment)
+        host = ("Host", urlsplit(request.url).netloc)
+        self._request_headers = recorded_request_headers([host, *request.headers])
+        self._status = f"{response.status} {response.reason.encode('ascii', 'ignore').decode()}"
+        self._response_headers = recorded_response_headers(
+            pair for pair in response.headers if pair[0].lower() not in _CONNECTION_HEADERS
+        )
+        self._date = _iso(time)
 
     def records(self, body: IO[bytes], truncated: str | None) -> tuple[Any, Any]:
         request = self._request()
@@ -120,8 +119,8 @@ class _Head:
             fields["WARC-Truncated"] = truncated
         size = body.seek(0, io.SEEK_END)
         body.seek(0)
-        head = StatusAndHeaders(self._status, self._answer_headers, protocol="HTTP/1.1")
-        answer = _records().create_warc_record(
+        head = StatusAndHeaders(self._status, self._response_headers, protocol="HTTP/1.1")
+        response = _records().create_warc_record(
             self._url,
             "response",
             payload=body,
@@ -129,7 +128,7 @@ class _Head:
             warc_headers_dict=fields,
             http_headers=head,
         )
-        return request, answer
+        return request, response
 
     def _request(self) -> Any:
         parts = urlsplit(self._url)
@@ -146,13 +145,13 @@ class _Head:
 
 
 class _Tee:
-    """A body that is kept aside while it is read, and recorded when that ends."""
+    """A body that is copied while it is read, and recorded at its end."""
 
-    def __init__(self, body: Body, recording: RecordingWire, head: _Head) -> None:
+    def __init__(self, body: BodyStream, recording: RecordingTransport, head: _Head) -> None:
         self._body = body
         self._recording = recording
         self._head = head
-        self._spool = tempfile.SpooledTemporaryFile(_HELD_IN_MEMORY)  # noqa: SIM115 — closed in _finish
+        self._spool = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 — closed in _finish
         self._finished = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -178,96 +177,89 @@ class _Tee:
 
 
 class ReplayClock:
-    """The recorded time: when the recording began, then when the latest answer was given."""
+    """The recorded time: when the recording began, then when the latest response arrived."""
 
-    def __init__(self, begun_at: datetime) -> None:
-        self._now = begun_at
+    def __init__(self, started_at: datetime) -> None:
+        self._now = started_at
 
     def now(self) -> datetime:
-        """The recorded moment, in UTC."""
+        """The recorded time, in UTC."""
         return self._now
 
     def monotonic(self) -> float:
         """Seconds that never go backwards, of this machine."""
         return time.monotonic()
 
-    def advance(self, moment: datetime) -> None:
-        """Go on to a moment; answers given in another order do not turn time back."""
-        self._now = max(self._now, moment)
+    def advance(self, time: datetime) -> None:
+        """Advance to a time; responses in another order do not turn time back."""
+        self._now = max(self._now, time)
 
 
-class ReplayWire:
-    """Answers from a recording and never touches the network.
+class ReplayTransport:
+    """Responds from a recording, without a network.
 
-    The same request is answered as often as it was recorded, in that order; the last answer
+    A request that was recorded several times gets its responses in that order; the last one
     repeats. With `unfinished`, a recording may break off inside its last record.
     """
 
     def __init__(self, path: Path, *, unfinished: bool = False) -> None:
         self._path = path
         recording = read_recording(path, unfinished=unfinished)
-        self._answers: dict[Key, deque[Exchange]] = defaultdict(deque)
+        self._exchanges: dict[ExchangeKey, deque[Exchange]] = defaultdict(deque)
         for exchange in recording.exchanges:
-            self._answers[exchange.key].append(exchange)
-        self.clock = ReplayClock(recording.begun_at)
+            self._exchanges[exchange.key].append(exchange)
+        self.clock = ReplayClock(recording.started_at)
 
-    async def ask(self, question: Question) -> Answer:
-        """The recorded answer to this question."""
-        url = question.address.url
-        sent = hashlib.sha256(await _sent(question)).hexdigest()
-        exchange = self._next(exchange_key(question.method.decode("ascii"), url, sent), url)
-        answer = read_answer(self._path, exchange)
-        self.clock.advance(exchange.answered_at)
-        return Answer(
-            status=answer.status,
-            headers=[(name.encode(), value.encode()) for name, value in answer.headers],
-            reason=answer.reason.encode("ascii", "replace"),
-            body=_Replayed(answer, public_url(url)),
-            given_at=exchange.answered_at,
+    async def send(self, request: Request) -> Response:
+        """The recorded response to this request."""
+        sent = hashlib.sha256(await _request_body(request)).hexdigest()
+        exchange = self._next(exchange_key(request.method, request.url, sent), request.url)
+        response = open_response(self._path, exchange)
+        self.clock.advance(exchange.received_at)
+        return Response(
+            status=response.status,
+            headers=response.headers,
+            reason=response.reason,
+            body=_ReplayedBody(response, public_url(request.url)),
+            received_at=exchange.received_at,
         )
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _next(self, key: Key, url: str) -> Exchange:
-        waiting = self._answers.get(key)
-        if not waiting:
+    def _next(self, key: ExchangeKey, url: str) -> Exchange:
+        exchanges = self._exchanges.get(key)
+        if not exchanges:
             raise NotRecordedError(
-                f"{self._path} holds no answer to {key[0]} {public_url(url)}; record the run anew"
+                f"{self._path} has no response to {key[0]} {public_url(url)}; record the run again"
             )
-        return waiting.popleft() if len(waiting) > 1 else waiting[0]
+        return exchanges.popleft() if len(exchanges) > 1 else exchanges[0]
 
 
-class _Replayed:
-    def __init__(self, answer: RecordedAnswer, url: str) -> None:
-        self._answer = answer
+class _ReplayedBody:
+    def __init__(self, response: RecordedResponse, url: str) -> None:
+        self._response = response
         self._url = url
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._answer.pieces():
+        for piece in self._response.pieces():
             yield piece
-        if self._answer.broke_off:
+        if self._response.broke_off:
             raise IncompleteBodyError(f"{self._url} broke off when it was recorded")
 
     async def aclose(self) -> None:
-        self._answer.close()
+        self._response.close()
 
 
 def _records(out: IO[bytes] | None = None) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-async def _sent(question: Question) -> bytes:
-    return b"".join([piece async for piece in question.content or _once(b"")])
+async def _request_body(request: Request) -> bytes:
+    if request.body is None or isinstance(request.body, bytes):
+        return request.body or b""
+    return b"".join([piece async for piece in request.body])
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
-
-
-def _pairs(headers: Headers) -> list[tuple[str, str]]:
-    return [(name.decode("latin-1"), text(value)) for name, value in headers]
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

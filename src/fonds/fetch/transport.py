@@ -1,94 +1,425 @@
-"""The network: maps hosts, guards addresses and speaks our errors."""
+"""HTTP requests and responses, and the transport that sends them: aiohttp, checked by the guard.
+
+A recording and a replay are transports as well, and so are those of tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+import asyncio
+import os
+import ssl
+import threading
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from yarl import URL
 
 from fonds.errors import (
     ConnectionFailedError,
     FetchError,
     FetchTimeoutError,
+    ForbiddenAddressError,
     IncompleteBodyError,
     RetryableFetchError,
+    TooLargeError,
 )
-from fonds.fetch.addresses import read_address
-from fonds.fetch.connections import Connections, Exchange
-from fonds.fetch.dialogue import BreachError, UnspeakableError
-from fonds.fetch.guard import Guard
-from fonds.fetch.hosts import map_url
 from fonds.fetch.redact import public_url
-from fonds.fetch.sockets import Dialer
-from fonds.fetch.wire import Answer, Question
-from fonds.settings import Settings
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from fonds.fetch.guard import LookUp
+
+T = TypeVar("T")
+Headers = list[tuple[str, str]]
+
+MAX_CONNECTIONS: Final = 32
+"""Connections that serve a request at the same time, to all hosts together."""
+MAX_LINE: Final = 64 * 1024
+"""Bytes of one header of a response, or of its status line."""
+
+_CHUNK: Final = 64 * 1024
+_AUTOMATIC_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+# What browsers leave as it is in a path and in a query; everything else is percent-encoded.
+_PATH_CHARACTERS: Final = "!$%&'()*+,-./:;=@[\\]^_|~"
+_QUERY_CHARACTERS: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 
-class Network:
-    """Asks upstreams; takes original addresses and maps them itself.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One request; the transport adds `Host`, and `Content-Length` where the body is bytes."""
 
-    What wraps it (a recording) therefore sees the addresses the sources speak of.
-    """
+    url: str = field(repr=False)
+    """As `normalize_url` gives it."""
+    headers: Headers = field(repr=False, default_factory=list)
+    timeout: float | None = None
+    """Seconds to wait for a connection, and for each piece that is sent or received."""
+    method: str = "GET"
+    body: bytes | AsyncIterable[bytes] | None = field(repr=False, default=None)
 
-    def __init__(self, settings: Settings, *, dialer: Dialer | None = None) -> None:
-        self._hosts = settings.hosts
-        self._connections = Connections(dialer or Guard(allow_private=settings.allow_private))
 
-    async def ask(self, question: Question) -> Answer:
-        """Send one request; the body of the answer is still to be read."""
-        url = question.address.url
-        with _our_errors(url, broken=ConnectionFailedError):
-            exchange = await self._connections.ask(self._mapped(question))
-        head = exchange.head
-        return Answer(
-            status=head.status,
-            headers=head.headers,
-            reason=head.reason,
-            body=_Body(exchange, url),
-        )
+class BodyStream(Protocol):
+    """The body of a response, read once; to be closed, read or not."""
 
-    def _mapped(self, question: Question) -> Question:
-        address = question.address
-        if self._hosts and (target := map_url(address.url, self._hosts)) != address.url:
-            address = read_address(target)
-        host = (b"Host", address.netloc.encode("ascii"))
-        return replace(question, address=address, headers=[host, *question.headers])
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces, as they arrive."""
+        ...
 
     async def aclose(self) -> None:
-        """Close every connection."""
-        await self._connections.aclose()
+        """Stop reading."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Response:
+    """One response, whose body is still to be read."""
+
+    status: int
+    body: BodyStream
+    headers: Headers = field(default_factory=list)
+    reason: str = ""
+    received_at: datetime | None = None
+    """If a recording or a replay knows it."""
+
+
+class Transport(Protocol):
+    """Sends requests."""
+
+    async def send(self, request: Request) -> Response:
+        """The response to a request; the caller closes its body."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BufferedResponse:
+    """One response with all of its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    content: bytes = field(repr=False)
+
+
+async def read_response(
+    transport: Transport, request: Request, *, max_bytes: int, seconds: float | None
+) -> BufferedResponse:
+    """The response to a request, with a body of so many bytes that arrives in so many seconds."""
+    response = await transport.send(request)
+    where = public_url(request.url)
+    content = bytearray()
+    try:
+        async with aclosing(response.body), asyncio.timeout(seconds):
+            async for piece in response.body:
+                content += piece
+                if len(content) > max_bytes:
+                    raise TooLargeError(f"{where} answers with more than {max_bytes // 2**20} MiB")
+    except TimeoutError as error:
+        raise FetchTimeoutError(f"{where} answers too slowly") from error
+    headers = fold_headers(response.headers)
+    return BufferedResponse(status=response.status, headers=headers, content=bytes(content))
+
+
+def fold_headers(headers: Headers) -> dict[str, str]:
+    """Headers by lower-case name; repeated headers are joined with commas."""
+    folded: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        folded[key] = f"{folded[key]}, {value}" if key in folded else value
+    return folded
+
+
+def normalize_url(url: str) -> str:
+    """An http or https address as it is sent, without user and fragment; ValueError if malformed.
+
+    What is percent-encoded already stays as it is: a signature may cover it.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("not an http or https address")
+    host = URL.build(scheme=parts.scheme, host=parts.hostname, port=parts.port)
+    path = quote(parts.path, safe=_PATH_CHARACTERS) or "/"
+    query = quote(parts.query, safe=_QUERY_CHARACTERS)
+    return str(host.join(URL.build(path=path, query_string=query, encoded=True)))
+
+
+def host_of(url: str) -> str:
+    """The host of a normalized address, as people write it."""
+    return URL(url, encoded=True).host or ""
+
+
+def map_url(url: str, hosts: Mapping[str, str]) -> str:
+    """The address to ask instead: the base that `hosts` names, then the path and query of the URL.
+
+    A key is a host name, or `name:port` where one port of a host is mapped on its own.
+    """
+    if not hosts:
+        return url
+    parts = urlsplit(url)
+    name = (parts.hostname or "").lower()
+    base = hosts.get(f"{name}:{parts.port}") or hosts.get(name)
+    if base is None:
+        return url
+    target = urlsplit(base)
+    path = target.path.rstrip("/") + (parts.path or "/")
+    return urlunsplit((target.scheme, target.netloc, path, parts.query, ""))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a mapped address names the loopback interface, without looking up its name."""
+    name = (urlsplit(url).hostname or "").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class HttpTransport:
+    """Sends requests over the network, from one event loop; redirects are not followed.
+
+    It maps hosts itself, so that what wraps it (a recording) sees the original addresses.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool,
+        hosts: Mapping[str, str] | None = None,
+        look_up: LookUp | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._allow_private = allow_private
+        self._hosts = hosts or {}
+        self._look_up = look_up
+        self._tls = tls
+        self._session: aiohttp.ClientSession | None = None
+        # Not aiohttp's own limit: its time to connect would count the wait for it.
+        self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
+
+    async def send(self, request: Request) -> Response:
+        """Send a request over an idle connection or a new one."""
+        await self._connections.acquire()
+        try:
+            with _own_errors(request.url, broken=ConnectionFailedError):
+                response = await self._send(request)
+        except BaseException:
+            self._connections.release()
+            raise
+        return Response(
+            status=response.status,
+            headers=[
+                (name.decode("latin-1"), _text(value)) for name, value in response.raw_headers
+            ],
+            reason=response.reason or "",
+            body=_Body(response, request.url, self._connections),
+        )
+
+    async def _send(self, request: Request) -> aiohttp.ClientResponse:
+        import aiohttp  # noqa: PLC0415 — takes 100 ms, and most commands send nothing
+
+        session = self._session or self._open()
+        headers = list(request.headers)
+        if isinstance(request.body, bytes):
+            headers.append(("Content-Length", str(len(request.body))))
+        async with asyncio.timeout(None) as deadline:
+            body = _RequestBody(request, deadline) if request.body else None
+            try:
+                return await session.request(
+                    request.method,
+                    URL(normalize_url(map_url(request.url, self._hosts)), encoded=True),
+                    headers=headers,
+                    data=body,
+                    timeout=aiohttp.ClientTimeout(
+                        connect=request.timeout, sock_read=request.timeout
+                    ),
+                    allow_redirects=False,
+                )
+            except aiohttp.ClientError:
+                if body and body.error:
+                    raise body.error from None
+                raise
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp  # noqa: PLC0415 — as above
+
+        from fonds.fetch.guard import Guard, GuardedConnector, look_up  # noqa: PLC0415 — as above
+
+        guard = Guard(allow_private=self._allow_private, look_up=self._look_up or look_up)
+        self._session = aiohttp.ClientSession(
+            connector=GuardedConnector(guard, self._tls),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=_AUTOMATIC_HEADERS,
+            max_line_size=MAX_LINE,
+            max_field_size=MAX_LINE,
+        )
+        return self._session
+
+    async def aclose(self) -> None:
+        """Close every connection, also one whose response is still being read."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+class _RequestBody:
+    """The body of a request; the deadline moves on whenever the server has taken a piece."""
+
+    def __init__(self, request: Request, deadline: asyncio.Timeout) -> None:
+        self.error: Exception | None = None
+        """Why the pieces could not be had; aiohttp reports it as a broken connection."""
+        self._request = request
+        self._deadline = deadline
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in _pieces(self._request.body):
+                self._allow(1)
+                yield piece
+        except Exception as error:
+            self.error = error
+            raise
+        self._allow(2)  # for the last piece, and for the response
+
+    def _allow(self, timeouts: int) -> None:
+        if self._request.timeout is not None:
+            now = asyncio.get_running_loop().time()
+            with suppress(RuntimeError):  # the server may have answered before it has read all
+                self._deadline.reschedule(now + timeouts * self._request.timeout)
+
+
+async def _pieces(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[bytes]:
+    if isinstance(body, bytes):
+        for start in range(0, len(body), _CHUNK):
+            yield body[start : start + _CHUNK]
+    elif body is not None:
+        async for piece in body:
+            yield piece
 
 
 class _Body:
-    def __init__(self, exchange: Exchange, url: str) -> None:
-        self._exchange = exchange
+    """The body of a response, and the place among the connections that it occupies."""
+
+    def __init__(
+        self, response: aiohttp.ClientResponse, url: str, connections: asyncio.Semaphore
+    ) -> None:
+        self._response = response
         self._url = url
+        self._connections = connections
+        self._is_open = True
+        # Queues of aiohttp are false while they are empty.
+        self._protocol = response.connection.protocol if response.connection is not None else None
+        self._closed = self._protocol.closed if self._protocol is not None else None
+        if self._closed is not None:
+            self._closed.add_done_callback(self._fail)
+
+    def _fail(self, closed: asyncio.Future[None]) -> None:
+        # After a malformed chunk, aiohttp closes the connection and leaves the reader waiting.
+        error = None if closed.cancelled() else closed.exception()
+        if self._protocol is not None:
+            error = self._protocol.exception() or error
+        content = self._response.content
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(_broken_off(self._url, error, IncompleteBodyError))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _our_errors(self._url, broken=IncompleteBodyError):
-            async for chunk in self._exchange.body():
-                yield chunk
+        with _own_errors(self._url, broken=IncompleteBodyError):
+            async for piece in self._response.content.iter_any():
+                yield piece
 
     async def aclose(self) -> None:
-        with _our_errors(self._url, broken=IncompleteBodyError):
-            await self._exchange.aclose()
+        if self._is_open:
+            self._is_open = False
+            if self._closed is not None:
+                self._closed.remove_done_callback(self._fail)
+            self._response.close()  # after the end of the body, this leaves the connection open
+            self._connections.release()
 
 
 @contextmanager
-def _our_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None]:
-    """`broken` is what a breach of the protocol means at this stage of the exchange."""
+def _own_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None]:
+    """Turn errors of aiohttp into ours; `broken` is for connections that end and invalid HTTP."""
+    import aiohttp  # noqa: PLC0415 — as above
+
+    where = public_url(url)
     try:
         yield
-    except TimeoutError as error:
+    except TimeoutError:
         raise FetchTimeoutError(
-            f"{public_url(url)} did not answer in time; FONDS_TIMEOUT sets how long to wait"
-        ) from error
-    except BreachError as error:
-        raise broken(f"{public_url(url)} broke off or spoke no HTTP: {error}") from error
-    except OSError as error:
-        raise ConnectionFailedError(
-            f"the connection to {public_url(url)} failed: {str(error) or type(error).__name__}"
-        ) from error
-    except UnspeakableError:
-        # The library's message repeats the header, which may be a key.
-        raise FetchError(f"{public_url(url)} cannot be asked: malformed header") from None
+            f"{where} did not answer in time; FONDS_TIMEOUT sets how long to wait"
+        ) from None
+    except aiohttp.InvalidURL:
+        raise ForbiddenAddressError(
+            f"{where} was refused: its host is neither a name nor an IP address"
+        ) from None
+    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+        raise _broken_off(url, error, broken) from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise ConnectionFailedError(f"the connection to {where} failed: {_reason(error)}") from None
+    except ValueError:
+        # The message may repeat the header, which may be a key.
+        raise FetchError(f"{where} cannot be requested: malformed header") from None
+
+
+def _broken_off(
+    url: str, error: BaseException | None, broken: type[RetryableFetchError]
+) -> RetryableFetchError:
+    reason = _reason(error) if error else "the connection was closed"
+    return broken(f"{public_url(url)} broke off or is not valid HTTP: {reason}")
+
+
+def _reason(error: BaseException) -> str:
+    """The cause of an error; its own text may repeat the address or the headers, and so a key."""
+    cause = error.__cause__ or error
+    message = getattr(cause, "message", None)
+    text = message if isinstance(message, str) else str(cause)
+    return text.partition("\n")[0].rstrip(":") or type(cause).__name__
+
+
+def _text(value: bytes) -> str:
+    """The value of a header: what is not ASCII is mostly UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, for synchronous code in any thread.
+
+    It runs on an event loop that this process keeps in a thread of its own, so that a transport
+    used through here keeps its connections from one call to the next.
+    """
+    future = asyncio.run_coroutine_threadsafe(work, _background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+_lock = threading.Lock()
+
+
+def _background_loop() -> asyncio.AbstractEventLoop:
+    with _lock:
+        return _started_loop(os.getpid())
+
+
+@cache
+def _started_loop(_process: int) -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="fonds-http", daemon=True).start()
+    return loop

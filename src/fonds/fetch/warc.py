@@ -1,4 +1,4 @@
-"""Reading recordings: an index of exchanges by offset, and one answer at a time."""
+"""Reads WARC files: an index of exchanges by offset, and one response at a time."""
 
 from __future__ import annotations
 
@@ -18,62 +18,61 @@ from fonds.errors import MalformedError, UsageError
 from fonds.fetch.redact import matching_url
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
-_BLOCK: Final = 16 * 1024
-_PIECE: Final = 64 * 1024
-_LARGEST_HEAD: Final = 512 * 1024
+_READ_SIZE: Final = 16 * 1024
+_PIECE_SIZE: Final = 64 * 1024
+_MAX_HEAD: Final = 512 * 1024
 _END_OF_RECORD: Final = b"\r\n\r\n"
 _WARC: Final = StatusAndHeadersParser(["WARC/1.1", "WARC/1.0"])
-_ANSWER: Final = StatusAndHeadersParser(["HTTP/1.1", "HTTP/1.0"])
+_RESPONSE: Final = StatusAndHeadersParser(["HTTP/1.1", "HTTP/1.0"])
 _REQUEST: Final = StatusAndHeadersParser([], verify=False)
-_DAMAGE: Final = (EOFError, zlib.error, ValueError, StatusAndHeadersParserException)
+_DAMAGE_ERRORS: Final = (EOFError, zlib.error, ValueError, StatusAndHeadersParserException)
 
-Key = tuple[str, str, str]
+ExchangeKey = tuple[str, str, str]
 """Method, address as `matching_url` gives it, SHA-256 of the request's body."""
 
-
-_Request = tuple[str, str]
+_RecordedRequest = tuple[str, str]
 """Method, SHA-256 of the body."""
 
 
-def exchange_key(method: str, url: str, body_sha256: str) -> Key:
-    """By what a request finds its recorded answer."""
+def exchange_key(method: str, url: str, body_sha256: str) -> ExchangeKey:
+    """What a request and its recorded response have in common."""
     return method.upper(), matching_url(url), body_sha256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """Where an answer stands in the file, and when it was given."""
+    """Where a response is in the file, and when it arrived."""
 
-    key: Key
+    key: ExchangeKey
     offset: int
-    answered_at: datetime
+    received_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recording:
-    """What a recording holds, in its order."""
+    """The contents of a recording, in its order."""
 
-    begun_at: datetime
+    started_at: datetime
     exchanges: tuple[Exchange, ...]
 
 
 @dataclass(kw_only=True)
-class RecordedAnswer:
-    """A recorded answer whose body is still to be read; `close` it."""
+class RecordedResponse:
+    """A recorded response whose body is still to be read; `close` it."""
 
     status: int
     reason: str
     headers: list[tuple[str, str]]
     broke_off: bool
-    """The body ends here because it did so when it was recorded."""
+    """The body was not complete when it was recorded."""
     _block: Any = field(repr=False)
     _file: IO[bytes] = field(repr=False)
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, a little at a time."""
+        """The body, piece by piece."""
         try:
             yield from _read_all(self._block)
-        except _DAMAGE as error:
+        except _DAMAGE_ERRORS as error:
             raise MalformedError(f"{self._file.name} is damaged: {error}") from error
 
     def close(self) -> None:
@@ -96,22 +95,24 @@ def read_recording(path: Path, *, unfinished: bool) -> Recording:
             raise MalformedError(
                 f"{path} breaks off inside the record after byte {offset}"
             ) from error
-    except _DAMAGE as error:
-        raise MalformedError(f"{path} is no readable WARC after byte {offset}: {error}") from error
-    if index.begun_at is None:
-        raise MalformedError(f"{path} holds no complete record")
-    return Recording(begun_at=index.begun_at, exchanges=tuple(index.exchanges()))
+    except _DAMAGE_ERRORS as error:
+        raise MalformedError(
+            f"{path} is not a readable WARC after byte {offset}: {error}"
+        ) from error
+    if index.started_at is None:
+        raise MalformedError(f"{path} has no complete record")
+    return Recording(started_at=index.started_at, exchanges=tuple(index.exchanges()))
 
 
-def read_answer(path: Path, exchange: Exchange) -> RecordedAnswer:
-    """One answer of a recording."""
+def open_response(path: Path, exchange: Exchange) -> RecordedResponse:
+    """One response of a recording."""
     file = path.open("rb")
     try:
         file.seek(exchange.offset)
         headers, block = _head(_Member(file).buffered())
-        http = _ANSWER.parse(block)
+        http = _RESPONSE.parse(block)
         status, _, reason = http.statusline.partition(" ")
-        return RecordedAnswer(
+        return RecordedResponse(
             status=int(status),
             reason=reason,
             headers=http.headers,
@@ -119,13 +120,13 @@ def read_answer(path: Path, exchange: Exchange) -> RecordedAnswer:
             _block=block,
             _file=file,
         )
-    except _DAMAGE as error:
+    except _DAMAGE_ERRORS as error:
         file.close()
         raise MalformedError(f"{path} is damaged at byte {exchange.offset}: {error}") from error
 
 
 class _Member(io.RawIOBase):
-    """One gzip member, strictly: it must be whole, and its checksum right."""
+    """One gzip member, which must be complete and have the right checksum."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -137,7 +138,7 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         while not self._engine.eof:
-            raw = self._engine.unconsumed_tail or self._file.read(_BLOCK)
+            raw = self._engine.unconsumed_tail or self._file.read(_READ_SIZE)
             if not raw:
                 raise EOFError("it breaks off")
             piece = self._engine.decompress(raw, len(view))
@@ -147,14 +148,14 @@ class _Member(io.RawIOBase):
         return 0
 
     def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self, _PIECE)
+        return io.BufferedReader(self, _PIECE_SIZE)
 
     def end(self) -> int:
         return self._file.tell() - len(self._engine.unused_data)
 
 
-def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _Request | None]]:
-    """Whole records only: where each begins, its headers, and its request if it is one."""
+def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _RecordedRequest | None]]:
+    """Complete records: the offset and headers of each, and its request if it is one."""
     size = file.seek(0, io.SEEK_END)
     offset = 0
     while offset < size:
@@ -172,7 +173,7 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _Request | None]]:
 
 
 def _head(stream: io.BufferedReader) -> tuple[Any, Any]:
-    headers = _WARC.parse(LimitReader(stream, _LARGEST_HEAD))
+    headers = _WARC.parse(LimitReader(stream, _MAX_HEAD))
     length = int(headers.get_header("Content-Length", ""))
     if length < 0:
         raise ValueError("a record has a negative length")
@@ -180,41 +181,41 @@ def _head(stream: io.BufferedReader) -> tuple[Any, Any]:
 
 
 def _read_all(block: Any) -> Iterator[bytes]:
-    while piece := block.read(_PIECE):
+    while piece := block.read(_PIECE_SIZE):
         yield piece
 
 
 class _Index:
-    """Collects answers, and finds the request each belongs to from either side's link."""
+    """Collects responses, and finds their requests by the link that either of them has."""
 
     def __init__(self) -> None:
-        self.begun_at: datetime | None = None
-        self._answers: list[tuple[int, Any]] = []
-        self._requests: dict[str, _Request] = {}
+        self.started_at: datetime | None = None
+        self._responses: list[tuple[int, Any]] = []
+        self._requests: dict[str, _RecordedRequest] = {}
 
-    def add(self, offset: int, headers: Any, request: _Request | None) -> None:
-        if self.begun_at is None:
-            self.begun_at = _moment(headers)
+    def add(self, offset: int, headers: Any, request: _RecordedRequest | None) -> None:
+        if self.started_at is None:
+            self.started_at = _date(headers)
         if headers.get_header("WARC-Type") == "response":
-            self._answers.append((offset, headers))
+            self._responses.append((offset, headers))
         elif request is not None:
             for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
                 self._requests[headers.get_header(name, "")] = request
 
     def exchanges(self) -> Iterator[Exchange]:
-        nothing = hashlib.sha256().hexdigest()
-        for offset, headers in self._answers:
+        no_body = hashlib.sha256().hexdigest()
+        for offset, headers in self._responses:
             own = headers.get_header("WARC-Record-ID", "")
             other = headers.get_header("WARC-Concurrent-To", "")
             requests = self._requests
-            method, sha = requests.get(own) or requests.get(other) or ("GET", nothing)
+            method, sha = requests.get(own) or requests.get(other) or ("GET", no_body)
             url = headers.get_header("WARC-Target-URI", "").strip("<>")
             yield Exchange(
-                key=exchange_key(method, url, sha), offset=offset, answered_at=_moment(headers)
+                key=exchange_key(method, url, sha), offset=offset, received_at=_date(headers)
             )
 
 
-def _request(block: Any) -> _Request:
+def _request(block: Any) -> _RecordedRequest:
     head = _REQUEST.parse(block)
     sha = hashlib.sha256()
     for piece in _read_all(block):
@@ -222,6 +223,6 @@ def _request(block: Any) -> _Request:
     return head.protocol, sha.hexdigest()
 
 
-def _moment(headers: Any) -> datetime:
-    moment = datetime.fromisoformat(headers.get_header("WARC-Date", ""))
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _date(headers: Any) -> datetime:
+    date = datetime.fromisoformat(headers.get_header("WARC-Date", ""))
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
