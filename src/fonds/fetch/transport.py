@@ -152,6 +152,14 @@ def normalize_url(url: str) -> str:
     return str(host.join(URL.build(path=path, query_string=query, encoded=True)))
 
 
+def endpoint_url(base: str, path: str) -> str:
+    """An address below that of a service; ValueError if it is malformed, or has a password."""
+    parts = urlsplit(normalize_url(base))
+    if "@" in urlsplit(base).netloc:
+        raise ValueError("it has a user or a password, which would be sent to the service")
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}"))
+
+
 def host_of(url: str) -> str:
     """The host of a normalized address, as people write it."""
     return URL(url, encoded=True).host or ""
@@ -410,7 +418,23 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-_lock = threading.Lock()
+def close_soon(transport: Transport) -> None:
+    """Close a transport that `run_sync` used; a finalizer may call this in any thread."""
+    loop = _background_loop()
+    closing = asyncio.run_coroutine_threadsafe(transport.aclose(), loop)
+    if loop is not _running_loop():
+        with suppress(TimeoutError):
+            closing.result(timeout=1)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+_lock = threading.RLock()
 
 
 def _background_loop() -> asyncio.AbstractEventLoop:
