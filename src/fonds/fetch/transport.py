@@ -108,6 +108,7 @@ class BufferedResponse:
     headers: Mapping[str, str]
     """By lower-case name."""
     content: bytes = field(repr=False)
+    reason: str = ""
 
 
 async def read_response(
@@ -115,7 +116,14 @@ async def read_response(
 ) -> BufferedResponse:
     """The response to a request, with a body of so many bytes that arrives in so many seconds."""
     response = await transport.send(request)
-    where = public_url(request.url)
+    return await buffer_response(response, request.url, max_bytes=max_bytes, seconds=seconds)
+
+
+async def buffer_response(
+    response: Response, url: str, *, max_bytes: int, seconds: float | None
+) -> BufferedResponse:
+    """All of a response, with a body of so many bytes that arrives in so many seconds."""
+    where = public_url(url)
     content = bytearray()
     try:
         async with aclosing(response.body), asyncio.timeout(seconds):
@@ -125,8 +133,12 @@ async def read_response(
                     raise TooLargeError(f"{where} answers with more than {max_bytes // 2**20} MiB")
     except TimeoutError as error:
         raise FetchTimeoutError(f"{where} answers too slowly") from error
-    headers = fold_headers(response.headers)
-    return BufferedResponse(status=response.status, headers=headers, content=bytes(content))
+    return BufferedResponse(
+        status=response.status,
+        headers=fold_headers(response.headers),
+        content=bytes(content),
+        reason=response.reason,
+    )
 
 
 def fold_headers(headers: Headers) -> dict[str, str]:
@@ -218,11 +230,14 @@ class HttpTransport:
     async def send(self, request: Request) -> Response:
         """Send a request over an idle connection or a new one."""
         await self._connections.acquire()
+        body = _RequestBody(request) if request.body else None
         try:
             with _own_errors(request.url, broken=ConnectionFailedError):
-                response = await self._send(request)
-        except BaseException:
+                response = await self._send(request, body)
+        except BaseException as error:
             self._connections.release()
+            if isinstance(error, FetchError) and body and body.error:
+                raise body.error from None
             raise
         return Response(
             status=response.status,
@@ -233,7 +248,7 @@ class HttpTransport:
             body=_Body(response, request.url, self._connections),
         )
 
-    async def _send(self, request: Request) -> aiohttp.ClientResponse:
+    async def _send(self, request: Request, body: _RequestBody | None) -> aiohttp.ClientResponse:
         import aiohttp  # noqa: PLC0415 — takes 100 ms, and most commands send nothing
 
         session = self._session or self._open()
@@ -241,22 +256,16 @@ class HttpTransport:
         if isinstance(request.body, bytes):
             headers.append(("Content-Length", str(len(request.body))))
         async with asyncio.timeout(None) as deadline:
-            body = _RequestBody(request, deadline) if request.body else None
-            try:
-                return await session.request(
-                    request.method,
-                    URL(normalize_url(map_url(request.url, self._hosts)), encoded=True),
-                    headers=headers,
-                    data=body,
-                    timeout=aiohttp.ClientTimeout(
-                        connect=request.timeout, sock_read=request.timeout
-                    ),
-                    allow_redirects=False,
-                )
-            except aiohttp.ClientError:
-                if body and body.error:
-                    raise body.error from None
-                raise
+            if body is not None:
+                body.deadline = deadline
+            return await session.request(
+                request.method,
+                URL(normalize_url(map_url(request.url, self._hosts)), encoded=True),
+                headers=headers,
+                data=body,
+                timeout=aiohttp.ClientTimeout(connect=request.timeout, sock_read=request.timeout),
+                allow_redirects=False,
+            )
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 — as above
@@ -285,11 +294,11 @@ class HttpTransport:
 class _RequestBody:
     """The body of a request; the deadline moves on whenever the server has taken a piece."""
 
-    def __init__(self, request: Request, deadline: asyncio.Timeout) -> None:
+    def __init__(self, request: Request) -> None:
+        self.deadline = asyncio.timeout(None)
         self.error: Exception | None = None
-        """Why the pieces could not be had; aiohttp reports it as a broken connection."""
+        """Why there are no more pieces; aiohttp reports it as a broken connection."""
         self._request = request
-        self._deadline = deadline
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -305,7 +314,7 @@ class _RequestBody:
         if self._request.timeout is not None:
             now = asyncio.get_running_loop().time()
             with suppress(RuntimeError):  # the server may have answered before it has read all
-                self._deadline.reschedule(now + timeouts * self._request.timeout)
+                self.deadline.reschedule(now + timeouts * self._request.timeout)
 
 
 async def _pieces(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[bytes]:
@@ -374,6 +383,10 @@ def _own_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None
         ) from None
     except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
         raise _broken_off(url, error, broken) from None
+    except aiohttp.ClientConnectorError as error:
+        failure = ConnectionFailedError(f"cannot connect to {where}: {_reason(error)}")
+        failure.was_open = False
+        raise failure from None
     except (aiohttp.ClientError, OSError) as error:
         raise ConnectionFailedError(f"the connection to {where} failed: {_reason(error)}") from None
     except ValueError:

@@ -411,7 +411,7 @@ def test_the_error_of_a_body_that_cannot_be_read_is_the_error_of_the_request(
 ) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"some"
-        raise LookupError("the file is gone")
+        raise OSError("the file is gone")
 
     async def run() -> None:
         async with aclosing(HttpTransport(allow_private=True)) as transport:
@@ -419,7 +419,7 @@ def test_the_error_of_a_body_that_cannot_be_read_is_the_error_of_the_request(
             url = upstream.url("/")
             await transport.send(Request(url=url, method="PUT", body=pieces(), headers=length))
 
-    with pytest.raises(LookupError, match="the file is gone"):
+    with pytest.raises(OSError, match="the file is gone"):
         asyncio.run(run())
 
 
