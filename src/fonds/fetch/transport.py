@@ -219,9 +219,12 @@ class HttpTransport:
         look_up: LookUp | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._allow_private = allow_private
+        # Not with the imports above: aiohttp takes 100 ms, and most commands send nothing. Nor at
+        # the first request, which would be late for its turn.
+        from fonds.fetch import guard  # noqa: PLC0415
+
         self._hosts = hosts or {}
-        self._look_up = look_up
+        self._guard = guard.Guard(allow_private=allow_private, look_up=look_up or guard.look_up)
         self._tls = tls
         self._session: aiohttp.ClientSession | None = None
         # Not aiohttp's own limit: its time to connect would count the wait for it.
@@ -249,7 +252,7 @@ class HttpTransport:
         )
 
     async def _send(self, request: Request, body: _RequestBody | None) -> aiohttp.ClientResponse:
-        import aiohttp  # noqa: PLC0415 — takes 100 ms, and most commands send nothing
+        import aiohttp  # noqa: PLC0415 — as above
 
         session = self._session or self._open()
         headers = list(request.headers)
@@ -260,21 +263,24 @@ class HttpTransport:
                 body.deadline = deadline
             return await session.request(
                 request.method,
-                URL(normalize_url(map_url(request.url, self._hosts)), encoded=True),
+                URL(self._target(request.url), encoded=True),
                 headers=headers,
                 data=body,
                 timeout=aiohttp.ClientTimeout(connect=request.timeout, sock_read=request.timeout),
                 allow_redirects=False,
             )
 
+    def _target(self, url: str) -> str:
+        mapped = map_url(url, self._hosts)
+        return url if mapped == url else normalize_url(mapped)
+
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 — as above
 
-        from fonds.fetch.guard import Guard, GuardedConnector, look_up  # noqa: PLC0415 — as above
+        from fonds.fetch.guard import GuardedConnector  # noqa: PLC0415 — as above
 
-        guard = Guard(allow_private=self._allow_private, look_up=self._look_up or look_up)
         self._session = aiohttp.ClientSession(
-            connector=GuardedConnector(guard, self._tls),
+            connector=GuardedConnector(self._guard, self._tls),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
