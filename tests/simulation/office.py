@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fonds import ids
 from fonds.errors import ConnectionFailedError, FetchTimeoutError, WrongContentError
-from fonds.fetch.transport import Request, Response, fold_headers
+from fonds.fetch.transport import HttpRequest, HttpResponse, fold_headers
 from fonds.model import Discovery, FetchTask, Listing, Part, SourceState, Watermark
 from fonds.sources.base import Ask
 from fonds.testing import FAKE_HOST, FakeSource, note
@@ -89,7 +89,7 @@ class OfficeTransport:
         self._scheduler = scheduler
         self._weather = weather
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """An answer, sooner or later, good or bad."""
         weather, path = self._weather, urlsplit(request.url).path
         self._scheduler.note(f"GET {path}")
@@ -110,43 +110,43 @@ class OfficeTransport:
         """Nothing is open."""
 
 
-def _answer(status: int, data: bytes, **headers: str) -> Response:
+def _answer(status: int, data: bytes, **headers: str) -> HttpResponse:
     named = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
-    return Response(status=status, headers=list(named.items()), body=StoredBody(data))
+    return HttpResponse(status=status, headers=list(named.items()), body=StoredBody(data))
 
 
-async def _refuses(_data: bytes) -> Response:
+async def _refuses(_data: bytes) -> HttpResponse:
     raise ConnectionFailedError("connection refused")
 
 
-async def _hangs(_data: bytes) -> Response:
+async def _hangs(_data: bytes) -> HttpResponse:
     await asyncio.sleep(5)
     raise FetchTimeoutError("no answer")
 
 
-async def _breaks(_data: bytes) -> Response:
+async def _breaks(_data: bytes) -> HttpResponse:
     return _answer(500, b"oh")
 
 
-async def _begs(_data: bytes) -> Response:
+async def _begs(_data: bytes) -> HttpResponse:
     return _answer(429, b"slowly", **{"Retry-After": "3"})
 
 
-async def _forgets(_data: bytes) -> Response:
+async def _forgets(_data: bytes) -> HttpResponse:
     return _answer(404, b"not here")
 
 
-async def _cuts(data: bytes) -> Response:
+async def _cuts(data: bytes) -> HttpResponse:
     """The connection ends before the announced end."""
     return _answer(200, data[: len(data) // 2], **{"Content-Length": str(len(data))})
 
 
-async def _mangles(data: bytes) -> Response:
+async def _mangles(data: bytes) -> HttpResponse:
     """Half of the file is taken for the whole."""
     return _answer(200, data[: len(data) // 2])
 
 
-async def _apologizes(_data: bytes) -> Response:
+async def _apologizes(_data: bytes) -> HttpResponse:
     return _answer(200, b"<html>We are being renovated.</html>", **{"Content-Type": "text/html"})
 
 

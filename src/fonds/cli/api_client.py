@@ -19,9 +19,9 @@ from fonds.errors import (
 from fonds.fetch.transport import (
     BodyStream,
     BufferedResponse,
+    HttpRequest,
+    HttpResponse,
     HttpTransport,
-    Request,
-    Response,
     buffer_response,
     normalize_url,
     run_sync,
@@ -69,7 +69,7 @@ class ApiClient:
 
     def send(self, address: Mapping[str, Any], size: int, pieces: Iterator[bytes]) -> None:
         """Send a file to the address that was given out for it."""
-        request = Request(
+        request = HttpRequest(
             url=normalize_url(urljoin(self._server + "/", address["url"])),
             method=address["method"],
             headers=[*address["headers"].items(), ("Content-Length", str(size))],
@@ -126,7 +126,7 @@ class ApiClient:
 
     def _events(self, document_id: str, last_id: str) -> Iterator[dict[str, Any]]:
         headers = self._bearer | ({"Last-Event-ID": last_id} if last_id else {})
-        request = Request(
+        request = HttpRequest(
             url=normalize_url(f"{self._server}/jobs/{document_id}/events"),
             headers=list(headers.items()),
             timeout=TIMEOUT,
@@ -142,19 +142,19 @@ class ApiClient:
         finally:
             run_sync(response.body.aclose())
 
-    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, payload: Any = None) -> dict[str, Any]:
         """Ask until there is an answer; what is repeated is done once."""
         headers = dict(self._bearer)
         if method == "POST":
             headers["Idempotency-Key"] = str(uuid4())
-        if body:
+        if payload:
             headers["Content-Type"] = "application/json"
-        request = Request(
+        request = HttpRequest(
             url=normalize_url(self._server + path),
             method=method,
             headers=list(headers.items()),
             timeout=TIMEOUT,
-            body=json.dumps(body).encode() if body else None,
+            body=json.dumps(payload).encode() if payload else None,
         )
         for tried in range(1, TRIES + 1):
             try:
@@ -169,7 +169,7 @@ class ApiClient:
             time.sleep(2**tried / 4)
         raise AssertionError
 
-    def _read(self, request: Request) -> BufferedResponse:
+    def _read(self, request: HttpRequest) -> BufferedResponse:
         async def exchange() -> BufferedResponse:
             return await _buffered(await self._transport.send(request), request.url)
 
@@ -199,7 +199,7 @@ def _detail(response: BufferedResponse) -> str:
         return f"the server answered {response.status} {response.reason}".strip()
 
 
-async def _buffered(response: Response, url: str) -> BufferedResponse:
+async def _buffered(response: HttpResponse, url: str) -> BufferedResponse:
     return await buffer_response(response, url, max_bytes=_MAX_RESPONSE, seconds=None)
 
 
@@ -208,8 +208,8 @@ async def _iterated(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _lines(body: BodyStream) -> Iterator[str]:
-    pieces = aiter(body)
+def _lines(stream: BodyStream) -> Iterator[str]:
+    pieces = aiter(stream)
 
     async def next_piece() -> bytes:
         return await anext(pieces, b"")

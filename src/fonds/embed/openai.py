@@ -31,8 +31,8 @@ from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BufferedResponse,
     Headers,
+    HttpRequest,
     HttpTransport,
-    Request,
     close_soon,
     endpoint_url,
     read_response,
@@ -49,7 +49,7 @@ _MOST_DIMS: Final = 65_536
 # A number written out takes up to 25 bytes, in base64 a fifth of that.
 _BYTES_PER_NUMBER: Final = 32
 _ENVELOPE: Final = 1 << 20
-_BODY_TIMEOUTS: Final = 4
+_READ_TIMEOUTS: Final = 4
 """Times the setting `timeout`, for the whole body: a server that drips must not block a worker."""
 _QUOTED: Final = 300
 """Characters of what the endpoint says about a failure."""
@@ -137,28 +137,28 @@ class OpenAiEmbedder:
             return self._dims
 
     def _ask(self, texts: Sequence[str]) -> Embedded:
-        body: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "model": self._remote.name,
             "input": texts,
             "encoding_format": "base64",
         }
         if self._remote.shortened:
-            body["dimensions"] = self._remote.dims
-        answer = self._decoded(self._post(body, len(texts)))
+            payload["dimensions"] = self._remote.dims
+        answer = self._decoded(self._post(payload, len(texts)))
         vectors = _vectors(answer["data"], len(texts), self._dims)
         return Embedded(vectors=unit(vectors), tokens=_tokens(answer, texts))
 
-    def _post(self, body: Mapping[str, Any], texts: int) -> bytes:
+    def _post(self, payload: Mapping[str, Any], texts: int) -> bytes:
         most = _ENVELOPE + texts * (self._dims or _MOST_DIMS) * _BYTES_PER_NUMBER
         spend("http")
-        request = Request(
+        request = HttpRequest(
             url=self._url,
             method="POST",
             headers=self._headers,
             timeout=self._timeout,
-            body=json.dumps(body, ensure_ascii=False).encode(),
+            body=json.dumps(payload, ensure_ascii=False).encode(),
         )
-        seconds = _BODY_TIMEOUTS * self._timeout
+        seconds = _READ_TIMEOUTS * self._timeout
         with self._own_errors():
             response = run_sync(
                 read_response(self._transport, request, max_bytes=most, seconds=seconds)

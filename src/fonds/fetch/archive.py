@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownFile:
-    """What is stored about an archived file, so that an unchanged one is not fetched again."""
+    """A record of an archived file, so that an unchanged one is not fetched again."""
 
     source: str
     url: str
@@ -40,14 +40,14 @@ class DownloadResult:
     changed: bool
     """False when the upstream answered 304, or served the same bytes as before."""
     known: KnownFile | None
-    """What to store about the file; None when that has not changed."""
+    """The record to store of the file; None when it has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """The headers that describe the file; none after a 304."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreRequest:
-    """What `fetch` returned, and where to archive it."""
+    """The result of `fetch`, and the place to archive it."""
 
     source: str
     path: str
@@ -56,7 +56,7 @@ class StoreRequest:
 
     @property
     def key(self) -> str:
-        """Where it is archived, unless other bytes are there."""
+        """The key it is archived under, unless that has other bytes."""
         return archive_key(self.source, self.path)
 
 
@@ -110,7 +110,7 @@ class Archive:
             return download
         if await asyncio.to_thread(self._is_stored, known.archived):
             return None
-        # Our copy is lost or cut short, so "not modified" is no help.
+        # Our copy is lost or cut short, so "not modified" does not help.
         return await self._fetcher.download(
             url, source=source, pace=pace, headers=headers, max_in_memory=max_in_memory
         )
@@ -195,7 +195,7 @@ class Archive:
         return _result(source, self._archived(key, download), download, known)
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
-        """Whether the known blob has these bytes; it is stored again if it was lost."""
+        """True if the known blob has these bytes; it is stored again if it was lost."""
         if archived.sha256 != download.sha256:
             return False
         info = self._blobs.head(archived.key)
@@ -214,7 +214,7 @@ class Archive:
         )
 
     def _put(self, key: str, download: Download) -> bool:
-        """Whether the key has these bytes now; a key with other bytes is left as it is."""
+        """Store these bytes under a key; False if it has others, which stay."""
         try:
             if download.data is not None:
                 self._blobs.create(key, download.data)

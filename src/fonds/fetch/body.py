@@ -17,7 +17,7 @@ from fonds.errors import IncompleteBodyError, RefusedError, TooLargeError
 from fonds.fetch.redact import public_url
 from fonds.seams import Clock
 
-_MAX_PIECE: Final = 256 * 1024
+_MAX_CHUNK: Final = 256 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _ZLIB: Final = zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
@@ -28,7 +28,7 @@ _MAX_AGE: Final = timedelta(days=1)
 
 
 class Decompressor:
-    """Decompresses in pieces of bounded size, so that a bomb is never in memory."""
+    """Decompresses in chunks of bounded size, so that a bomb is never in memory."""
 
     def __init__(self, encoding: str) -> None:
         self._window = _WINDOWS[encoding]
@@ -37,30 +37,30 @@ class Decompressor:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the compressed stream reached its end."""
+        """True once the compressed stream has reached its end."""
         return self._engine.eof
 
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """The decompressed chunk; `zlib.error` where it is damaged."""
+    def decompress(self, data: bytes) -> Iterator[bytes]:
+        """Chunks of the decompressed data; `zlib.error` where it is damaged."""
         filled = False
-        while (chunk or filled) and not self._is_trailing(chunk):
-            piece = self._step(chunk)
-            yield piece
-            filled = len(piece) == _MAX_PIECE
-            chunk = self._engine.unconsumed_tail or self._engine.unused_data
+        while (data or filled) and not self._is_trailing(data):
+            chunk = self._step(data)
+            yield chunk
+            filled = len(chunk) == _MAX_CHUNK
+            data = self._engine.unconsumed_tail or self._engine.unused_data
 
-    def _step(self, chunk: bytes) -> bytes:
+    def _step(self, data: bytes) -> bytes:
         try:
-            piece = self._engine.decompress(chunk, _MAX_PIECE)
+            chunk = self._engine.decompress(data, _MAX_CHUNK)
         except zlib.error:
             # "deflate" means zlib by the standard and raw deflate by some servers' habit.
             if not (self._is_new and self._window == _ZLIB):
                 raise
             self._window = _RAW
             self._engine = zlib.decompressobj(_RAW)
-            piece = self._engine.decompress(chunk, _MAX_PIECE)
+            chunk = self._engine.decompress(data, _MAX_CHUNK)
         self._is_new = False
-        return piece
+        return chunk
 
     def _is_trailing(self, chunk: bytes) -> bool:
         """A gzip body may go on with another member; anything else after its end is padding."""
@@ -81,7 +81,7 @@ def remove_stale_files(folder: Path, clock: Clock) -> None:
 
 
 class BodyWriter:
-    """Receives a body: `add` its pieces, then `finish`, or `discard`.
+    """Receives a body: `add` its chunks, then `finish`, or `discard`.
 
     It goes to a temporary file, unless it has at most `max_in_memory` bytes.
     """
@@ -105,13 +105,13 @@ class BodyWriter:
         self.size = 0
         self.file = folder / f"{_PREFIX}{token_hex(8)}"
         self._max_in_memory = max_in_memory
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._out = None if max_in_memory else self._create()
 
     @property
     def data(self) -> bytes | None:
         """All of it, where it is in memory and there is no file."""
-        return b"".join(self._pieces) if self._out is None else None
+        return b"".join(self._chunks) if self._out is None else None
 
     def _create(self) -> FileIO:
         return open(self.file, "xb", buffering=0, opener=_open_private)
@@ -135,7 +135,7 @@ class BodyWriter:
         return length
 
     def add(self, chunk: bytes) -> None:
-        """Receive a piece, up to the cap."""
+        """Receive a chunk, up to the cap."""
         self.received += len(chunk)
         if self.received > self._cap:
             raise self._too_large()
@@ -143,23 +143,23 @@ class BodyWriter:
             self._write(chunk)
             return
         try:
-            for piece in self._decompressor.pieces(chunk):
-                self._write(piece)
+            for part in self._decompressor.decompress(chunk):
+                self._write(part)
         except zlib.error as error:
             raise IncompleteBodyError(f"{self._url} is damaged compressed data: {error}") from error
 
-    def _write(self, piece: bytes) -> None:
-        self.size += len(piece)
+    def _write(self, chunk: bytes) -> None:
+        self.size += len(chunk)
         if self.size > self._cap:
             raise self._too_large()
-        self._sha.update(piece)
+        self._sha.update(chunk)
         if self._out is None and self.size <= self._max_in_memory:
-            self._pieces.append(piece)
+            self._chunks.append(chunk)
             return
         if self._out is None:
             self._out = self._create()
-        pieces, self._pieces = [*self._pieces, piece], []
-        for each in pieces:
+        chunks, self._chunks = [*self._chunks, chunk], []
+        for each in chunks:
             # An unbuffered file may accept less than it is given.
             view = memoryview(each)
             while view:

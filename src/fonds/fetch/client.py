@@ -30,9 +30,9 @@ from fonds.fetch.rates import Pace, Rates, Sleep, log_retry
 from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BodyStream,
+    HttpRequest,
+    HttpResponse,
     HttpTransport,
-    Request,
-    Response,
     Transport,
     fold_headers,
     host_of,
@@ -78,7 +78,7 @@ _log = logging.getLogger("fonds.fetch")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Validators:
-    """What an upstream said about the version we have, to ask whether it has changed."""
+    """ETag and date of the version we have, to ask an upstream whether it has changed."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -100,7 +100,7 @@ class Download:
     last_modified: str | None
     retrieved_at: datetime
     address: str = ""
-    """Where it was served in the end, after redirects, without secrets."""
+    """The address it was served from in the end, after redirects, without secrets."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Those of `FILE_HEADERS` that the response has."""
     is_temporary: bool = False
@@ -249,7 +249,7 @@ class Fetcher:
             self._rates.pause(hop.target, wait)
             raise
 
-    def _request(self, hop: _Hop) -> Request:
+    def _request(self, hop: _Hop) -> HttpRequest:
         try:
             url = normalize_url(hop.target)
         except ValueError as error:
@@ -267,10 +267,10 @@ class Fetcher:
             headers["If-None-Match"] = hop.validators.etag
         if hop.validators.last_modified:
             headers["If-Modified-Since"] = hop.validators.last_modified
-        return Request(url=url, headers=list(headers.items()), timeout=self._settings.timeout)
+        return HttpRequest(url=url, headers=list(headers.items()), timeout=self._settings.timeout)
 
     async def _respond(
-        self, hop: _Hop, request: Request, deadline: asyncio.Timeout
+        self, hop: _Hop, request: HttpRequest, deadline: asyncio.Timeout
     ) -> Download | _Hop | None:
         response = await self._transport.send(request)
         try:
@@ -281,7 +281,7 @@ class Fetcher:
         finally:
             await response.body.aclose()
 
-    def _without_file(self, hop: _Hop, response: Response) -> _Hop | None:
+    def _without_file(self, hop: _Hop, response: HttpResponse) -> _Hop | None:
         if response.status == _NOT_MODIFIED and hop.is_conditional:
             return None
         headers = fold_headers(response.headers)
@@ -289,7 +289,9 @@ class Fetcher:
             return _redirected(hop, headers.get("location"))
         raise _error_for(hop.target, response.status, headers, self._seams.clock.now())
 
-    async def _receive(self, hop: _Hop, response: Response, deadline: asyncio.Timeout) -> Download:
+    async def _receive(
+        self, hop: _Hop, response: HttpResponse, deadline: asyncio.Timeout
+    ) -> Download:
         retrieved_at = response.received_at or self._seams.clock.now()
         headers = fold_headers(response.headers)
         writer = BodyWriter(
@@ -327,8 +329,8 @@ async def _write_body(writer: BodyWriter, body: BodyStream, deadline: asyncio.Ti
     """Write a body; every MiB that arrives earns the upstream some more time."""
     first_deadline = deadline.when()
     extend_at = _MIB
-    async for piece in body:
-        writer.add(piece)
+    async for chunk in body:
+        writer.add(chunk)
         if writer.received >= extend_at and first_deadline is not None:
             extend_at = writer.received + _MIB
             deadline.reschedule(first_deadline + writer.received / _MIN_BYTES_PER_SECOND)
@@ -337,8 +339,8 @@ async def _write_body(writer: BodyWriter, body: BodyStream, deadline: asyncio.Ti
 async def _drain(body: BodyStream) -> None:
     drained = 0
     try:
-        async for piece in body:
-            drained += len(piece)
+        async for chunk in body:
+            drained += len(chunk)
             if drained > _MAX_DRAINED:
                 return
     except FetchError:
@@ -362,7 +364,7 @@ def _redirected(hop: _Hop, location: str | None) -> _Hop:
 
 
 def _may_have_key(old_url: str, new_url: str) -> bool:
-    """Whether a key sent to one address may be sent to another: same host, not from TLS to none."""
+    """True if a key sent to one address may be sent to the other: same host, no loss of TLS."""
     old, new = urlsplit(old_url), urlsplit(new_url)
     if old.hostname != new.hostname:
         return False

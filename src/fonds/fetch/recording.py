@@ -22,7 +22,7 @@ from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
 from fonds.fetch.redact import public_url, recorded_request_headers, recorded_response_headers
-from fonds.fetch.transport import BodyStream, Request, Response, Transport
+from fonds.fetch.transport import BodyStream, HttpRequest, HttpResponse, Transport
 from fonds.fetch.warc import (
     Exchange,
     ExchangeKey,
@@ -66,7 +66,7 @@ class RecordingTransport:
         info.rec_headers.replace_header("WARC-Date", _iso(clock.now()))
         self._append(info)
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """Send a request, and return a response whose body is recorded while it is read."""
         sent = await _request_body(request)
         response = await self._inner.send(replace(request, body=sent or None))
@@ -97,7 +97,9 @@ class RecordingTransport:
 class _Head:
     """All of an exchange but the body of the response."""
 
-    def __init__(self, request: Request, sent: bytes, response: Response, time: datetime) -> None:
+    def __init__(
+        self, request: HttpRequest, sent: bytes, response: HttpResponse, time: datetime
+    ) -> None:
         self._url = public_url(request.url)
         self._method = request.method
         self._sent = sent
@@ -210,13 +212,13 @@ class ReplayTransport:
             self._exchanges[exchange.key].append(exchange)
         self.clock = ReplayClock(recording.started_at)
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """The recorded response to this request."""
         sent = hashlib.sha256(await _request_body(request)).hexdigest()
         exchange = self._next(exchange_key(request.method, request.url, sent), request.url)
         response = open_response(self._path, exchange)
         self.clock.advance(exchange.received_at)
-        return Response(
+        return HttpResponse(
             status=response.status,
             headers=response.headers,
             reason=response.reason,
@@ -242,8 +244,8 @@ class _ReplayedBody:
         self._url = url
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._response.pieces():
-            yield piece
+        for chunk in self._response.chunks():
+            yield chunk
         if self._response.broke_off:
             raise IncompleteBodyError(f"{self._url} broke off when it was recorded")
 
@@ -255,10 +257,10 @@ def _records(out: IO[bytes] | None = None) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-async def _request_body(request: Request) -> bytes:
+async def _request_body(request: HttpRequest) -> bytes:
     if request.body is None or isinstance(request.body, bytes):
         return request.body or b""
-    return b"".join([piece async for piece in request.body])
+    return b"".join([chunk async for chunk in request.body])
 
 
 def _iso(time: datetime) -> str:

@@ -152,8 +152,8 @@ class Redaction:
             return self.values({str(name): each for name, each in value.items()})
         if isinstance(value, list | tuple | set | frozenset):
             return [self._value(each) for each in value]
-        plain = value is None or isinstance(value, bool | int | float)
-        return value if plain else self(str(value))
+        is_harmless = value is None or isinstance(value, bool | int | float)
+        return value if is_harmless else self(str(value))
 
 
 def _secrets(settings: Settings) -> Iterator[str]:

@@ -52,14 +52,14 @@ _QUERY_CHARACTERS: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+class HttpRequest:
     """One request; the transport adds `Host`, and `Content-Length` where the body is bytes."""
 
     url: str = field(repr=False)
     """As `normalize_url` gives it."""
     headers: Headers = field(repr=False, default_factory=list)
     timeout: float | None = None
-    """Seconds to wait for a connection, and for each piece that is sent or received."""
+    """Seconds to wait for a connection, and for each chunk that is sent or received."""
     method: str = "GET"
     body: bytes | AsyncIterable[bytes] | None = field(repr=False, default=None)
 
@@ -68,7 +68,7 @@ class BodyStream(Protocol):
     """The body of a response, read once; to be closed, read or not."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces, as they arrive."""
+        """The chunks, as they arrive."""
         ...
 
     async def aclose(self) -> None:
@@ -77,7 +77,7 @@ class BodyStream(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Response:
+class HttpResponse:
     """One response, whose body is still to be read."""
 
     status: int
@@ -91,7 +91,7 @@ class Response:
 class Transport(Protocol):
     """Sends requests."""
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """The response to a request; the caller closes its body."""
         ...
 
@@ -112,7 +112,7 @@ class BufferedResponse:
 
 
 async def read_response(
-    transport: Transport, request: Request, *, max_bytes: int, seconds: float | None
+    transport: Transport, request: HttpRequest, *, max_bytes: int, seconds: float | None
 ) -> BufferedResponse:
     """The response to a request, with a body of so many bytes that arrives in so many seconds."""
     response = await transport.send(request)
@@ -120,15 +120,15 @@ async def read_response(
 
 
 async def buffer_response(
-    response: Response, url: str, *, max_bytes: int, seconds: float | None
+    response: HttpResponse, url: str, *, max_bytes: int, seconds: float | None
 ) -> BufferedResponse:
     """All of a response, with a body of so many bytes that arrives in so many seconds."""
     where = public_url(url)
     content = bytearray()
     try:
         async with aclosing(response.body), asyncio.timeout(seconds):
-            async for piece in response.body:
-                content += piece
+            async for chunk in response.body:
+                content += chunk
                 if len(content) > max_bytes:
                     raise TooLargeError(f"{where} answers with more than {max_bytes // 2**20} MiB")
     except TimeoutError as error:
@@ -143,11 +143,11 @@ async def buffer_response(
 
 def fold_headers(headers: Headers) -> dict[str, str]:
     """Headers by lower-case name; repeated headers are joined with commas."""
-    folded: dict[str, str] = {}
+    joined: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
-        folded[key] = f"{folded[key]}, {value}" if key in folded else value
-    return folded
+        joined[key] = f"{joined[key]}, {value}" if key in joined else value
+    return joined
 
 
 def normalize_url(url: str) -> str:
@@ -195,7 +195,7 @@ def map_url(url: str, hosts: Mapping[str, str]) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a mapped address names the loopback interface, without looking up its name."""
+    """True if a mapped address names the loopback interface; its name is not looked up."""
     name = (urlsplit(url).hostname or "").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -230,7 +230,7 @@ class HttpTransport:
         # Not aiohttp's own limit: its time to connect would count the wait for it.
         self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """Send a request over an idle connection or a new one."""
         await self._connections.acquire()
         body = _RequestBody(request) if request.body else None
@@ -242,7 +242,7 @@ class HttpTransport:
             if isinstance(error, FetchError) and body and body.error:
                 raise body.error from None
             raise
-        return Response(
+        return HttpResponse(
             status=response.status,
             headers=[
                 (name.decode("latin-1"), _text(value)) for name, value in response.raw_headers
@@ -251,7 +251,9 @@ class HttpTransport:
             body=_Body(response, request.url, self._connections),
         )
 
-    async def _send(self, request: Request, body: _RequestBody | None) -> aiohttp.ClientResponse:
+    async def _send(
+        self, request: HttpRequest, body: _RequestBody | None
+    ) -> aiohttp.ClientResponse:
         import aiohttp  # noqa: PLC0415 — as above
 
         session = self._session or self._open()
@@ -298,23 +300,23 @@ class HttpTransport:
 
 
 class _RequestBody:
-    """The body of a request; the deadline moves on whenever the server has taken a piece."""
+    """The body of a request; the deadline moves on whenever the server has taken a chunk."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HttpRequest) -> None:
         self.deadline = asyncio.timeout(None)
         self.error: Exception | None = None
-        """Why there are no more pieces; aiohttp reports it as a broken connection."""
+        """Why there are no more chunks; aiohttp reports it as a broken connection."""
         self._request = request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for piece in _pieces(self._request.body):
+            async for chunk in _chunks(self._request.body):
                 self._allow(1)
-                yield piece
+                yield chunk
         except Exception as error:
             self.error = error
             raise
-        self._allow(2)  # for the last piece, and for the response
+        self._allow(2)  # for the last chunk, and for the response
 
     def _allow(self, timeouts: int) -> None:
         if self._request.timeout is not None:
@@ -323,13 +325,13 @@ class _RequestBody:
                 self.deadline.reschedule(now + timeouts * self._request.timeout)
 
 
-async def _pieces(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[bytes]:
+async def _chunks(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[bytes]:
     if isinstance(body, bytes):
         for start in range(0, len(body), _CHUNK):
             yield body[start : start + _CHUNK]
     elif body is not None:
-        async for piece in body:
-            yield piece
+        async for chunk in body:
+            yield chunk
 
 
 class _Body:
@@ -359,8 +361,8 @@ class _Body:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _own_errors(self._url, broken=IncompleteBodyError):
-            async for piece in self._response.content.iter_any():
-                yield piece
+            async for chunk in self._response.content.iter_any():
+                yield chunk
 
     async def aclose(self) -> None:
         if self._is_open:
@@ -409,10 +411,10 @@ def _broken_off(
 
 def _reason(error: BaseException) -> str:
     """The cause of an error; its own text may repeat the address or the headers, and so a key."""
-    cause = error.__cause__ or error
-    message = getattr(cause, "message", None)
-    text = message if isinstance(message, str) else str(cause)
-    return text.partition("\n")[0].rstrip(":") or type(cause).__name__
+    origin = error.__cause__ or error
+    message = getattr(origin, "message", None)
+    text = message if isinstance(message, str) else str(origin)
+    return text.partition("\n")[0].rstrip(":") or type(origin).__name__
 
 
 def _text(value: bytes) -> str:

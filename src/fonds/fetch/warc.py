@@ -19,7 +19,7 @@ from fonds.fetch.redact import matching_url
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _READ_SIZE: Final = 16 * 1024
-_PIECE_SIZE: Final = 64 * 1024
+_CHUNK_SIZE: Final = 64 * 1024
 _MAX_HEAD: Final = 512 * 1024
 _END_OF_RECORD: Final = b"\r\n\r\n"
 _WARC: Final = StatusAndHeadersParser(["WARC/1.1", "WARC/1.0"])
@@ -35,13 +35,13 @@ _RecordedRequest = tuple[str, str]
 
 
 def exchange_key(method: str, url: str, body_sha256: str) -> ExchangeKey:
-    """What a request and its recorded response have in common."""
+    """The key that a request and its recorded response have in common."""
     return method.upper(), matching_url(url), body_sha256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """Where a response is in the file, and when it arrived."""
+    """The place of a response in the file, and the time it arrived."""
 
     key: ExchangeKey
     offset: int
@@ -68,8 +68,8 @@ class RecordedResponse:
     _block: Any = field(repr=False)
     _file: IO[bytes] = field(repr=False)
 
-    def pieces(self) -> Iterator[bytes]:
-        """The body, piece by piece."""
+    def chunks(self) -> Iterator[bytes]:
+        """The body, chunk by chunk."""
         try:
             yield from _read_all(self._block)
         except _DAMAGE_ERRORS as error:
@@ -89,7 +89,7 @@ def read_recording(path: Path, *, unfinished: bool) -> Recording:
             for offset, headers, request in _records(file):
                 index.add(offset, headers, request)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no recording {path}") from error
+        raise UsageError(f"the recording {path} does not exist") from error
     except EOFError as error:
         if not unfinished:
             raise MalformedError(
@@ -141,14 +141,14 @@ class _Member(io.RawIOBase):
             raw = self._engine.unconsumed_tail or self._file.read(_READ_SIZE)
             if not raw:
                 raise EOFError("it breaks off")
-            piece = self._engine.decompress(raw, len(view))
-            if piece:
-                view[: len(piece)] = piece
-                return len(piece)
+            chunk = self._engine.decompress(raw, len(view))
+            if chunk:
+                view[: len(chunk)] = chunk
+                return len(chunk)
         return 0
 
     def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self, _PIECE_SIZE)
+        return io.BufferedReader(self, _CHUNK_SIZE)
 
     def end(self) -> int:
         return self._file.tell() - len(self._engine.unused_data)
@@ -181,8 +181,8 @@ def _head(stream: io.BufferedReader) -> tuple[Any, Any]:
 
 
 def _read_all(block: Any) -> Iterator[bytes]:
-    while piece := block.read(_PIECE_SIZE):
-        yield piece
+    while chunk := block.read(_CHUNK_SIZE):
+        yield chunk
 
 
 class _Index:
@@ -203,12 +203,12 @@ class _Index:
                 self._requests[headers.get_header(name, "")] = request
 
     def exchanges(self) -> Iterator[Exchange]:
-        no_body = hashlib.sha256().hexdigest()
+        empty = hashlib.sha256().hexdigest()
         for offset, headers in self._responses:
             own = headers.get_header("WARC-Record-ID", "")
             other = headers.get_header("WARC-Concurrent-To", "")
             requests = self._requests
-            method, sha = requests.get(own) or requests.get(other) or ("GET", no_body)
+            method, sha = requests.get(own) or requests.get(other) or ("GET", empty)
             url = headers.get_header("WARC-Target-URI", "").strip("<>")
             yield Exchange(
                 key=exchange_key(method, url, sha), offset=offset, received_at=_date(headers)
@@ -218,8 +218,8 @@ class _Index:
 def _request(block: Any) -> _RecordedRequest:
     head = _REQUEST.parse(block)
     sha = hashlib.sha256()
-    for piece in _read_all(block):
-        sha.update(piece)
+    for chunk in _read_all(block):
+        sha.update(chunk)
     return head.protocol, sha.hexdigest()
 
 

@@ -47,7 +47,7 @@ def remove_version(store: Any, key: str, etag: str) -> None:
 
 
 def compares_deletes(store: Any) -> bool:
-    """Whether a server that is told a wrong etag refuses to delete."""
+    """True if the server refuses to delete an object whose etag is another."""
     if not isinstance(store, S3Store | AzureStore):
         return False  # Google compares generations, which a signed address cannot carry
     key = f"probe-{uuid4()}"

@@ -29,7 +29,7 @@ from fonds.errors import (
     SettingsError,
     TooLargeError,
 )
-from fonds.fetch.transport import HttpTransport, Request, read_response
+from fonds.fetch.transport import HttpRequest, HttpTransport, read_response
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
@@ -42,7 +42,7 @@ _BASE: Final = f"https://{HOST}/api/v1/parsing"
 _MIB: Final = 1 << 20
 _STATEMENT: Final = _MIB
 """Bytes of any answer but a text."""
-_BODY_TIMEOUTS: Final = 4
+_READ_TIMEOUTS: Final = 4
 """Times the setting `timeout`, for a whole answer: a server that drips must not hold a worker."""
 # Shorter than the waits between a job's tries taken together, or no job would outlive it.
 _PAUSE: Final = 10.0
@@ -159,18 +159,18 @@ class LlamaParse:
                 network,
                 self._request(path, form),
                 max_bytes=most,
-                seconds=settings.timeout * _BODY_TIMEOUTS,
+                seconds=settings.timeout * _READ_TIMEOUTS,
             )
         if response.status != _OK:
             raise self._failure(response.status, response.content)
         return response.content
 
-    def _request(self, path: str, form: _Form | None) -> Request:
+    def _request(self, path: str, form: _Form | None) -> HttpRequest:
         headers = dict(self._headers)
         if form is not None:
             headers["Content-Type"] = form.content_type
             headers["Content-Length"] = str(form.size)
-        return Request(
+        return HttpRequest(
             url=f"{_BASE}/{path}",
             headers=list(headers.items()),
             timeout=self._settings.timeout,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from fonds.fetch.transport import Request, Response, Transport, normalize_url, read_response
+from fonds.fetch.transport import HttpRequest, HttpResponse, Transport, normalize_url, read_response
 
 
 class StoredBody:
@@ -24,10 +24,10 @@ class StoredBody:
 class InMemoryTransport:
     """Responds as a function says."""
 
-    def __init__(self, respond: Callable[[Request], Response]) -> None:
+    def __init__(self, respond: Callable[[HttpRequest], HttpResponse]) -> None:
         self._respond = respond
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         return self._respond(request)
 
     async def aclose(self) -> None:
@@ -38,6 +38,6 @@ async def fetch_content(
     transport: Transport, url: str, *, method: str = "GET", body: bytes = b""
 ) -> bytes:
     """The content of the response to one request."""
-    request = Request(url=normalize_url(url), method=method, body=body or None)
+    request = HttpRequest(url=normalize_url(url), method=method, body=body or None)
     response = await read_response(transport, request, max_bytes=2**30, seconds=None)
     return response.content

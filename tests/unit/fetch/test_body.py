@@ -32,14 +32,14 @@ def test_bodies_may_arrive_in_pieces_of_any_size(step: int) -> None:
     body = gzip.compress(text) + gzip.compress(text) + bytes(20)
     inflation = Decompressor("gzip")
     pieces = [body[start : start + step] for start in range(0, len(body), step)]
-    found = b"".join(piece for each in pieces for piece in inflation.pieces(each))
+    found = b"".join(piece for each in pieces for piece in inflation.decompress(each))
     assert found == text * 2
     assert inflation.is_whole
 
 
 def test_what_comes_out_is_handed_over_in_small_pieces() -> None:
     inflation = Decompressor("deflate")
-    sizes = [len(piece) for piece in inflation.pieces(zlib.compress(bytes(2**22)))]
+    sizes = [len(piece) for piece in inflation.decompress(zlib.compress(bytes(2**22)))]
     assert sum(sizes) == 2**22
     assert max(sizes) <= 2**18
 

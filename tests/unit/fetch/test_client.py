@@ -34,9 +34,9 @@ from fonds.errors import (
     TooLargeError,
     UpstreamDownError,
 )
-from fonds.fetch import transport
 from fonds.fetch.client import Backoff, Fetcher, Validators, host_headers, retry_after
 from fonds.fetch.rates import Pace
+from fonds.fetch.transport import HttpRequest, HttpResponse
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -305,11 +305,11 @@ def test_a_host_that_asks_for_a_pause_gets_it_from_all_sources(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    def respond(request: transport.Request) -> transport.Response:
+    def respond(request: HttpRequest) -> HttpResponse:
         if request.url.endswith("/busy"):
             headers = [("Retry-After", "30")]
-            return transport.Response(status=429, headers=headers, body=StoredBody())
-        return transport.Response(status=200, body=StoredBody())
+            return HttpResponse(status=429, headers=headers, body=StoredBody())
+        return HttpResponse(status=200, body=StoredBody())
 
     async def run() -> None:
         opened = Fetcher(
@@ -441,10 +441,10 @@ class Piecemeal:
         self._pieces = pieces
         self._announced = announced
 
-    async def send(self, request: transport.Request) -> transport.Response:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         del request
         length = ("Content-Length", str(self._announced))
-        return transport.Response(status=200, headers=[length], body=self)
+        return HttpResponse(status=200, headers=[length], body=self)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:

@@ -12,7 +12,7 @@ from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import ConnectionFailedError, FetchTimeoutError, ForbiddenAddressError
 from fonds.fetch.guard import why_forbidden
-from fonds.fetch.transport import HttpTransport, Request
+from fonds.fetch.transport import HttpRequest, HttpTransport
 from fonds.settings import Settings
 
 PUBLIC = "93.184.215.14"
@@ -219,7 +219,7 @@ def test_a_slow_look_up_ends_in_time() -> None:
     async def run() -> None:
         transport = HttpTransport(allow_private=False, look_up=never)
         try:
-            await transport.send(Request(url="http://a.gov/", timeout=0.01))
+            await transport.send(HttpRequest(url="http://a.gov/", timeout=0.01))
         finally:
             await transport.aclose()
 

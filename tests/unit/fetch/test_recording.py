@@ -34,8 +34,7 @@ from fonds.errors import (
 from fonds.fetch.client import Download, Fetcher, Validators
 from fonds.fetch.rates import Pace
 from fonds.fetch.recording import RecordingTransport, ReplayTransport, without_waits
-from fonds.fetch.transport import HttpTransport, Transport
-from fonds.fetch.transport import Response as HttpResponse
+from fonds.fetch.transport import HttpResponse, HttpTransport, Transport
 from fonds.seams import Seams
 from fonds.settings import Settings
 

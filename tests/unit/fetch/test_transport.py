@@ -25,9 +25,9 @@ from fonds.errors import (
 from fonds.fetch.transport import (
     MAX_CONNECTIONS,
     MAX_LINE,
+    HttpRequest,
+    HttpResponse,
     HttpTransport,
-    Request,
-    Response,
     fold_headers,
     host_of,
     is_loopback,
@@ -306,7 +306,7 @@ def test_a_response_that_is_not_read_frees_its_place_and_closes_its_connection(
     async def run() -> bytes:
         async with aclosing(HttpTransport(allow_private=True)) as transport:
             for _ in range(2 * MAX_CONNECTIONS):
-                response = await transport.send(Request(url=upstream.url("/drip"), timeout=5))
+                response = await transport.send(HttpRequest(url=upstream.url("/drip"), timeout=5))
                 await response.body.aclose()
             return await fetch_content(transport, upstream.url("/etag"))
 
@@ -318,7 +318,7 @@ def test_a_limited_number_of_requests_is_sent_at_the_same_time(
 ) -> None:
     async def run() -> int:
         async with aclosing(HttpTransport(allow_private=True)) as transport:
-            request = Request(url=upstream.url("/hangs"))
+            request = HttpRequest(url=upstream.url("/hangs"))
             tasks = [asyncio.create_task(transport.send(request)) for _ in range(40)]
             async with asyncio.timeout(10):
                 while len(upstream.requests) < MAX_CONNECTIONS:  # noqa: ASYNC110 — another thread's
@@ -344,8 +344,8 @@ def test_headers_arrive_in_their_order_and_nothing_is_added_but_the_host() -> No
         await reader.readuntil(b"\r\n\r\n")
         heads.append(b"")
 
-    async def use(url: str, transport: HttpTransport) -> Response:
-        request = Request(url=f"{url}x%2fy?q=%c3", headers=[("x-own", "ü"), ("Accept", "*/*")])
+    async def use(url: str, transport: HttpTransport) -> HttpResponse:
+        request = HttpRequest(url=f"{url}x%2fy?q=%c3", headers=[("x-own", "ü"), ("Accept", "*/*")])
         response = await transport.send(request)
         await response.body.aclose()
         return response
@@ -374,7 +374,7 @@ def test_no_cookie_is_sent_back(upstream: MisbehavingServer) -> None:
 def test_a_header_cannot_be_smuggled_in(upstream: MisbehavingServer, value: str) -> None:
     async def run() -> None:
         async with aclosing(HttpTransport(allow_private=True)) as transport:
-            await transport.send(Request(url=upstream.url("/"), headers=[("X-Key", value)]))
+            await transport.send(HttpRequest(url=upstream.url("/"), headers=[("X-Key", value)]))
 
     with pytest.raises(FetchError, match="malformed header"):
         asyncio.run(run())
@@ -395,10 +395,10 @@ def test_a_body_may_be_bytes_or_come_in_pieces(
     async def run() -> bytes:
         url = upstream.url("/echo")
         if known_length:
-            request = Request(url=url, method="POST", body=data)
+            request = HttpRequest(url=url, method="POST", body=data)
         else:
             length = [("Content-Length", str(len(data)))]
-            request = Request(url=url, method="POST", body=pieces(), headers=length)
+            request = HttpRequest(url=url, method="POST", body=pieces(), headers=length)
         async with aclosing(HttpTransport(allow_private=True)) as transport:
             response = await read_response(transport, request, max_bytes=len(data), seconds=5)
             return response.content
@@ -417,7 +417,7 @@ def test_the_error_of_a_body_that_cannot_be_read_is_the_error_of_the_request(
         async with aclosing(HttpTransport(allow_private=True)) as transport:
             length = [("Content-Length", "1000")]
             url = upstream.url("/")
-            await transport.send(Request(url=url, method="PUT", body=pieces(), headers=length))
+            await transport.send(HttpRequest(url=url, method="PUT", body=pieces(), headers=length))
 
     with pytest.raises(OSError, match="the file is gone"):
         asyncio.run(run())
@@ -429,7 +429,7 @@ def test_a_server_that_stops_reading_is_a_timeout() -> None:
         await asyncio.Event().wait()
 
     async def use(url: str, transport: HttpTransport) -> None:
-        request = Request(url=url, method="PUT", body=bytes(2**26), timeout=0.1)
+        request = HttpRequest(url=url, method="PUT", body=bytes(2**26), timeout=0.1)
         await transport.send(request)
 
     with pytest.raises(FetchTimeoutError):
@@ -444,7 +444,7 @@ def test_a_server_may_answer_before_it_has_read_everything() -> None:
         await asyncio.sleep(0.2)
 
     async def use(url: str, transport: HttpTransport) -> tuple[int, bytes]:
-        request = Request(url=url, method="PUT", body=bytes(2**24), timeout=5)
+        request = HttpRequest(url=url, method="PUT", body=bytes(2**24), timeout=5)
         response = await read_response(transport, request, max_bytes=10, seconds=5)
         return response.status, response.content
 
@@ -457,7 +457,7 @@ def test_a_server_may_answer_before_it_has_read_everything() -> None:
 def test_a_whole_response_has_a_cap_and_a_deadline(upstream: MisbehavingServer) -> None:
     async def run(path: str, **limits: Any) -> None:
         async with aclosing(HttpTransport(allow_private=True)) as transport:
-            await read_response(transport, Request(url=upstream.url(path)), **limits)
+            await read_response(transport, HttpRequest(url=upstream.url(path)), **limits)
 
     with pytest.raises(TooLargeError, match="more than 1 MiB"):
         asyncio.run(run("/endless", max_bytes=2**20, seconds=5))
@@ -489,7 +489,7 @@ def test_synchronous_callers_share_connections_over_threads(upstream: Misbehavin
 
 
 def test_a_synchronous_caller_gets_the_error() -> None:
-    def fail(_request: Request) -> Response:
+    def fail(_request: HttpRequest) -> HttpResponse:
         raise ConnectionFailedError("refused")
 
     with pytest.raises(ConnectionFailedError, match="refused"):
@@ -497,7 +497,7 @@ def test_a_synchronous_caller_gets_the_error() -> None:
 
 
 def test_synchronous_callers_may_be_inside_of_a_loop() -> None:
-    transport = InMemoryTransport(lambda _: Response(status=200, body=StoredBody(b"here")))
+    transport = InMemoryTransport(lambda _: HttpResponse(status=200, body=StoredBody(b"here")))
 
     async def run() -> bytes:
         return run_sync(fetch_content(transport, "http://a.gov/"))

@@ -29,8 +29,8 @@ from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BufferedResponse,
     Headers,
+    HttpRequest,
     HttpTransport,
-    Request,
     Transport,
     endpoint_url,
     read_response,
@@ -112,7 +112,7 @@ class ModelAdvisor:
         raise WrongContentError(f"{self._model} gave no usable strategy: {fault}")
 
     async def _asked(self, transport: Transport, messages: list[dict[str, str]]) -> str:
-        body = {
+        payload = {
             "model": self._model,
             "messages": messages,
             "temperature": 0,
@@ -123,7 +123,7 @@ class ModelAdvisor:
         }
         for left in reversed(range(_TRIES)):
             try:
-                return _content(await self._post(transport, body))
+                return _content(await self._post(transport, payload))
             except RetryableFetchError as error:
                 if not left:
                     raise
@@ -131,14 +131,14 @@ class ModelAdvisor:
                 await asyncio.sleep(min(wait, _LONGEST_WAIT))
         raise AssertionError("the last try returns or raises")
 
-    async def _post(self, transport: Transport, body: Mapping[str, Any]) -> bytes:
+    async def _post(self, transport: Transport, payload: Mapping[str, Any]) -> bytes:
         spend("http")
-        request = Request(
+        request = HttpRequest(
             url=self._url,
             method="POST",
             headers=self._headers,
             timeout=self._timeout,
-            body=json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
+            body=json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"),
         )
         where = public_url(self._url)
         try:
