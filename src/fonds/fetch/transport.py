@@ -258,7 +258,7 @@ class HttpTransport:
 
         session = self._session or self._open()
         headers = list(request.headers)
-        if isinstance(request.body, bytes):
+        if isinstance(request.body, bytes) and "content-length" not in fold_headers(headers):
             headers.append(("Content-Length", str(len(request.body))))
         async with asyncio.timeout(None) as deadline:
             if body is not None:
@@ -349,10 +349,12 @@ class _Body:
         self._closed = self._protocol.closed if self._protocol is not None else None
         if self._closed is not None:
             self._closed.add_done_callback(self._fail)
+        elif self._protocol is not None:
+            self._fail(None)
 
-    def _fail(self, closed: asyncio.Future[None]) -> None:
+    def _fail(self, closed: asyncio.Future[None] | None) -> None:
         # After a malformed chunk, aiohttp closes the connection and leaves the reader waiting.
-        error = None if closed.cancelled() else closed.exception()
+        error = None if closed is None or closed.cancelled() else closed.exception()
         if self._protocol is not None:
             error = self._protocol.exception() or error
         content = self._response.content
@@ -399,7 +401,7 @@ def _own_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None
         raise ConnectionFailedError(f"the connection to {where} failed: {_reason(error)}") from None
     except ValueError:
         # The message may repeat the header, which may be a key.
-        raise FetchError(f"{where} cannot be requested: malformed header") from None
+        raise FetchError(f"{where} cannot be requested: malformed address or header") from None
 
 
 def _broken_off(

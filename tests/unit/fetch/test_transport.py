@@ -376,7 +376,7 @@ def test_a_header_cannot_be_smuggled_in(upstream: MisbehavingServer, value: str)
         async with aclosing(HttpTransport(allow_private=True)) as transport:
             await transport.send(HttpRequest(url=upstream.url("/"), headers=[("X-Key", value)]))
 
-    with pytest.raises(FetchError, match="malformed header"):
+    with pytest.raises(FetchError, match="malformed address or header"):
         asyncio.run(run())
     assert upstream.requests == []
 
