@@ -1,1 +1,1 @@
-"""Fetches files from upstreams politely, archives, records and replays them."""
+"""Asking upstreams politely, and keeping what they served."""

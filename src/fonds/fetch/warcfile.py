@@ -1,0 +1,227 @@
+"""Reading recordings: an index of exchanges by offset, and one answer at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+from warcio.limitreader import LimitReader
+from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
+
+from fonds.errors import MalformedError, UsageError
+from fonds.fetch.secrecy import matching_url
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_BLOCK: Final = 16 * 1024
+_PIECE: Final = 64 * 1024
+_LARGEST_HEAD: Final = 512 * 1024
+_END_OF_RECORD: Final = b"\r\n\r\n"
+_WARC: Final = StatusAndHeadersParser(["WARC/1.1", "WARC/1.0"])
+_ANSWER: Final = StatusAndHeadersParser(["HTTP/1.1", "HTTP/1.0"])
+_REQUEST: Final = StatusAndHeadersParser([], verify=False)
+_DAMAGE: Final = (EOFError, zlib.error, ValueError, StatusAndHeadersParserException)
+
+Key = tuple[str, str, str]
+"""Method, address as `matching_url` gives it, SHA-256 of the request's body."""
+
+
+_Request = tuple[str, str]
+"""Method, SHA-256 of the body."""
+
+
+def exchange_key(method: str, url: str, body_sha256: str) -> Key:
+    """By what a request finds its recorded answer."""
+    return method.upper(), matching_url(url), body_sha256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """Where an answer stands in the file, and when it was given."""
+
+    key: Key
+    offset: int
+    answered_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recording:
+    """What a recording holds, in its order."""
+
+    begun_at: datetime
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(kw_only=True)
+class RecordedAnswer:
+    """A recorded answer whose body is still to be read; `close` it."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str]]
+    broke_off: bool
+    """The body ends here because it did so when it was recorded."""
+    _block: Any = field(repr=False)
+    _file: IO[bytes] = field(repr=False)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body, a little at a time."""
+        try:
+            yield from _read_all(self._block)
+        except _DAMAGE as error:
+            raise MalformedError(f"{self._file.name} is damaged: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_recording(path: Path, *, unfinished: bool) -> Recording:
+    """The index of a recording; an `unfinished` one may break off inside its last record."""
+    index = _Index()
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for offset, headers, request in _records(file):
+                index.add(offset, headers, request)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no recording {path}") from error
+    except EOFError as error:
+        if not unfinished:
+            raise MalformedError(
+                f"{path} breaks off inside the record after byte {offset}"
+            ) from error
+    except _DAMAGE as error:
+        raise MalformedError(f"{path} is no readable WARC after byte {offset}: {error}") from error
+    if index.begun_at is None:
+        raise MalformedError(f"{path} holds no complete record")
+    return Recording(begun_at=index.begun_at, exchanges=tuple(index.exchanges()))
+
+
+def read_answer(path: Path, exchange: Exchange) -> RecordedAnswer:
+    """One answer of a recording."""
+    file = path.open("rb")
+    try:
+        file.seek(exchange.offset)
+        headers, block = _head(_Member(file).buffered())
+        http = _ANSWER.parse(block)
+        status, _, reason = http.statusline.partition(" ")
+        return RecordedAnswer(
+            status=int(status),
+            reason=reason,
+            headers=http.headers,
+            broke_off=headers.get_header("WARC-Truncated") is not None,
+            _block=block,
+            _file=file,
+        )
+    except _DAMAGE as error:
+        file.close()
+        raise MalformedError(f"{path} is damaged at byte {exchange.offset}: {error}") from error
+
+
+class _Member(io.RawIOBase):
+    """One gzip member, strictly: it must be whole, and its checksum right."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._engine = zlib.decompressobj(_GZIP)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while not self._engine.eof:
+            raw = self._engine.unconsumed_tail or self._file.read(_BLOCK)
+            if not raw:
+                raise EOFError("it breaks off")
+            piece = self._engine.decompress(raw, len(view))
+            if piece:
+                view[: len(piece)] = piece
+                return len(piece)
+        return 0
+
+    def buffered(self) -> io.BufferedReader:
+        return io.BufferedReader(self, _PIECE)
+
+    def end(self) -> int:
+        return self._file.tell() - len(self._engine.unused_data)
+
+
+def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _Request | None]]:
+    """Whole records only: where each begins, its headers, and its request if it is one."""
+    size = file.seek(0, io.SEEK_END)
+    offset = 0
+    while offset < size:
+        file.seek(offset)
+        member = _Member(file)
+        stream = member.buffered()
+        headers, block = _head(stream)
+        request = _request(block) if headers.get_header("WARC-Type") == "request" else None
+        for _ in _read_all(block):
+            pass
+        if block.limit or stream.read(len(_END_OF_RECORD) + 1) != _END_OF_RECORD:
+            raise ValueError("a record is not as long as it says")
+        yield offset, headers, request
+        offset = member.end()
+
+
+def _head(stream: io.BufferedReader) -> tuple[Any, Any]:
+    headers = _WARC.parse(LimitReader(stream, _LARGEST_HEAD))
+    length = int(headers.get_header("Content-Length", ""))
+    if length < 0:
+        raise ValueError("a record has a negative length")
+    return headers, LimitReader(stream, length)
+
+
+def _read_all(block: Any) -> Iterator[bytes]:
+    while piece := block.read(_PIECE):
+        yield piece
+
+
+class _Index:
+    """Collects answers, and finds the request each belongs to from either side's link."""
+
+    def __init__(self) -> None:
+        self.begun_at: datetime | None = None
+        self._answers: list[tuple[int, Any]] = []
+        self._requests: dict[str, _Request] = {}
+
+    def add(self, offset: int, headers: Any, request: _Request | None) -> None:
+        if self.begun_at is None:
+            self.begun_at = _moment(headers)
+        if headers.get_header("WARC-Type") == "response":
+            self._answers.append((offset, headers))
+        elif request is not None:
+            for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
+                self._requests[headers.get_header(name, "")] = request
+
+    def exchanges(self) -> Iterator[Exchange]:
+        nothing = hashlib.sha256().hexdigest()
+        for offset, headers in self._answers:
+            own = headers.get_header("WARC-Record-ID", "")
+            other = headers.get_header("WARC-Concurrent-To", "")
+            requests = self._requests
+            method, sha = requests.get(own) or requests.get(other) or ("GET", nothing)
+            url = headers.get_header("WARC-Target-URI", "").strip("<>")
+            yield Exchange(
+                key=exchange_key(method, url, sha), offset=offset, answered_at=_moment(headers)
+            )
+
+
+def _request(block: Any) -> _Request:
+    head = _REQUEST.parse(block)
+    sha = hashlib.sha256()
+    for piece in _read_all(block):
+        sha.update(piece)
+    return head.protocol, sha.hexdigest()
+
+
+def _moment(headers: Any) -> datetime:
+    moment = datetime.fromisoformat(headers.get_header("WARC-Date", ""))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
