@@ -131,6 +131,9 @@ class UpstreamDownError(RetryableFetchError):
 class ConnectionFailedError(RetryableFetchError):
     """No connection, or it broke."""
 
+    was_open = True
+    """False where there never was a connection, and so nothing was sent."""
+
 
 class FetchTimeoutError(RetryableFetchError):
     """No byte arrived within the time allowed."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.engine.base import Engine
-    from fonds.fetch.wire import Wire
+    from fonds.fetch.transport import Transport
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
     from fonds.runs import citing
     from fonds.runs.context import Progress, Workplace
@@ -207,8 +207,9 @@ class Library:
 
         if tables:
             builtin_sources()  # tables refer to each other: a run must know them all
-        settings, seams, wire = self._exchanges(record, replay)
-        fetcher = Fetcher(settings, seams=seams, folder=settings.home / "tmp", wire=wire)
+        settings, seams, transport = self._exchanges(record, replay)
+        folder = settings.home / "tmp"
+        fetcher = Fetcher(settings, seams=seams, folder=folder, transport=transport)
         async with fetcher:
             yield Workplace(
                 settings=settings,
@@ -223,20 +224,21 @@ class Library:
 
     def _exchanges(
         self, record: Path | None, replay: Path | None
-    ) -> tuple[Settings, Seams, Wire | None]:
-        """The network, recorded to a WARC file; or a WARC file instead of it, at its own time."""
+    ) -> tuple[Settings, Seams, Transport | None]:
+        """A transport that records to a WARC file or replays one, at its recorded time."""
         if record is None and replay is None:
             return self.settings, self.seams, None
-        from fonds.fetch import warc  # noqa: PLC0415 — few runs need it
-        from fonds.fetch.network import Network  # noqa: PLC0415 — as above
+        from fonds.fetch import recording  # noqa: PLC0415 — few runs need it
+        from fonds.fetch.transport import HttpTransport  # noqa: PLC0415 — as above
 
         here = replace(self.settings, engine="local")  # what passes elsewhere is not seen
         if replay is not None:
-            replayed = warc.ReplayWire(replay)
-            return warc.without_waits(here), self._at(replayed.clock), replayed
+            replayed = recording.ReplayTransport(replay)
+            return recording.without_waits(here), self._at(replayed.clock), replayed
         assert record is not None
+        network = HttpTransport(allow_private=here.allow_private, hosts=here.hosts)
         clock = self.seams.clock
-        return here, self.seams, warc.RecordingWire(Network(here), record, clock=clock)
+        return here, self.seams, recording.RecordingTransport(network, record, clock=clock)
 
     def search(
         self,

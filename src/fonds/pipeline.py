@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
 from fonds.errors import SuspiciousYieldError
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.runs.ahead import each
 from fonds.runs.context import Job, Workplace
 from fonds.runs.discovery import Asker, changed, discover, discovery_key

@@ -81,7 +81,7 @@ async def _fetched(task: FetchTask, source: Source, workplace: Workplace) -> Raw
     parts = []
     for part in task.parts:
         try:
-            obtained = await workplace.archive.obtain(
+            obtained = await workplace.archive.download(
                 source=source.info.name,
                 url=part.url,
                 path=part.path,

@@ -9,16 +9,17 @@ from collections.abc import AsyncIterator
 from datetime import date
 from functools import cache
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from fonds import ids
 from fonds.errors import ConnectionFailedError, FetchTimeoutError, WrongContentError
-from fonds.fetch.wire import Answer, Question, told
+from fonds.fetch.transport import HttpRequest, HttpResponse, fold_headers
 from fonds.model import Discovery, FetchTask, Listing, Part, SourceState, Watermark
 from fonds.sources.base import Ask
 from fonds.testing import FAKE_HOST, FakeSource, note
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
-from tests.support.upstreams.in_memory import Held
+from tests.support.upstreams.in_memory import StoredBody
 
 NUMBERS: Final = 6
 VERSIONS: Final = 4
@@ -80,7 +81,7 @@ class Office:
         return None if version is None else json.dumps(written(number, version)).encode()
 
 
-class OfficeWire:
+class OfficeTransport:
     """The network between us and the office."""
 
     def __init__(self, office: Office, scheduler: Scheduler, weather: Weather) -> None:
@@ -88,9 +89,9 @@ class OfficeWire:
         self._scheduler = scheduler
         self._weather = weather
 
-    async def ask(self, question: Question) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """An answer, sooner or later, good or bad."""
-        weather, path = self._weather, question.address.target.decode("ascii")
+        weather, path = self._weather, urlsplit(request.url).path
         self._scheduler.note(f"GET {path}")
         await asyncio.sleep(weather.duration())
         if weather.strikes(weather.refuse):
@@ -101,7 +102,7 @@ class OfficeWire:
         if data is None:
             return _answer(404, b"not here")
         etag = f'"{hashlib.sha256(data).hexdigest()[:12]}"'
-        if told(question.headers).get("if-none-match") == etag:
+        if fold_headers(request.headers).get("if-none-match") == etag:
             return _answer(304, b"")
         return _answer(200, data, ETag=etag)
 
@@ -109,44 +110,43 @@ class OfficeWire:
         """Nothing is open."""
 
 
-def _answer(status: int, data: bytes, **headers: str) -> Answer:
+def _answer(status: int, data: bytes, **headers: str) -> HttpResponse:
     named = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
-    sent = [(name.encode(), value.encode()) for name, value in named.items()]
-    return Answer(status=status, headers=sent, body=Held(data))
+    return HttpResponse(status=status, headers=list(named.items()), body=StoredBody(data))
 
 
-async def _refuses(_data: bytes) -> Answer:
+async def _refuses(_data: bytes) -> HttpResponse:
     raise ConnectionFailedError("connection refused")
 
 
-async def _hangs(_data: bytes) -> Answer:
+async def _hangs(_data: bytes) -> HttpResponse:
     await asyncio.sleep(5)
     raise FetchTimeoutError("no answer")
 
 
-async def _breaks(_data: bytes) -> Answer:
+async def _breaks(_data: bytes) -> HttpResponse:
     return _answer(500, b"oh")
 
 
-async def _begs(_data: bytes) -> Answer:
+async def _begs(_data: bytes) -> HttpResponse:
     return _answer(429, b"slowly", **{"Retry-After": "3"})
 
 
-async def _forgets(_data: bytes) -> Answer:
+async def _forgets(_data: bytes) -> HttpResponse:
     return _answer(404, b"not here")
 
 
-async def _cuts(data: bytes) -> Answer:
+async def _cuts(data: bytes) -> HttpResponse:
     """The connection ends before the announced end."""
     return _answer(200, data[: len(data) // 2], **{"Content-Length": str(len(data))})
 
 
-async def _mangles(data: bytes) -> Answer:
+async def _mangles(data: bytes) -> HttpResponse:
     """Half of the file is taken for the whole."""
     return _answer(200, data[: len(data) // 2])
 
 
-async def _apologizes(_data: bytes) -> Answer:
+async def _apologizes(_data: bytes) -> HttpResponse:
     return _answer(200, b"<html>We are being renovated.</html>", **{"Content-Type": "text/html"})
 
 

@@ -19,7 +19,7 @@ from fonds.runs.state import Mode, RunReport, RunRequest, Status
 from fonds.settings import Settings
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.loop import run_seeded
-from tests.simulation.office import NoteSource, Office, OfficeWire
+from tests.simulation.office import NoteSource, Office, OfficeTransport
 from tests.simulation.runner_truth import RunnerTruth
 from tests.simulation.scheduler import Process, Scheduler, ViolationError
 from tests.simulation.store import SeededBlobs
@@ -123,9 +123,10 @@ class RunnerWorld(World):
     async def run(self, process: Process, request: RunRequest) -> RunReport:
         """One run, by the real runner."""
         seams = self.seams(process)
-        wire = OfficeWire(self.office, self.scheduler, self.weather)
+        transport = OfficeTransport(self.office, self.scheduler, self.weather)
         folder = self.home / "bodies"
-        async with Fetcher(self._settings, seams=seams, folder=folder, wire=wire) as fetcher:
+        opened = Fetcher(self._settings, seams=seams, folder=folder, transport=transport)
+        async with opened as fetcher:
             return await run_source(self.source, request, self._workplace(process, fetcher))
 
     def _workplace(self, process: Process, fetcher: Fetcher) -> Workplace:

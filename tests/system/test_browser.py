@@ -18,6 +18,7 @@ from typing import Final, Self
 import psutil
 import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
+from tests.support.upstreams.redirecting_loop import RedirectingLoop
 
 from fonds.errors import (
     BudgetSpentError,
@@ -28,9 +29,7 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.fetch.client import Download, Fetcher
-from fonds.fetch.guard import Guard
-from fonds.fetch.network import Network
-from fonds.fetch.sockets import Sockets, Stream
+from fonds.fetch.transport import HttpTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
@@ -42,18 +41,6 @@ HOME: Final = "http://www.example.org"
 PUBLIC: Final = "93.184.215.14"
 HTML: Final = "text/html; charset=utf-8"
 QUICK: Final = Bounds(seconds=3.0)
-
-
-class Dialer:
-    """Leads every address that the guard let pass to one port of this machine."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._inner = Sockets()
-
-    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
-        assert (host, port) == (PUBLIC, 80)
-        return await self._inner.connect("127.0.0.1", self._port, patience)
 
 
 async def names(host: str, _port: int) -> list[str]:
@@ -69,11 +56,11 @@ class Desk:
 
     def __init__(self, folder: Path, upstream: MisbehavingServer, browser: Browser) -> None:
         settings = Settings(home=folder, rate_factor=0, retries=1, timeout=5)
-        guard = Guard(allow_private=False, resolve=names, dialer=Dialer(upstream.port))
-        wire = Network(settings, dialer=guard)
-        self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, wire=wire)
+        transport = HttpTransport(allow_private=False, look_up=names)
+        self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, transport=transport)
         self.upstream, self.browser = upstream, browser
-        self._runner = asyncio.Runner()
+        self._loop = RedirectingLoop(upstream.port)
+        self._runner = asyncio.Runner(loop_factory=lambda: self._loop)
 
     def __enter__(self) -> Self:
         self._runner.run(self.fetcher.__aenter__())
@@ -84,6 +71,7 @@ class Desk:
         self._runner.run(self.browser.__aexit__(None, None, None))
         self._runner.run(self.fetcher.__aexit__(None, None, None))
         self._runner.close()
+        assert set(self._loop.connected) <= {PUBLIC}
 
     def render(self, html: str, address: str = f"{HOME}/list.html") -> Page:
         """A page that holds this, after its scripts."""

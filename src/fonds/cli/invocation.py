@@ -13,9 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-# httpx brings a command line of its own where it finds click, and with it rich: six MiB.
-sys.modules.setdefault("click", None)  # type: ignore[arg-type]
-
 from fonds.codes.budget import MIB, Budget, data_size, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
 from fonds.codes.process import read_order

@@ -12,7 +12,7 @@ from structlog.stdlib import ProcessorFormatter
 from structlog.typing import Processor
 
 from fonds.errors import SettingsError
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.settings import Settings
 
 _LEVELS: Final = {

@@ -61,7 +61,7 @@ def upload(
     Examples: fonds upload policy.pdf
               fonds upload reports/*.pdf --no-wait
     """
-    from fonds.cli.sending import Outcome, send_all  # noqa: PLC0415 — HTTP is not imported for nothing
+    from fonds.cli.sending import Outcome, send_all  # noqa: PLC0415 — few commands send requests
 
     with _client(context, server, token) as client:
         outcomes = send_all(client, files, wait=wait, quiet=as_json)
@@ -132,7 +132,7 @@ def retry(
 
 
 def _client(context: typer.Context, server: str, token: str | None) -> ApiClient:
-    from fonds.cli.api_client import ApiClient  # noqa: PLC0415 — HTTP is not imported for nothing
+    from fonds.cli.api_client import ApiClient  # noqa: PLC0415 — few commands send requests
 
     return ApiClient(server, token or context.obj.settings().token)
 

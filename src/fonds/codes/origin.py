@@ -20,7 +20,7 @@ from fonds.codes.pages import BlobPage, LocalPage, MemberPage, archived, describ
 from fonds.codes.thread import in_thread
 from fonds.errors import NotFoundError, UsageError
 from fonds.fetch.client import Download
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.redact import public_url
 from fonds.model import Archived
 from fonds.runs.context import Workplace
 from fonds.runs.discovery import pace_of
@@ -197,7 +197,7 @@ class KeptOrigin(PlaceOrigin):
 
     def _keep(self, name: str, download: Download) -> Archived:
         path = f"{self.version}/{name}"
-        return self._workplace.archive.keep(self._info.name, path, download)
+        return self._workplace.archive.add(self._info.name, path, download)
 
     def _keep_member(self, path: str, pattern: str, archive: Archived) -> Archived:
         with NamedTemporaryFile() as packed, NamedTemporaryFile() as file:
@@ -213,7 +213,7 @@ class KeptOrigin(PlaceOrigin):
         url, database = self.place.url(path), self._workplace.database
         with database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
-        obtained = await self._workplace.archive.obtain(
+        obtained = await self._workplace.archive.download(
             source=self._info.name,
             url=url,
             path=f"{self.version}/{_file_name(path)}",

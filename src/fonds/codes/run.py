@@ -13,8 +13,8 @@ from fonds.codes.invocation import InvocationReport, UnitOrder
 from fonds.codes.origin import PlaceOrigin, open_place
 from fonds.codes.units import settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
-from fonds.fetch.patience import counted_by
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.rates import logged_to
+from fonds.fetch.redact import Redaction
 from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import Claim, claim_source, kept
@@ -185,7 +185,7 @@ class _Work:
         stage = self.run.stages.discover
         began = stage.begin()
         try:
-            with counted_by(stage):
+            with logged_to(stage):
                 orders = await find_orders(adapter, request, self.workplace)
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
@@ -260,7 +260,7 @@ class _Work:
         stage = self.run.stages.load
         began = stage.begin()
         try:
-            with counted_by(stage):
+            with logged_to(stage):
                 return await self.invoke(order)
         finally:
             stage.end(began)

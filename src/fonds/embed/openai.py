@@ -10,18 +10,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx
 import numpy as np
 
 from fonds.chunk.tokens import count
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
-from fonds.errors import BadVectorsError, EmbedError, RetryableEmbedError, SettingsError
-from fonds.fetch.answers import retry_after
-from fonds.fetch.secrecy import public_url
+from fonds.errors import (
+    BadVectorsError,
+    EmbedError,
+    FetchError,
+    RetryableEmbedError,
+    RetryableFetchError,
+    SettingsError,
+    TooLargeError,
+)
+from fonds.fetch.client import retry_after
+from fonds.fetch.redact import public_url
+from fonds.fetch.transport import (
+    BufferedResponse,
+    Headers,
+    HttpRequest,
+    HttpTransport,
+    close_soon,
+    endpoint_url,
+    read_response,
+    run_sync,
+)
 from fonds.seams import spend
 from fonds.settings import Settings
 
@@ -33,8 +49,8 @@ _MOST_DIMS: Final = 65_536
 # A number written out takes up to 25 bytes, in base64 a fifth of that.
 _BYTES_PER_NUMBER: Final = 32
 _ENVELOPE: Final = 1 << 20
-_BODY_PATIENCE: Final = 4
-"""Times the setting `timeout`, for the whole body: a server that drips must not hold a worker."""
+_READ_TIMEOUTS: Final = 4
+"""Times the setting `timeout`, for the whole body: a server that drips must not block a worker."""
 _QUOTED: Final = 300
 """Characters of what the endpoint says about a failure."""
 _OK: Final = 200
@@ -79,15 +95,14 @@ class OpenAiEmbedder:
         self._remote = model
         self._key = settings.embed_key
         self._url = _embeddings_url(settings.embed_url)
-        self._patience = settings.timeout
+        self._timeout = settings.timeout
         self._longest_wait = settings.retry_wait_max
         self._lock = Lock()
         self._dims = model.dims
-        # Variables for proxies and netrc would send texts, or another key, to places nobody set.
-        self._client = httpx.Client(
-            timeout=settings.timeout, trust_env=False, headers=_headers(settings)
-        )
-        weakref.finalize(self, self._client.close)
+        self._headers = _headers(settings)
+        # The settings name the host, which may be this machine.
+        self._transport = HttpTransport(allow_private=True)
+        weakref.finalize(self, close_soon, self._transport)
 
     @property
     def model(self) -> EmbeddingModel:
@@ -109,7 +124,7 @@ class OpenAiEmbedder:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        run_sync(self._transport.aclose())
 
     def _fit(self, text: str) -> str:
         # The API refuses an empty text.
@@ -122,39 +137,35 @@ class OpenAiEmbedder:
             return self._dims
 
     def _ask(self, texts: Sequence[str]) -> Embedded:
-        body: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "model": self._remote.name,
             "input": texts,
             "encoding_format": "base64",
         }
         if self._remote.shortened:
-            body["dimensions"] = self._remote.dims
-        answer = self._decoded(self._post(body, len(texts)))
+            payload["dimensions"] = self._remote.dims
+        answer = self._decoded(self._post(payload, len(texts)))
         vectors = _vectors(answer["data"], len(texts), self._dims)
         return Embedded(vectors=unit(vectors), tokens=_tokens(answer, texts))
 
-    def _post(self, body: Mapping[str, Any], texts: int) -> bytes:
+    def _post(self, payload: Mapping[str, Any], texts: int) -> bytes:
         most = _ENVELOPE + texts * (self._dims or _MOST_DIMS) * _BYTES_PER_NUMBER
         spend("http")
-        with (
-            self._our_errors(),
-            self._client.stream("POST", self._url, json=body) as response,
-        ):
-            content = self._read(response, most)
-            if response.status_code != _OK:
-                raise self._failure(response, content)
-            return content
-
-    def _read(self, response: httpx.Response, most: int) -> bytes:
-        deadline = monotonic() + _BODY_PATIENCE * self._patience
-        content = bytearray()
-        for part in response.iter_bytes():
-            content += part
-            if len(content) > most:
-                raise EmbedError(f"{self._where} answers with more bytes than vectors could take")
-            if monotonic() > deadline:
-                raise RetryableEmbedError(f"{self._where} answers too slowly")
-        return bytes(content)
+        request = HttpRequest(
+            url=self._url,
+            method="POST",
+            headers=self._headers,
+            timeout=self._timeout,
+            body=json.dumps(payload, ensure_ascii=False).encode(),
+        )
+        seconds = _READ_TIMEOUTS * self._timeout
+        with self._own_errors():
+            response = run_sync(
+                read_response(self._transport, request, max_bytes=most, seconds=seconds)
+            )
+        if response.status != _OK:
+            raise self._failure(response)
+        return response.content
 
     def _decoded(self, content: bytes) -> dict[str, Any]:
         try:
@@ -168,9 +179,9 @@ class OpenAiEmbedder:
             )
         return answer
 
-    def _failure(self, response: httpx.Response, content: bytes) -> EmbedError:
-        status = response.status_code
-        said = "" if status in _KEY_REFUSED else self._said(content)
+    def _failure(self, response: BufferedResponse) -> EmbedError:
+        status = response.status
+        said = "" if status in _KEY_REFUSED else self._said(response.content)
         message = f"{self._where} answered {status} for {self._remote.name}{said}"
         if status in _TRANSIENT:
             wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
@@ -191,22 +202,20 @@ class OpenAiEmbedder:
 
     @property
     def _where(self) -> str:
-        return public_url(str(self._url))
+        return public_url(self._url)
 
     @contextmanager
-    def _our_errors(self) -> Iterator[None]:
+    def _own_errors(self) -> Iterator[None]:
         try:
             yield
-        except httpx.TimeoutException as error:
-            raise RetryableEmbedError(
-                f"{self._where} did not answer in time; FONDS_TIMEOUT sets how long to wait"
-            ) from error
-        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
-            why = str(error) or type(error).__name__
-            raise RetryableEmbedError(f"the exchange with {self._where} failed: {why}") from error
-        except httpx.HTTPError:
-            # The library's message may repeat a header.
-            raise EmbedError(f"{self._where} cannot be asked: check FONDS_EMBED_URL") from None
+        except TooLargeError:
+            raise EmbedError(
+                f"{self._where} answers with more bytes than vectors could take"
+            ) from None
+        except RetryableFetchError as error:
+            raise RetryableEmbedError(str(error)) from error
+        except FetchError as error:
+            raise EmbedError(f"{error}; check FONDS_EMBED_URL") from error
 
 
 def cut(text: str, most: int) -> str:
@@ -227,27 +236,28 @@ def cut(text: str, most: int) -> str:
     return text[:fits]
 
 
-def _embeddings_url(base: str) -> httpx.URL:
+def _embeddings_url(base: str) -> str:
     try:
-        url = httpx.URL(base)
-    except httpx.InvalidURL as error:
-        raise SettingsError(f"FONDS_EMBED_URL is no address: {error}") from None
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise SettingsError("FONDS_EMBED_URL must begin with http:// or https:// and name a host")
-    if url.userinfo:
-        # It would be sent in place of the key, and logged by others.
-        raise SettingsError("FONDS_EMBED_URL must hold no password: use FONDS_EMBED_KEY")
-    return url.copy_with(path=f"{url.path.rstrip('/')}/embeddings")
+        return endpoint_url(base, "embeddings")
+    except ValueError as error:
+        raise SettingsError(
+            f"FONDS_EMBED_URL must be an address without a password that begins with http:// or "
+            f"https:// and names a host: {error}"
+        ) from None
 
 
-def _headers(settings: Settings) -> dict[str, str]:
-    headers = {"User-Agent": settings.user_agent, "Accept-Encoding": "identity"}
+def _headers(settings: Settings) -> Headers:
+    headers = [
+        ("Accept", "application/json"),
+        ("Accept-Encoding", "identity"),
+        ("Content-Type", "application/json"),
+        ("User-Agent", settings.user_agent),
+    ]
     key = settings.embed_key
     if key:
-        # A line break in a header would make the library quote the key in its error.
         if not (key.isascii() and key.isprintable()) or key != key.strip():
             raise SettingsError("FONDS_EMBED_KEY holds characters that no key has")
-        headers["Authorization"] = f"Bearer {key}"
+        headers.append(("Authorization", f"Bearer {key}"))
     return headers
 
 

@@ -1,1 +1,1 @@
-"""Asking upstreams politely, and keeping what they served."""
+"""Fetches files from upstreams politely, archives, records and replays them."""

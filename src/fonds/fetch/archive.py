@@ -1,4 +1,4 @@
-"""What the publishers served, kept byte for byte and never overwritten."""
+"""The archive: what publishers served, stored byte for byte and never overwritten."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownFile:
-    """What is remembered of a file, to ask for it again without fetching it twice."""
+    """A record of an archived file, so that an unchanged one is not fetched again."""
 
     source: str
     url: str
@@ -33,21 +33,21 @@ class KnownFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Obtained:
+class DownloadResult:
     """A file that is in the archive."""
 
     archived: Archived
     changed: bool
-    """False when the upstream said 304, or served the bytes that were known."""
+    """False when the upstream answered 304, or served the same bytes as before."""
     known: KnownFile | None
-    """What to remember from here on; None when that has not changed."""
+    """The record to store of the file; None when it has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What the answer told of the file; nothing, when it said 304."""
+    """The headers that describe the file; none after a 304."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Taking:
-    """What `ask` gave, and where it goes."""
+class StoreRequest:
+    """The result of `fetch`, and the place to archive it."""
 
     source: str
     path: str
@@ -56,18 +56,18 @@ class Taking:
 
     @property
     def key(self) -> str:
-        """Where it is archived, if nothing else is there."""
+        """The key it is archived under, unless that has other bytes."""
         return archive_key(self.source, self.path)
 
 
 class Archive:
-    """Obtains files: asks whether they changed, and puts new bytes into the blob store."""
+    """Downloads files that are new or have changed into the blob store."""
 
     def __init__(self, blobs: Blobs, fetcher: Fetcher) -> None:
         self._blobs = blobs
         self._fetcher = fetcher
 
-    async def obtain(
+    async def download(
         self,
         *,
         source: str,
@@ -76,12 +76,12 @@ class Archive:
         pace: Pace,
         known: KnownFile | None,
         headers: Mapping[str, str] | None = None,
-    ) -> Obtained:
+    ) -> DownloadResult:
         """The file at an address, archived under `corpus/<source>/<path>`."""
-        download = await self.ask(source=source, url=url, pace=pace, known=known, headers=headers)
-        return await asyncio.to_thread(self.take, source, path, download, known)
+        download = await self.fetch(source=source, url=url, pace=pace, known=known, headers=headers)
+        return await asyncio.to_thread(self.store, source, path, download, known)
 
-    async def ask(
+    async def fetch(
         self,
         *,
         source: str,
@@ -89,86 +89,93 @@ class Archive:
         pace: Pace,
         known: KnownFile | None,
         headers: Mapping[str, str] | None = None,
-        held: int = 0,
+        max_in_memory: int = 0,
     ) -> Download | None:
-        """The file at an address, for `take`; None where the one that is known is the latest.
+        """The file at an address, for `store`; None where the known one has not changed.
 
-        One that has no more bytes than `held` is kept in memory until then.
+        One of at most `max_in_memory` bytes is kept in memory until then.
         """
         validators = Validators()
         if known is not None:
             validators = Validators(etag=known.etag, last_modified=known.last_modified)
         download = await self._fetcher.download(
-            url, source=source, pace=pace, validators=validators, headers=headers, held=held
+            url,
+            source=source,
+            pace=pace,
+            validators=validators,
+            headers=headers,
+            max_in_memory=max_in_memory,
         )
         if download is not None or known is None:
             return download
-        if await asyncio.to_thread(self._is_held, known.archived):
+        if await asyncio.to_thread(self._is_stored, known.archived):
             return None
-        # Our copy is lost or cut short, so "not modified" is no help.
+        # Our copy is lost or cut short, so "not modified" does not help.
         return await self._fetcher.download(
-            url, source=source, pace=pace, headers=headers, held=held
+            url, source=source, pace=pace, headers=headers, max_in_memory=max_in_memory
         )
 
-    def take(
+    def store(
         self, source: str, path: str, download: Download | None, known: KnownFile | None
-    ) -> Obtained:
-        """What `ask` gave, archived under `corpus/<source>/<path>`."""
+    ) -> DownloadResult:
+        """Archive what `fetch` returned under `corpus/<source>/<path>`."""
         if download is None:
-            assert known is not None, "an unconditional request is never answered by None"
-            return Obtained(archived=known.archived, changed=False, known=None)
+            assert known is not None, "an unconditional request never returns None"
+            return DownloadResult(archived=known.archived, changed=False, known=None)
         try:
-            return self._keep(source, archive_key(source, path), download, known)
+            return self._store(source, archive_key(source, path), download, known)
         finally:
             download.discard()
 
-    def take_all(self, some: Sequence[Taking]) -> list[Obtained | Exception]:
-        """As `take`, for several: of each what it became, or the error that it alone ended with."""
-        new = [(one.key, one.download) for one in some if one.known is None]
-        stored = self._stored([(key, download) for key, download in new if download is not None])
-        return [_outcome(self._taken, one, stored) for one in some]
+    def store_all(self, requests: Sequence[StoreRequest]) -> list[DownloadResult | Exception]:
+        """Several files, as by `store`: for each its result, or the error of this one alone."""
+        new = [(each.key, each.download) for each in requests if each.known is None]
+        stored = self._create_all(
+            [(key, download) for key, download in new if download is not None]
+        )
+        return [_outcome(self._result_of, each, stored) for each in requests]
 
-    def _taken(self, one: Taking, stored: dict[str, Download]) -> Obtained:
-        download = one.download
-        if download is None or stored.get(one.key) is not download:
-            return self.take(one.source, one.path, download, one.known)
-        return _obtained(one.source, _archived(one.key, download), download, None)
+    def _result_of(self, request: StoreRequest, stored: dict[str, Download]) -> DownloadResult:
+        download = request.download
+        if download is None or stored.get(request.key) is not download:
+            return self.store(request.source, request.path, download, request.known)
+        return _result(request.source, _archived(request.key, download), download, None)
 
-    def keep(self, source: str, path: str, download: Download) -> Archived:
-        """A file that was obtained in another way, archived under `corpus/<source>/<path>`."""
+    def add(self, source: str, path: str, download: Download) -> Archived:
+        """Archive a file that was downloaded in another way under `corpus/<source>/<path>`."""
         return self._archived(archive_key(source, path), download)
 
-    def keep_all(
-        self, source: str, some: Sequence[tuple[str, Download]]
+    def add_all(
+        self, source: str, files: Sequence[tuple[str, Download]]
     ) -> list[Archived | Exception]:
-        """As `keep`, for several: of each what it became, or the error that it alone ended with."""
-        keyed = [(archive_key(source, path), download) for path, download in some]
-        stored = self._stored(keyed)
-        return [_outcome(self._kept, key, download, stored) for key, download in keyed]
+        """Several files, as by `add`: for each its key, or the error of this one alone."""
+        keyed = [(archive_key(source, path), download) for path, download in files]
+        stored = self._create_all(keyed)
+        return [_outcome(self._added, key, download, stored) for key, download in keyed]
 
-    def _kept(self, key: str, download: Download, stored: dict[str, Download]) -> Archived:
+    def _added(self, key: str, download: Download, stored: dict[str, Download]) -> Archived:
         if stored.get(key) is not download:
             return self._archived(key, download)
         return _archived(key, download)
 
-    def _stored(self, some: Sequence[tuple[str, Download]]) -> dict[str, Download]:
-        """Those of some files in memory that could be stored at once, by their keys."""
-        light = [(key, download, download.data) for key, download in some]
-        held = [(key, download, data) for key, download, data in light if data is not None]
-        troubles = create_all(self._blobs, [(key, data) for key, _, data in held])
-        told = zip(held, troubles, strict=True)
-        return {key: download for (key, download, _), trouble in told if trouble is None}
+    def _create_all(self, files: Sequence[tuple[str, Download]]) -> dict[str, Download]:
+        """Those of some files in memory that could be stored together, by their keys."""
+        with_data = [(key, download, download.data) for key, download in files]
+        small = [(key, download, data) for key, download, data in with_data if data is not None]
+        errors = create_all(self._blobs, [(key, data) for key, _, data in small])
+        outcomes = zip(small, errors, strict=True)
+        return {key: download for (key, download, _), error in outcomes if error is None}
 
     def find(self, source: str, path: str, proven: Archived) -> Archived | None:
-        """A file that is known to have been archived, wherever its key is; None if it is lost."""
+        """A file that was archived before, under either of its keys; None if it is lost."""
         key = archive_key(source, path)
         for candidate in (key, changed_key(key, proven.sha256)):
-            if self._holds(candidate, proven):
+            if self._has_bytes(candidate, proven):
                 return replace(proven, key=candidate)
         return None
 
     def read(self, archived: Archived) -> bytes:
-        """The bytes of a file, proven to be those that were archived."""
+        """The bytes of a file, which are checked to be those that were archived."""
         data = self._blobs.get(archived.key)
         if hashlib.sha256(data).hexdigest() != archived.sha256:
             raise StoreError(
@@ -176,48 +183,50 @@ class Archive:
             )
         return data
 
-    def _is_held(self, archived: Archived) -> bool:
+    def _is_stored(self, archived: Archived) -> bool:
         info = self._blobs.head(archived.key)
         return info is not None and info.size == archived.size
 
-    def _keep(self, source: str, key: str, download: Download, known: KnownFile | None) -> Obtained:
+    def _store(
+        self, source: str, key: str, download: Download, known: KnownFile | None
+    ) -> DownloadResult:
         if known is not None and self._is_still_there(known.archived, download):
-            return _obtained(source, known.archived, download, known, changed=False)
-        return _obtained(source, self._archived(key, download), download, known)
+            return _result(source, known.archived, download, known, changed=False)
+        return _result(source, self._archived(key, download), download, known)
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
-        """Whether the known blob stands for this download, being put back if it was lost."""
+        """True if the known blob has these bytes; it is stored again if it was lost."""
         if archived.sha256 != download.sha256:
             return False
         info = self._blobs.head(archived.key)
         return info.size == archived.size if info else self._put(archived.key, download)
 
     def _archived(self, key: str, download: Download) -> Archived:
-        return _archived(self._place(key, download), download)
+        return _archived(self._choose_key(key, download), download)
 
-    def _place(self, key: str, download: Download) -> str:
+    def _choose_key(self, key: str, download: Download) -> str:
         renamed = changed_key(key, download.sha256)
         for candidate in (key, renamed):
             if self._put(candidate, download):
                 return candidate
         raise StoreError(
-            f"{renamed} holds other bytes than its name says; move it away and fetch again"
+            f"{renamed} has other bytes than its name says; move it away and fetch again"
         )
 
     def _put(self, key: str, download: Download) -> bool:
-        """Whether the key holds these bytes now; a taken key is left as it is."""
+        """Store these bytes under a key; False if it has others, which stay."""
         try:
             if download.data is not None:
                 self._blobs.create(key, download.data)
-            elif download.is_ours:
+            elif download.is_temporary:
                 self._blobs.adopt(key, download.file)
             else:
                 self._blobs.create(key, download.file)
         except BlobExistsError:
-            return self._holds(key, download)
+            return self._has_bytes(key, download)
         return True
 
-    def _holds(self, key: str, file: Download | Archived) -> bool:
+    def _has_bytes(self, key: str, file: Download | Archived) -> bool:
         info = self._blobs.head(key)
         if info is None or info.size != file.size:
             return False
@@ -238,14 +247,14 @@ def _archived(key: str, download: Download) -> Archived:
     )
 
 
-def _obtained(
+def _result(
     source: str,
     archived: Archived,
     download: Download,
     known: KnownFile | None,
     *,
     changed: bool = True,
-) -> Obtained:
+) -> DownloadResult:
     latest = KnownFile(
         source=source,
         url=download.url,
@@ -253,8 +262,12 @@ def _obtained(
         etag=download.etag,
         last_modified=download.last_modified,
     )
-    remember = None if latest == known else latest
-    return Obtained(archived=archived, changed=changed, known=remember, headers=download.headers)
+    return DownloadResult(
+        archived=archived,
+        changed=changed,
+        known=None if latest == known else latest,
+        headers=download.headers,
+    )
 
 
 def _outcome(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T | Exception:

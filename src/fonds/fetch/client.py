@@ -1,55 +1,84 @@
-"""Asking: one file at a time to a temporary file, politely, with retries and caps."""
+"""Fetches files politely, with retries, caps and deadlines."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import random
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
 from fonds.errors import (
     BadRedirectError,
     FetchError,
     FetchTimeoutError,
+    NotFoundError,
     RateLimitedError,
+    RefusedError,
+    RetryableFetchError,
+    UpstreamDownError,
 )
-from fonds.fetch import answers
-from fonds.fetch.addresses import Address, read_address
-from fonds.fetch.bodies import Intake, sweep
-from fonds.fetch.customs import headers_for
-from fonds.fetch.network import Network
-from fonds.fetch.patience import retried
-from fonds.fetch.rates import Pace, Rates, Sleep
-from fonds.fetch.secrecy import public_url
-from fonds.fetch.wire import Answer, Body, Question, Wire, told
+from fonds.fetch.body import BodyWriter, remove_stale_files
+from fonds.fetch.rates import Pace, Rates, Sleep, log_retry
+from fonds.fetch.redact import public_url
+from fonds.fetch.transport import (
+    BodyStream,
+    HttpRequest,
+    HttpResponse,
+    HttpTransport,
+    Transport,
+    fold_headers,
+    host_of,
+    normalize_url,
+)
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
 MAX_REDIRECTS: Final = 10
 
-TOLD: Final = ("Content-Type", "Content-Length", "Content-Disposition", "ETag", "Last-Modified")
-"""Headers of an answer that tell of the file."""
+FILE_HEADERS: Final = (
+    "Content-Type",
+    "Content-Length",
+    "Content-Disposition",
+    "ETag",
+    "Last-Modified",
+)
+"""Headers of a response that describe the file."""
 
-_TOLD: Final = tuple((name, name.lower()) for name in TOLD)
+_FILE_HEADERS: Final = tuple((name, name.lower()) for name in FILE_HEADERS)
 
 _MIB: Final = 2**20
 # An upstream that keeps a connection alive with single bytes is given up after so many timeouts,
 # and has to deliver this much a second from then on.
-_PATIENCE: Final = 20
-_SLOWEST: Final = 32 * 1024
+_DEADLINE_TIMEOUTS: Final = 20
+_MIN_BYTES_PER_SECOND: Final = 32 * 1024
 # The text of an error or redirect is read to its end, if that is near, to reuse the connection.
-_DRAINED: Final = 64 * 1024
+_MAX_DRAINED: Final = 64 * 1024
 _HARMLESS_HEADERS: Final = frozenset({"accept", "accept-language"})
+
+_NOT_MODIFIED: Final = 304
+_TOO_MANY_REQUESTS: Final = 429
+_UNAVAILABLE: Final = 503
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MISSING: Final = frozenset({404, 410})
+_SERVER_ERRORS: Final = range(500, 600)
+_SUCCESSES: Final = range(200, 300)
+# These promise no body, or only a part of it: nothing that could be archived as the file.
+_WITHOUT_FILE: Final = frozenset({204, 205, 206})
+
+_log = logging.getLogger("fonds.fetch")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Validators:
-    """What an upstream said about the version we hold, for asking whether it has changed."""
+    """ETag and date of the version we have, to ask an upstream whether it has changed."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -57,10 +86,10 @@ class Validators:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Download:
-    """A file as it arrived; whoever receives it moves or removes `file`."""
+    """A file as it arrived; the caller moves or removes `file`."""
 
     url: str
-    """As asked for, before hosts and redirects, without secrets."""
+    """As requested, before hosts and redirects, without secrets."""
     file: Path
     sha256: str
     """Of the decoded bytes."""
@@ -71,44 +100,44 @@ class Download:
     last_modified: str | None
     retrieved_at: datetime
     address: str = ""
-    """Where it was served in the end, after redirects, without secrets."""
+    """The address it was served from in the end, after redirects, without secrets."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Those of the answer that tell of the file: `TOLD`."""
-    is_ours: bool = False
-    """The file was made by the fetcher, and may be moved; others belong to somebody."""
+    """Those of `FILE_HEADERS` that the response has."""
+    is_temporary: bool = False
+    """The fetcher made the file, and it may be moved; others have an owner."""
     data: bytes | None = field(default=None, repr=False)
-    """All of it, where it is no longer than was to be held in memory; there is no file then."""
+    """All of it, where it is small enough to be kept in memory; there is no file then."""
 
     def read(self) -> bytes:
         """All of it."""
         return self.file.read_bytes() if self.data is None else self.data
 
     def discard(self) -> None:
-        """Remove its file, if it has one that nobody has moved."""
+        """Remove the file, unless it was moved."""
         if self.data is None:
             self.file.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
-class Tally:
-    """How often upstreams were asked, redirects and repetitions included."""
+class RequestCounts:
+    """How many requests were made, redirects and retries included."""
 
     total: int = 0
     conditional: int = 0
     hosts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Those that each source asked, whoever stood in for them."""
+    """The hosts that each source requested, by their original names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Ask:
-    """One hop of one try."""
+class _Hop:
+    """One request of one try; a redirect leads to the next."""
 
     url: str
     target: str
     source: str
     pace: Pace
     validators: Validators
-    held: int
+    max_in_memory: int
     headers: Mapping[str, str] = field(repr=False)
 
     @property
@@ -117,9 +146,9 @@ class _Ask:
 
 
 class Fetcher:
-    """Fetches files for all sources of a process, over kept-alive connections.
+    """Fetches files for all sources of a process, over connections that are kept alive.
 
-    `deadline` is how many seconds one answer may take in all before it must at least be
+    `deadline` is how many seconds one response may take in all before it must at least be
     trickling in; by default twenty timeouts.
     """
 
@@ -129,21 +158,24 @@ class Fetcher:
         *,
         seams: Seams,
         folder: Path,
-        wire: Wire | None = None,
+        transport: Transport | None = None,
         sleep: Sleep = asyncio.sleep,
         deadline: float | None = None,
     ) -> None:
         self._settings = settings
         self._seams = seams
         self._folder = folder
-        self._wire = wire or Network(settings)
+        self._transport = transport or HttpTransport(
+            allow_private=settings.allow_private, hosts=settings.hosts
+        )
+        self._sleep = sleep
         self._rates = Rates(settings, seams.clock, sleep)
-        self._deadline = deadline or settings.timeout * _PATIENCE
-        self.tally = Tally()
+        self._deadline = deadline or settings.timeout * _DEADLINE_TIMEOUTS
+        self.counts = RequestCounts()
 
     async def __aenter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        sweep(self._folder, self._seams.clock)
+        remove_stale_files(self._folder, self._seams.clock)
         return self
 
     async def __aexit__(
@@ -152,7 +184,7 @@ class Fetcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._wire.aclose()
+        await self._transport.aclose()
 
     async def download(
         self,
@@ -162,184 +194,178 @@ class Fetcher:
         pace: Pace,
         validators: Validators | None = None,
         headers: Mapping[str, str] | None = None,
-        held: int = 0,
+        max_in_memory: int = 0,
     ) -> Download | None:
         """The file at an address, or None where it has not changed since the validators.
 
-        One that has no more bytes than `held` is kept in memory, and has no file.
+        One of at most `max_in_memory` bytes is kept in memory, and has no file.
         """
-        ask = _Ask(
+        hop = _Hop(
             url=url,
             target=url,
             source=source,
             pace=pace,
             validators=validators or Validators(),
-            held=held,
+            max_in_memory=max_in_memory,
             headers=headers or {},
         )
-        try:
-            return await self._follow(ask)
-        except FetchError as error:
-            first = error
-        # Most requests succeed at once, and the machinery of trying again costs as much as they do.
-        from fonds.fetch.retries import tries  # noqa: PLC0415 — nor is it loaded for those
+        backoff = Backoff(self._settings, self._seams.chance)
+        while True:
+            try:
+                return await self._follow(hop)
+            except RetryableFetchError as error:
+                wait = backoff.next_wait(error)
+                if wait is None:
+                    raise
+                _log.info("retrying in %.3f s: %s", wait, error)
+            await self._sleep(wait)
+            log_retry()
 
-        async for attempt in tries(self._settings, self._seams.chance):
-            with attempt:
-                if attempt.num == 1:
-                    raise first
-                retried()
-                return await self._follow(ask)
-        raise AssertionError("the last try returns or raises")
-
-    async def _follow(self, ask: _Ask) -> Download | None:
+    async def _follow(self, hop: _Hop) -> Download | None:
         for _ in range(MAX_REDIRECTS + 1):
-            outcome = await self._exchange(ask)
-            if not isinstance(outcome, _Ask):
+            outcome = await self._exchange(hop)
+            if not isinstance(outcome, _Hop):
                 return outcome
-            ask = outcome
+            hop = outcome
         raise BadRedirectError(
-            f"{public_url(ask.url)} redirects more than {MAX_REDIRECTS} times; "
-            f"it last pointed to {public_url(ask.target)}"
+            f"{public_url(hop.url)} redirects more than {MAX_REDIRECTS} times; "
+            f"it last pointed to {public_url(hop.target)}"
         )
 
-    async def _exchange(self, ask: _Ask) -> Download | _Ask | None:
-        address = _http_address(ask)
-        question = self._question(ask, address)
-        await self._rates.take(ask.source, ask.target, ask.pace)
+    async def _exchange(self, hop: _Hop) -> Download | _Hop | None:
+        request = self._request(hop)
+        await self._rates.take(hop.source, hop.target, hop.pace)
         spend("http")
-        self.tally.total += 1
-        self.tally.conditional += ask.is_conditional
-        self.tally.hosts[ask.source].add(address.name)
+        self.counts.total += 1
+        self.counts.conditional += hop.is_conditional
+        self.counts.hosts[hop.source].add(host_of(request.url))
         try:
             async with asyncio.timeout(self._deadline) as deadline:
-                return await self._answered(ask, question, deadline)
+                return await self._respond(hop, request, deadline)
         except TimeoutError as error:
-            raise FetchTimeoutError(f"{public_url(ask.target)} took too long") from error
+            raise FetchTimeoutError(f"{public_url(hop.target)} took too long") from error
         except RateLimitedError as error:
             wait = min(error.retry_after or 0.0, self._settings.retry_wait_max)
-            self._rates.hold(ask.target, wait)
+            self._rates.pause(hop.target, wait)
             raise
 
-    def _question(self, ask: _Ask, address: Address) -> Question:
+    def _request(self, hop: _Hop) -> HttpRequest:
+        try:
+            url = normalize_url(hop.target)
+        except ValueError as error:
+            raise BadRedirectError(
+                f"{public_url(hop.url)} leads to {public_url(hop.target)}, "
+                "which is not an http or https address"
+            ) from error
         headers = {
             "User-Agent": self._settings.user_agent,
             "Accept-Encoding": "gzip",
-            **headers_for(self._settings, ask.target),
-            **ask.headers,
+            **host_headers(self._settings, hop.target),
+            **hop.headers,
         }
-        if ask.validators.etag:
-            headers["If-None-Match"] = ask.validators.etag
-        if ask.validators.last_modified:
-            headers["If-Modified-Since"] = ask.validators.last_modified
-        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        return Question(address=address, headers=encoded, patience=self._settings.timeout)
+        if hop.validators.etag:
+            headers["If-None-Match"] = hop.validators.etag
+        if hop.validators.last_modified:
+            headers["If-Modified-Since"] = hop.validators.last_modified
+        return HttpRequest(url=url, headers=list(headers.items()), timeout=self._settings.timeout)
 
-    async def _answered(
-        self, ask: _Ask, question: Question, deadline: asyncio.Timeout
-    ) -> Download | _Ask | None:
-        answer = await self._wire.ask(question)
+    async def _respond(
+        self, hop: _Hop, request: HttpRequest, deadline: asyncio.Timeout
+    ) -> Download | _Hop | None:
+        response = await self._transport.send(request)
         try:
-            if answers.is_fine(answer.status):
-                return await self._received(ask, answer, deadline)
-            await _drain(answer.body)
-            return self._without_file(ask, answer)
+            if response.status in _SUCCESSES and response.status not in _WITHOUT_FILE:
+                return await self._receive(hop, response, deadline)
+            await _drain(response.body)
+            return self._without_file(hop, response)
         finally:
-            await answer.body.aclose()
+            await response.body.aclose()
 
-    def _without_file(self, ask: _Ask, answer: Answer) -> _Ask | None:
-        if answer.status == answers.NOT_MODIFIED and ask.is_conditional:
+    def _without_file(self, hop: _Hop, response: HttpResponse) -> _Hop | None:
+        if response.status == _NOT_MODIFIED and hop.is_conditional:
             return None
-        headers = told(answer.headers)
-        if answer.status in answers.REDIRECTS:
-            return _redirected(ask, headers.get("location"))
-        raise answers.failure(ask.target, answer.status, headers, self._seams.clock.now())
+        headers = fold_headers(response.headers)
+        if response.status in _REDIRECTS:
+            return _redirected(hop, headers.get("location"))
+        raise _error_for(hop.target, response.status, headers, self._seams.clock.now())
 
-    async def _received(self, ask: _Ask, answer: Answer, deadline: asyncio.Timeout) -> Download:
-        retrieved_at = answer.given_at or self._seams.clock.now()
-        headers = told(answer.headers)
-        intake = Intake(
-            ask.target,
+    async def _receive(
+        self, hop: _Hop, response: HttpResponse, deadline: asyncio.Timeout
+    ) -> Download:
+        retrieved_at = response.received_at or self._seams.clock.now()
+        headers = fold_headers(response.headers)
+        writer = BodyWriter(
+            hop.target,
             self._folder,
             cap=self._settings.max_file_mib * _MIB,
             encoding=headers.get("content-encoding", ""),
             announced=headers.get("content-length", ""),
-            held=ask.held,
+            max_in_memory=hop.max_in_memory,
         )
         try:
-            await _fill(intake, answer.body, deadline)
-            await answer.body.aclose()
-            sha256 = intake.finish()
+            await _write_body(writer, response.body, deadline)
+            await response.body.aclose()
+            sha256 = writer.finish()
         except BaseException:
-            intake.discard()
+            writer.discard()
             raise
         return Download(
-            url=(asked := public_url(ask.url)),
-            file=intake.file,
+            url=(requested := public_url(hop.url)),
+            file=writer.file,
             sha256=sha256,
-            size=intake.size,
+            size=writer.size,
             media_type=headers.get("content-type"),
             etag=_sendable(headers.get("etag")),
             last_modified=_sendable(headers.get("last-modified")),
             retrieved_at=retrieved_at,
-            address=asked if ask.target == ask.url else public_url(ask.target),
-            headers={name: headers[low] for name, low in _TOLD if low in headers},
-            is_ours=True,
-            data=intake.data,
+            address=requested if hop.target == hop.url else public_url(hop.target),
+            headers={name: headers[low] for name, low in _FILE_HEADERS if low in headers},
+            is_temporary=True,
+            data=writer.data,
         )
 
 
-async def _fill(intake: Intake, body: Body, deadline: asyncio.Timeout) -> None:
-    """Every MiB that arrives buys the upstream some more time."""
-    promised = deadline.when()
-    extended = _MIB
+async def _write_body(writer: BodyWriter, body: BodyStream, deadline: asyncio.Timeout) -> None:
+    """Write a body; every MiB that arrives earns the upstream some more time."""
+    first_deadline = deadline.when()
+    extend_at = _MIB
     async for chunk in body:
-        intake.add(chunk)
-        if intake.received >= extended and promised is not None:
-            extended = intake.received + _MIB
-            deadline.reschedule(promised + intake.received / _SLOWEST)
+        writer.add(chunk)
+        if writer.received >= extend_at and first_deadline is not None:
+            extend_at = writer.received + _MIB
+            deadline.reschedule(first_deadline + writer.received / _MIN_BYTES_PER_SECOND)
 
 
-async def _drain(body: Body) -> None:
+async def _drain(body: BodyStream) -> None:
     drained = 0
     try:
         async for chunk in body:
             drained += len(chunk)
-            if drained > _DRAINED:
+            if drained > _MAX_DRAINED:
                 return
     except FetchError:
-        return  # the status has said it all
+        return  # the status is all that matters
 
 
-def _http_address(ask: _Ask) -> Address:
-    try:
-        return read_address(ask.target)
-    except ValueError as error:
-        raise BadRedirectError(
-            f"{public_url(ask.url)} leads to {public_url(ask.target)}, "
-            "which is no http or https address"
-        ) from error
-
-
-def _redirected(ask: _Ask, location: str | None) -> _Ask:
+def _redirected(hop: _Hop, location: str | None) -> _Hop:
     if not location:
-        raise BadRedirectError(f"{public_url(ask.target)} redirects without saying where to")
+        raise BadRedirectError(f"{public_url(hop.target)} redirects without saying where to")
     try:
-        target = urljoin(ask.target, location)
-        keeps_headers = _is_same_party(ask.target, target)
+        target = urljoin(hop.target, location)
+        keeps_headers = _may_have_key(hop.target, target)
     except ValueError as error:
         raise BadRedirectError(
-            f"{public_url(ask.target)} redirects to an address that cannot be read"
+            f"{public_url(hop.target)} redirects to an address that cannot be read"
         ) from error
-    headers = ask.headers
+    headers = hop.headers
     if not keeps_headers:
         headers = {n: value for n, value in headers.items() if n.lower() in _HARMLESS_HEADERS}
-    return replace(ask, target=target, headers=headers)
+    return replace(hop, target=target, headers=headers)
 
 
-def _is_same_party(here: str, there: str) -> bool:
-    """Whether a key sent here may also be sent there: same host, and no step back from TLS."""
-    old, new = urlsplit(here), urlsplit(there)
+def _may_have_key(old_url: str, new_url: str) -> bool:
+    """True if a key sent to one address may be sent to the other: same host, no loss of TLS."""
+    old, new = urlsplit(old_url), urlsplit(new_url)
     if old.hostname != new.hostname:
         return False
     return (old.scheme, old.port) == (new.scheme, new.port) or (
@@ -350,3 +376,93 @@ def _is_same_party(here: str, there: str) -> bool:
 def _sendable(validator: str | None) -> str | None:
     """A validator is sent back byte for byte or not at all."""
     return validator if validator and validator.isascii() and validator.isprintable() else None
+
+
+def _error_for(url: str, status: int, headers: Mapping[str, str], now: datetime) -> FetchError:
+    """The error of an unsuccessful response."""
+    where = public_url(url)
+    wait = retry_after(headers.get("retry-after"), now)
+    if status in _MISSING:
+        return NotFoundError(f"{where} does not exist ({status})")
+    if status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and wait is not None):
+        return RateLimitedError(f"{where} asks us to slow down ({status})", retry_after=wait)
+    if status in _SERVER_ERRORS:
+        return UpstreamDownError(f"{where} failed ({status})", retry_after=wait)
+    return RefusedError(f"{where} answered {status} instead of the file")
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Seconds to wait by a Retry-After header, which has seconds or a date."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        time = parsedate_to_datetime(text)
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return None
+    aware = time if time.tzinfo else time.replace(tzinfo=now.tzinfo)
+    return max(0.0, (aware - now).total_seconds())
+
+
+class Backoff:
+    """The waits between the tries of one request."""
+
+    def __init__(self, settings: Settings, jitter: random.Random) -> None:
+        self._first = settings.retry_wait
+        self._max = settings.retry_wait_max
+        self._max_tries = settings.retries
+        self._jitter = jitter
+        self._failures = 0
+
+    def next_wait(self, error: RetryableFetchError) -> float | None:
+        """Seconds before the next try, at the upstream's wish or a guess; None: no more tries."""
+        self._failures += 1
+        if self._failures >= self._max_tries:
+            return None
+        if error.retry_after is not None:
+            return float(min(error.retry_after, self._max))
+        return float(min(self._guess(), self._max))
+
+    def _guess(self) -> float:
+        # Jitter keeps parallel requests that failed together from coming back together.
+        doubled = self._first * 2.0 ** min(self._failures - 1, 32)
+        return doubled + self._jitter.uniform(0, self._first)
+
+
+class _ApiKey(NamedTuple):
+    setting: str
+    header: str
+    form: str
+
+
+_DATA_GOV: Final = _ApiKey("data_gov_key", "X-Api-Key", "{}")
+_API_KEYS: Final = {
+    "api.congress.gov": _DATA_GOV,
+    "api.govinfo.gov": _DATA_GOV,
+    "lda.gov": _ApiKey("lda_key", "Authorization", "Token {}"),
+}
+
+
+def host_headers(settings: Settings, url: str) -> dict[str, str]:
+    """The headers that particular hosts need: media types, and keys for their own host only."""
+    return {"Accept": _accepted(url), **_key_header(settings, url)}
+
+
+def _accepted(url: str) -> str:
+    parts = urlsplit(url)
+    # These listings answer 406 to a client that would take anything.
+    is_listing = parts.hostname == "www.govinfo.gov" and parts.path.startswith("/bulkdata/json/")
+    return "application/json" if is_listing else "*/*"
+
+
+def _key_header(settings: Settings, url: str) -> dict[str, str]:
+    """The header with our key for this address, if it takes one and we have one."""
+    parts = urlsplit(url)
+    api_key = _API_KEYS.get((parts.hostname or "").lower())
+    # A key is never sent unencrypted, not even after a redirect.
+    if api_key is None or parts.scheme != "https":
+        return {}
+    key: str = getattr(settings, api_key.setting)
+    return {api_key.header: api_key.form.format(key)} if key else {}

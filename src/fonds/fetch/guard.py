@@ -1,19 +1,31 @@
-"""No private addresses: the guard judges the very address that is then connected to."""
+"""No private addresses: every connection goes to an address that was checked.
+
+aiohttp asks the guard twice. It is the resolver, so that a name is refused if any of its addresses
+is private; and it makes the sockets, so that the very address a connection goes to is checked, be
+it written as a number in the URL or changed since the name was looked up (DNS rebinding).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final
+from typing import Any, Final
+
+from aiohttp import AddrInfoType, TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from fonds.errors import ForbiddenAddressError
-from fonds.fetch.sockets import Dialer, Sockets, Stream
 
-Address = IPv4Address | IPv6Address
-Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Host and port in, addresses out, in the order to try them."""
+IpAddress = IPv4Address | IPv6Address
+LookUp = Callable[[str, int], Awaitable[list[str]]]
+"""Takes host and port, and returns addresses in the order to try them."""
+
+KEEP_ALIVE_SECONDS: Final = 30.0
+MAX_ADDRESSES: Final = 4
+"""Addresses of one name that a connection is tried to."""
 
 # Ranges that the standard library's predicates leave out, or did in some versions.
 _MORE_FORBIDDEN: Final = (
@@ -28,11 +40,10 @@ _MORE_FORBIDDEN: Final = (
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _IPV4_COMPATIBLE: Final = IPv6Network("::/96")
-_MOST_ADDRESSES_TRIED: Final = 4
 
 
-def why_forbidden(address: Address) -> str | None:
-    """What kind of non-public address this is, or None if anybody may be asked there."""
+def why_forbidden(address: IpAddress) -> str | None:
+    """The kind of non-public address this is, or None if it is public."""
     inner = list(_embedded(address)) if isinstance(address, IPv6Address) else []
     if inner:
         reasons = (why_forbidden(each) for each in inner)
@@ -45,12 +56,12 @@ def why_forbidden(address: Address) -> str | None:
         "private": address.is_private,
         "reserved": address.is_reserved,
     }
-    named = next((name for name, holds in checks.items() if holds), None)
-    return named or next((name for name, net in _MORE_FORBIDDEN if address in net), None)
+    kind = next((name for name, applies in checks.items() if applies), None)
+    return kind or next((name for name, net in _MORE_FORBIDDEN if address in net), None)
 
 
 def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    """IPv4 addresses that a gateway would be led to by this IPv6 address."""
+    """IPv4 addresses to which a gateway would pass on what is sent to this IPv6 address."""
     if address.ipv4_mapped:
         yield address.ipv4_mapped
     elif address.sixtofour:
@@ -61,64 +72,84 @@ def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
         yield IPv4Address(int(address) & 0xFFFFFFFF)
 
 
-async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system's resolver orders them."""
+async def look_up(host: str, port: int) -> list[str]:
+    """The addresses of a host, in the order of the system's resolver."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-class Guard:
-    """Connects only to addresses it has judged itself.
+class Guard(AbstractResolver):
+    """Looks up names and makes sockets for aiohttp, and refuses private addresses."""
 
-    The name is looked up once, all its addresses are judged, and the connection goes to one of
-    them by number, so a name that changes its address in between (DNS rebinding) gains nothing.
-    TLS and the `Host` header keep the name.
-    """
-
-    def __init__(
-        self, *, allow_private: bool, resolve: Resolve = resolve, dialer: Dialer | None = None
-    ) -> None:
+    def __init__(self, *, allow_private: bool, look_up: LookUp = look_up) -> None:
         self._allow_private = allow_private
-        self._resolve = resolve
-        self._dialer = dialer or Sockets()
+        self._look_up = look_up
 
-    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
-        """Connect to the first address of the host that answers."""
-        addresses = await self._checked(host, port, patience)
-        each = patience / len(addresses) if patience else None
-        trouble: OSError | None = None
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 — both families, always
+    ) -> list[ResolveResult]:
+        """The checked addresses of a name; ForbiddenAddressError if one of them is private."""
+        try:
+            addresses = await self._look_up(host, port)
+        except UnicodeError as error:
+            raise OSError(f"{host!r} is not a valid name: {error}") from error
+        if not addresses:
+            raise OSError(f"{host} has no address")
         for address in addresses:
-            try:
-                return await self._dialer.connect(address, port, each)
-            except OSError as error:
-                trouble = trouble or error
-        raise trouble or ConnectionError(f"{host} has no address")
+            self._check(host, address)
+        return [_result(host, address, port) for address in addresses[:MAX_ADDRESSES]]
 
-    async def _checked(self, host: str, port: int, patience: float | None) -> list[str]:
-        addresses = await self._looked_up(host, port, patience)
-        if not self._allow_private:
-            for address in addresses:
-                _judge(host, address)
-        return addresses[:_MOST_ADDRESSES_TRIED]
+    def open_socket(self, address_info: AddrInfoType) -> socket.socket:
+        """A socket for a connection to this address; ForbiddenAddressError if it is private."""
+        family, kind, protocol, _name, address = address_info
+        self._check(address[0], address[0])
+        return socket.socket(family, kind, protocol)
 
-    async def _looked_up(self, host: str, port: int, patience: float | None) -> list[str]:
-        try:
-            return [str(ip_address(host))]
-        except ValueError:
-            pass
-        try:
-            return await asyncio.wait_for(self._resolve(host, port), patience)
-        except TimeoutError as error:
-            raise TimeoutError(f"looking up {host} took too long") from error
-        except (OSError, UnicodeError) as error:
-            raise ConnectionError(f"{host} cannot be looked up: {error}") from error
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _check(self, host: str, address: str) -> None:
+        reason = None if self._allow_private else why_forbidden(ip_address(address))
+        if reason:
+            where = host if host == address else f"{host} ({address})"
+            raise ForbiddenAddressError(
+                f"{where} was refused, as it is not a public address but {reason}; "
+                "set FONDS_ALLOW_PRIVATE=1 to allow such addresses"
+            )
 
 
-def _judge(host: str, address: str) -> None:
-    reason = why_forbidden(ip_address(address))
-    if reason:
-        raise ForbiddenAddressError(
-            f"{host} is at {address}, a {reason} address, and is not asked; "
-            "set FONDS_ALLOW_PRIVATE=1 if it should be"
+def _result(host: str, address: str, port: int) -> ResolveResult:
+    return ResolveResult(
+        hostname=host,
+        host=address,
+        port=port,
+        family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+        proto=0,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )
+
+
+class GuardedConnector(TCPConnector):
+    """Opens connections to checked addresses, and keeps them for a while."""
+
+    def __init__(self, guard: Guard, tls: ssl.SSLContext | None) -> None:
+        super().__init__(
+            resolver=guard,
+            socket_factory=guard.open_socket,
+            use_dns_cache=False,
+            ssl=tls or True,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            limit=0,
         )
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        # What a server sends while a connection is idle would be the response to the next request.
+        while (connection := await super()._get(key, traces)) is not None:
+            if connection.protocol is not None and not connection.protocol.should_close:
+                return connection
+            connection.close()
+        return None

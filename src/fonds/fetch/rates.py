@@ -1,14 +1,16 @@
-"""Politeness: how often an upstream is asked."""
+"""Politeness: how often an upstream is asked, and what waiting and retrying added up to."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from fonds.fetch.hosts import is_this_machine, map_url
-from fonds.fetch.patience import waited
+from fonds.fetch.transport import is_loopback, map_url
 from fonds.seams import Clock
 from fonds.settings import Settings
 
@@ -21,8 +23,8 @@ class Pace:
 
     per_second: float
     burst: int = 1
-    at_home: bool = False
-    """It holds on this machine, too: a server here that asks for patience means it."""
+    include_loopback: bool = False
+    """It applies to servers on this machine, too: one that asks for it means it."""
 
     def __post_init__(self) -> None:
         if self.per_second <= 0 or self.burst < 1:
@@ -30,14 +32,14 @@ class Pace:
 
 
 class Bucket:
-    """Hands out turns: each caller is told how long to wait for its own, in order of asking."""
+    """Hands out turns in order of asking: each caller learns how long to wait for its own."""
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self._pace = pace
         self._clock = clock
         self._tokens = float(pace.burst)
         self._filled_at = clock.monotonic()
-        self._held_until = self._filled_at
+        self._paused_until = self._filled_at
 
     def slow_to(self, pace: Pace) -> None:
         """Keep the stricter of both paces."""
@@ -46,24 +48,24 @@ class Bucket:
             burst=min(pace.burst, self._pace.burst),
         )
 
-    def hold(self, seconds: float) -> None:
-        """Give no turn before so many seconds have passed."""
-        self._held_until = max(self._held_until, self._clock.monotonic() + seconds)
+    def pause(self, seconds: float) -> None:
+        """Hand out no turn before so many seconds have passed."""
+        self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Take a turn, or as much as so many, and say in how many seconds it comes."""
+        """Take a turn, or as much as so many, and return in how many seconds it comes."""
         now = self._clock.monotonic()
         earned = (now - self._filled_at) * self._pace.per_second
         self._tokens = min(float(self._pace.burst), self._tokens + earned) - amount
         self._filled_at = now
-        return max(0.0, -self._tokens / self._pace.per_second, self._held_until - now)
+        return max(0.0, -self._tokens / self._pace.per_second, self._paused_until - now)
 
 
 class Rates:
     """One bucket for each source and one for each host; a request takes a turn from both.
 
-    Sources that share a host are held to the strictest of their paces there. A stand-in on this
-    machine needs no politeness, unless a pace says so.
+    Sources that share a host keep to the strictest of their paces there. Servers on this machine
+    need no politeness, unless a pace says so.
     """
 
     def __init__(self, settings: Settings, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
@@ -76,7 +78,7 @@ class Rates:
 
     async def take(self, source: str, url: str, pace: Pace) -> None:
         """Wait until this source may ask this address."""
-        if self._factor <= 0 or (not pace.at_home and self._is_here(url)):
+        if self._factor <= 0 or (not pace.include_loopback and self._is_local(url)):
             return
         scaled = Pace(per_second=pace.per_second * self._factor, burst=pace.burst)
         turns = (
@@ -85,16 +87,16 @@ class Rates:
         )
         if max(turns) > 0:
             await self._sleep(max(turns))
-            waited(max(turns))
+            log_wait(max(turns))
 
-    def hold(self, url: str, seconds: float) -> None:
-        """Let everybody wait for this host, as it asked for."""
+    def pause(self, url: str, seconds: float) -> None:
+        """Let all requests to this host wait, as it asked for."""
         bucket = self._upstreams.get(_host(url))
         if bucket is not None:
-            bucket.hold(seconds)
+            bucket.pause(seconds)
 
-    def _is_here(self, url: str) -> bool:
-        return is_this_machine(map_url(url, self._hosts))
+    def _is_local(self, url: str) -> bool:
+        return is_loopback(map_url(url, self._hosts))
 
     def _bucket(self, buckets: dict[str, Bucket], name: str, pace: Pace) -> Bucket:
         bucket = buckets.get(name)
@@ -107,3 +109,48 @@ class Rates:
 
 def _host(url: str) -> str:
     return (urlsplit(url).hostname or "").lower()
+
+
+class RetryLog(Protocol):
+    """Counts the waits and retries of some requests."""
+
+    def waited(self, seconds: float) -> None:
+        """A request had to wait for its turn."""
+        ...
+
+    def retried(self) -> None:
+        """A request is made again."""
+        ...
+
+
+# By context and not by process: sources run side by side, and share the hosts they ask.
+_retry_log: Final[ContextVar[RetryLog | None]] = ContextVar("retry_log", default=None)
+
+
+def log_wait(seconds: float) -> None:
+    """Count that a request had to wait for its turn."""
+    log = _retry_log.get()
+    if log is not None:
+        log.waited(seconds)
+
+
+def log_retry() -> None:
+    """Count that a request is made again."""
+    log = _retry_log.get()
+    if log is not None:
+        log.retried()
+
+
+def use_retry_log(log: RetryLog) -> None:
+    """Count the waits and retries of this asyncio task, to its end."""
+    _retry_log.set(log)
+
+
+@contextmanager
+def logged_to(log: RetryLog) -> Iterator[None]:
+    """Count the waits and retries of this context, and of the tasks it starts."""
+    token = _retry_log.set(log)
+    try:
+        yield
+    finally:
+        _retry_log.reset(token)

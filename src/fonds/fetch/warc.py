@@ -1,273 +1,228 @@
-"""Whole runs on file: recorded as WARC/1.1, replayed without a network."""
+"""Reads WARC files: an index of exchanges by offset, and one response at a time."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
-import shutil
-import tempfile
-import threading
-import time
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator
-from dataclasses import replace
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
-from urllib.parse import urlsplit
 
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+from warcio.limitreader import LimitReader
+from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
-from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
-from fonds.fetch.secrecy import public_url, recorded_answer_headers, recorded_request_headers
-from fonds.fetch.warcfile import (
-    Exchange,
-    Key,
-    RecordedAnswer,
-    exchange_key,
-    read_answer,
-    read_recording,
-)
-from fonds.fetch.wire import Answer, Body, Headers, Question, Wire, text
-from fonds.seams import Clock
-from fonds.settings import Settings
+from fonds.errors import MalformedError, UsageError
+from fonds.fetch.redact import matching_url
 
-_HELD_IN_MEMORY: Final = 4 * 2**20
-# Bodies are recorded after chunks have been joined, so these would be untrue of them.
-_OF_THE_CONNECTION: Final = frozenset({"connection", "keep-alive", "transfer-encoding"})
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_READ_SIZE: Final = 16 * 1024
+_CHUNK_SIZE: Final = 64 * 1024
+_MAX_HEAD: Final = 512 * 1024
+_END_OF_RECORD: Final = b"\r\n\r\n"
+_WARC: Final = StatusAndHeadersParser(["WARC/1.1", "WARC/1.0"])
+_RESPONSE: Final = StatusAndHeadersParser(["HTTP/1.1", "HTTP/1.0"])
+_REQUEST: Final = StatusAndHeadersParser([], verify=False)
+_DAMAGE_ERRORS: Final = (EOFError, zlib.error, ValueError, StatusAndHeadersParserException)
 
+ExchangeKey = tuple[str, str, str]
+"""Method, address as `matching_url` gives it, SHA-256 of the request's body."""
 
-def without_waits(settings: Settings) -> Settings:
-    """The settings for a replay: nobody is there to be polite to or to recover."""
-    return replace(settings, rate_factor=0.0, retry_wait=0.0, retry_wait_max=0.0)
+_RecordedRequest = tuple[str, str]
+"""Method, SHA-256 of the body."""
 
 
-class RecordingWire:
-    """Passes questions on and writes every answered one to a new file, without secrets.
+def exchange_key(method: str, url: str, body_sha256: str) -> ExchangeKey:
+    """The key that a request and its recorded response have in common."""
+    return method.upper(), matching_url(url), body_sha256
 
-    It stands outside whatever maps hosts, so the recording speaks of the original addresses.
-    An exchange is appended in one go once its body has been read, so a recording that was killed
-    is readable up to there.
-    """
 
-    def __init__(self, inner: Wire, path: Path, *, clock: Clock) -> None:
-        self._inner = inner
-        self._clock = clock
-        self._lock = threading.Lock()
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """The place of a response in the file, and the time it arrived."""
+
+    key: ExchangeKey
+    offset: int
+    received_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recording:
+    """The contents of a recording, in its order."""
+
+    started_at: datetime
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(kw_only=True)
+class RecordedResponse:
+    """A recorded response whose body is still to be read; `close` it."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str]]
+    broke_off: bool
+    """The body was not complete when it was recorded."""
+    _block: Any = field(repr=False)
+    _file: IO[bytes] = field(repr=False)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body, chunk by chunk."""
         try:
-            self._file = path.open("xb")
-        except FileExistsError as error:
-            raise UsageError(f"{path} exists; a recording is never overwritten") from error
-        info = _records().create_warcinfo_record(
-            path.name, {"software": "fonds", "format": "WARC File Format 1.1"}
+            yield from _read_all(self._block)
+        except _DAMAGE_ERRORS as error:
+            raise MalformedError(f"{self._file.name} is damaged: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_recording(path: Path, *, unfinished: bool) -> Recording:
+    """The index of a recording; an `unfinished` one may break off inside its last record."""
+    index = _Index()
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for offset, headers, request in _records(file):
+                index.add(offset, headers, request)
+    except FileNotFoundError as error:
+        raise UsageError(f"the recording {path} does not exist") from error
+    except EOFError as error:
+        if not unfinished:
+            raise MalformedError(
+                f"{path} breaks off inside the record after byte {offset}"
+            ) from error
+    except _DAMAGE_ERRORS as error:
+        raise MalformedError(
+            f"{path} is not a readable WARC after byte {offset}: {error}"
+        ) from error
+    if index.started_at is None:
+        raise MalformedError(f"{path} has no complete record")
+    return Recording(started_at=index.started_at, exchanges=tuple(index.exchanges()))
+
+
+def open_response(path: Path, exchange: Exchange) -> RecordedResponse:
+    """One response of a recording."""
+    file = path.open("rb")
+    try:
+        file.seek(exchange.offset)
+        headers, block = _head(_Member(file).buffered())
+        http = _RESPONSE.parse(block)
+        status, _, reason = http.statusline.partition(" ")
+        return RecordedResponse(
+            status=int(status),
+            reason=reason,
+            headers=http.headers,
+            broke_off=headers.get_header("WARC-Truncated") is not None,
+            _block=block,
+            _file=file,
         )
-        info.rec_headers.replace_header("WARC-Date", _iso(clock.now()))
-        self._append(info)
-
-    async def ask(self, question: Question) -> Answer:
-        """Ask, and hand out an answer whose body is recorded while it is read."""
-        sent = await _sent(question)
-        if question.content is not None:
-            question = replace(question, content=_once(sent))
-        answer = await self._inner.ask(question)
-        moment = self._clock.now()
-        body = _Tee(answer.body, self, _Head(question, sent, answer, moment))
-        return replace(answer, body=body, given_at=moment)
-
-    async def write(self, head: _Head, body: IO[bytes], truncated: str | None) -> None:
-        """Append one exchange, and have it on file before anybody goes on."""
-        await asyncio.to_thread(lambda: self._append(*head.records(body, truncated)))
-
-    def _append(self, *records: Any) -> None:
-        with self._lock, tempfile.SpooledTemporaryFile(_HELD_IN_MEMORY) as buffer:
-            writer = _records(buffer)
-            for record in records:
-                writer.write_record(record)
-            buffer.seek(0)
-            shutil.copyfileobj(buffer, self._file, 2**20)
-            self._file.flush()
-
-    async def aclose(self) -> None:
-        """Close the recording and what it wraps."""
-        await self._inner.aclose()
-        with self._lock:
-            self._file.close()
+    except _DAMAGE_ERRORS as error:
+        file.close()
+        raise MalformedError(f"{path} is damaged at byte {exchange.offset}: {error}") from error
 
 
-class _Head:
-    """All of an exchange but the body of the answer."""
+class _Member(io.RawIOBase):
+    """One gzip member, which must be complete and have the right checksum."""
 
-    def __init__(self, question: Question, sent: bytes, answer: Answer, moment: datetime) -> None:
-        self._url = public_url(question.address.url)
-        self._method = question.method.decode("ascii")
-        self._sent = sent
-        asked = [("Host", question.address.netloc), *_pairs(question.headers)]
-        self._request_headers = recorded_request_headers(asked)
-        self._status = f"{answer.status} {answer.reason.decode('ascii', 'ignore')}"
-        kept = [p for p in _pairs(answer.headers) if p[0].lower() not in _OF_THE_CONNECTION]
-        self._answer_headers = recorded_answer_headers(kept)
-        self._date = _iso(moment)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._engine = zlib.decompressobj(_GZIP)
 
-    def records(self, body: IO[bytes], truncated: str | None) -> tuple[Any, Any]:
-        request = self._request()
-        fields = {
-            "WARC-Date": self._date,
-            "WARC-Concurrent-To": request.rec_headers.get_header("WARC-Record-ID"),
-        }
-        if truncated:
-            fields["WARC-Truncated"] = truncated
-        size = body.seek(0, io.SEEK_END)
-        body.seek(0)
-        head = StatusAndHeaders(self._status, self._answer_headers, protocol="HTTP/1.1")
-        answer = _records().create_warc_record(
-            self._url,
-            "response",
-            payload=body,
-            length=size,
-            warc_headers_dict=fields,
-            http_headers=head,
-        )
-        return request, answer
+    def readable(self) -> bool:
+        return True
 
-    def _request(self) -> Any:
-        parts = urlsplit(self._url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        line = f"{self._method} {target} HTTP/1.1"
-        return _records().create_warc_record(
-            self._url,
-            "request",
-            payload=io.BytesIO(self._sent),
-            length=len(self._sent),
-            warc_headers_dict={"WARC-Date": self._date},
-            http_headers=StatusAndHeaders(line, self._request_headers, is_http_request=True),
-        )
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while not self._engine.eof:
+            raw = self._engine.unconsumed_tail or self._file.read(_READ_SIZE)
+            if not raw:
+                raise EOFError("it breaks off")
+            chunk = self._engine.decompress(raw, len(view))
+            if chunk:
+                view[: len(chunk)] = chunk
+                return len(chunk)
+        return 0
+
+    def buffered(self) -> io.BufferedReader:
+        return io.BufferedReader(self, _CHUNK_SIZE)
+
+    def end(self) -> int:
+        return self._file.tell() - len(self._engine.unused_data)
 
 
-class _Tee:
-    """A body that is kept aside while it is read, and recorded when that ends."""
-
-    def __init__(self, body: Body, recording: RecordingWire, head: _Head) -> None:
-        self._body = body
-        self._recording = recording
-        self._head = head
-        self._spool = tempfile.SpooledTemporaryFile(_HELD_IN_MEMORY)  # noqa: SIM115 — closed in _finish
-        self._finished = False
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in self._body:
-                self._spool.write(chunk)
-                yield chunk
-        except Exception:
-            await self._finish("disconnect")
-            raise
-        await self._finish(None)
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
-        await self._finish("unspecified")
-
-    async def _finish(self, truncated: str | None) -> None:
-        if self._finished:
-            return
-        self._finished = True
-        with self._spool:
-            await self._recording.write(self._head, self._spool, truncated)
+def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _RecordedRequest | None]]:
+    """Complete records: the offset and headers of each, and its request if it is one."""
+    size = file.seek(0, io.SEEK_END)
+    offset = 0
+    while offset < size:
+        file.seek(offset)
+        member = _Member(file)
+        stream = member.buffered()
+        headers, block = _head(stream)
+        request = _request(block) if headers.get_header("WARC-Type") == "request" else None
+        for _ in _read_all(block):
+            pass
+        if block.limit or stream.read(len(_END_OF_RECORD) + 1) != _END_OF_RECORD:
+            raise ValueError("a record is not as long as it says")
+        yield offset, headers, request
+        offset = member.end()
 
 
-class ReplayClock:
-    """The recorded time: when the recording began, then when the latest answer was given."""
-
-    def __init__(self, begun_at: datetime) -> None:
-        self._now = begun_at
-
-    def now(self) -> datetime:
-        """The recorded moment, in UTC."""
-        return self._now
-
-    def monotonic(self) -> float:
-        """Seconds that never go backwards, of this machine."""
-        return time.monotonic()
-
-    def advance(self, moment: datetime) -> None:
-        """Go on to a moment; answers given in another order do not turn time back."""
-        self._now = max(self._now, moment)
+def _head(stream: io.BufferedReader) -> tuple[Any, Any]:
+    headers = _WARC.parse(LimitReader(stream, _MAX_HEAD))
+    length = int(headers.get_header("Content-Length", ""))
+    if length < 0:
+        raise ValueError("a record has a negative length")
+    return headers, LimitReader(stream, length)
 
 
-class ReplayWire:
-    """Answers from a recording and never touches the network.
+def _read_all(block: Any) -> Iterator[bytes]:
+    while chunk := block.read(_CHUNK_SIZE):
+        yield chunk
 
-    The same request is answered as often as it was recorded, in that order; the last answer
-    repeats. With `unfinished`, a recording may break off inside its last record.
-    """
 
-    def __init__(self, path: Path, *, unfinished: bool = False) -> None:
-        self._path = path
-        recording = read_recording(path, unfinished=unfinished)
-        self._answers: dict[Key, deque[Exchange]] = defaultdict(deque)
-        for exchange in recording.exchanges:
-            self._answers[exchange.key].append(exchange)
-        self.clock = ReplayClock(recording.begun_at)
+class _Index:
+    """Collects responses, and finds their requests by the link that either of them has."""
 
-    async def ask(self, question: Question) -> Answer:
-        """The recorded answer to this question."""
-        url = question.address.url
-        sent = hashlib.sha256(await _sent(question)).hexdigest()
-        exchange = self._next(exchange_key(question.method.decode("ascii"), url, sent), url)
-        answer = read_answer(self._path, exchange)
-        self.clock.advance(exchange.answered_at)
-        return Answer(
-            status=answer.status,
-            headers=[(name.encode(), value.encode()) for name, value in answer.headers],
-            reason=answer.reason.encode("ascii", "replace"),
-            body=_Replayed(answer, public_url(url)),
-            given_at=exchange.answered_at,
-        )
+    def __init__(self) -> None:
+        self.started_at: datetime | None = None
+        self._responses: list[tuple[int, Any]] = []
+        self._requests: dict[str, _RecordedRequest] = {}
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
+    def add(self, offset: int, headers: Any, request: _RecordedRequest | None) -> None:
+        if self.started_at is None:
+            self.started_at = _date(headers)
+        if headers.get_header("WARC-Type") == "response":
+            self._responses.append((offset, headers))
+        elif request is not None:
+            for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
+                self._requests[headers.get_header(name, "")] = request
 
-    def _next(self, key: Key, url: str) -> Exchange:
-        waiting = self._answers.get(key)
-        if not waiting:
-            raise NotRecordedError(
-                f"{self._path} holds no answer to {key[0]} {public_url(url)}; record the run anew"
+    def exchanges(self) -> Iterator[Exchange]:
+        empty = hashlib.sha256().hexdigest()
+        for offset, headers in self._responses:
+            own = headers.get_header("WARC-Record-ID", "")
+            other = headers.get_header("WARC-Concurrent-To", "")
+            requests = self._requests
+            method, sha = requests.get(own) or requests.get(other) or ("GET", empty)
+            url = headers.get_header("WARC-Target-URI", "").strip("<>")
+            yield Exchange(
+                key=exchange_key(method, url, sha), offset=offset, received_at=_date(headers)
             )
-        return waiting.popleft() if len(waiting) > 1 else waiting[0]
 
 
-class _Replayed:
-    def __init__(self, answer: RecordedAnswer, url: str) -> None:
-        self._answer = answer
-        self._url = url
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._answer.pieces():
-            yield piece
-        if self._answer.broke_off:
-            raise IncompleteBodyError(f"{self._url} broke off when it was recorded")
-
-    async def aclose(self) -> None:
-        self._answer.close()
+def _request(block: Any) -> _RecordedRequest:
+    head = _REQUEST.parse(block)
+    sha = hashlib.sha256()
+    for chunk in _read_all(block):
+        sha.update(chunk)
+    return head.protocol, sha.hexdigest()
 
 
-def _records(out: IO[bytes] | None = None) -> Any:
-    return WARCWriter(out, gzip=True, warc_version="1.1")
-
-
-async def _sent(question: Question) -> bytes:
-    return b"".join([piece async for piece in question.content or _once(b"")])
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
-
-
-def _pairs(headers: Headers) -> list[tuple[str, str]]:
-    return [(name.decode("latin-1"), text(value)) for name, value in headers]
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _date(headers: Any) -> datetime:
+    date = datetime.fromisoformat(headers.get_header("WARC-Date", ""))
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

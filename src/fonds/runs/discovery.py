@@ -9,9 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from fonds.fetch.archive import KnownFile
-from fonds.fetch.patience import Patience, counted_by
-from fonds.fetch.rates import Pace
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.rates import Pace, RetryLog, logged_to
+from fonds.fetch.redact import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
 from fonds.runs.context import Job, Workplace
 from fonds.runs.derive import chunker_label
@@ -33,19 +32,19 @@ class Asker:
     """Fetches listings for `discover` and `enumerate`: paced, conditional, archived."""
 
     def __init__(
-        self, info: SourceInfo, workplace: Workplace, patience: Patience | None = None
+        self, info: SourceInfo, workplace: Workplace, retry_log: RetryLog | None = None
     ) -> None:
         self._info = info
         self._workplace = workplace
-        self._patience = patience
+        self._retry_log = retry_log
         self._learned: list[KnownFile] = []
 
     async def __call__(self, url: str, *, path: str) -> Answer:
         """Ask for one listing."""
         with self._workplace.database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
-        with counted_by(self._patience) if self._patience else nullcontext():
-            obtained = await self._workplace.archive.obtain(
+        with logged_to(self._retry_log) if self._retry_log else nullcontext():
+            obtained = await self._workplace.archive.download(
                 source=self._info.name,
                 url=url,
                 path=path,

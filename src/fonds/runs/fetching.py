@@ -11,9 +11,9 @@ from structlog.contextvars import bind_contextvars
 
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
-from fonds.fetch.archive import KnownFile, Obtained
-from fonds.fetch.patience import count_here
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.archive import DownloadResult, KnownFile
+from fonds.fetch.rates import use_retry_log
+from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.ahead import work_ahead
 from fonds.runs.context import Job
@@ -68,7 +68,7 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     began = stage.begin()
     # Both are of the asyncio task, which is this task's alone.
     bind_contextvars(task=wanted.task.key)
-    count_here(stage)
+    use_retry_log(stage)
     try:
         for part in wanted.task.parts:
             try:
@@ -89,11 +89,11 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)
 
 
-async def _obtain(job: Job, wanted: Wanted, part: Part) -> Obtained:
+async def _obtain(job: Job, wanted: Wanted, part: Part) -> DownloadResult:
     known = wanted.files.get(public_url(part.url))
     if job.collector:
         return await job.collector.collect(wanted.task, part, known)
-    return await job.workplace.archive.obtain(
+    return await job.workplace.archive.download(
         source=job.source.info.name,
         url=part.url,
         path=part.path,

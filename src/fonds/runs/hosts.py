@@ -50,7 +50,7 @@ def notes_hosts(run: _Run[S, P, T]) -> _Run[S, P, T]:
             return await run(source, request, workplace, *args, **kwargs)
         finally:
             await asyncio.to_thread(note_hosts, source.info, workplace)
-            workplace.fetcher.tally.hosts.pop(source.info.name, None)
+            workplace.fetcher.counts.hosts.pop(source.info.name, None)
 
     return noting  # type: ignore[return-value]
 
@@ -62,7 +62,7 @@ def note_hosts(
 
     Gives those that are noted by now. A store that refuses is no reason for a run to fail.
     """
-    asked = frozenset(workplace.fetcher.tally.hosts.get(info.name, ()))
+    asked = frozenset(workplace.fetcher.counts.hosts.get(info.name, ()))
     if asked <= noted:
         return noted
     from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when there are new hosts

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from fonds.fetch.archive import KnownFile
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.batches import select_in
 from fonds.stores.database import upsert

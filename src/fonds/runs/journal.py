@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, event
 
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.seams import Clock
 from fonds.stores.tables import ingestion_logs
 

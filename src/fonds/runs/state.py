@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import ColumnElement, Connection, select, update
 
 from fonds.errors import FondsError, MissingKeyError
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.model import SourceState, Watermark
 from fonds.runs.journal import Journal
 from fonds.runs.stages import Stages

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, select, update
 
 from fonds.errors import FondsError
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.batches import pieces
 from fonds.stores.columns import format_timestamp

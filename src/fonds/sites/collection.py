@@ -13,7 +13,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from fonds.errors import RobotsForbiddenError
-from fonds.fetch.archive import KnownFile, Obtained, Taking
+from fonds.fetch.archive import DownloadResult, KnownFile, StoreRequest
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
@@ -42,7 +42,7 @@ class _Arrival:
     part: Part
     known: KnownFile | None
     download: Download | None
-    obtained: Obtained = field(init=False)
+    obtained: DownloadResult = field(init=False)
     data: Data = field(init=False)
     path: str = field(init=False)
     error: Exception | None = None
@@ -50,8 +50,8 @@ class _Arrival:
     """By an earlier crawl, with the same bytes."""
 
     @property
-    def taking(self) -> Taking:
-        return Taking(
+    def store_request(self) -> StoreRequest:
+        return StoreRequest(
             source=self.website.info.name,
             path=self.part.path,
             download=self.download,
@@ -83,20 +83,20 @@ class Collection:
     dedupe: bool = False
     resumed: bool = False
     _begun: list[str] = field(default_factory=list, init=False, repr=False)
-    _receiving: Together[_Arrival, Obtained] = field(init=False, repr=False)
+    _receiving: Together[_Arrival, DownloadResult] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_receiving", Together(self._receive))
 
     async def collect(
         self, website: Website, task: FetchTask, part: Part, known: KnownFile | None, pace: Pace
-    ) -> Obtained:
+    ) -> DownloadResult:
         """A PDF that this crawl has not had yet, fetched unless it has not changed."""
         if self.resumed and (had := await asyncio.to_thread(self._had, website, part)):
             return had
         self._begin(part.url)
-        download = await self.workplace.archive.ask(
-            source=website.info.name, url=part.url, pace=pace, known=known, held=HELD
+        download = await self.workplace.archive.fetch(
+            source=website.info.name, url=part.url, pace=pace, known=known, max_in_memory=HELD
         )
         arrival = _Arrival(website=website, task=task, part=part, known=known, download=download)
         return await self._receiving.do(arrival)
@@ -137,7 +137,7 @@ class Collection:
             timestamp=self.workplace.seams.clock.now(),
         )
 
-    def _had(self, website: Website, part: Part) -> Obtained | None:
+    def _had(self, website: Website, part: Part) -> DownloadResult | None:
         """What this crawl fetched before it was stopped, if the archive holds it."""
         entry = self.ledger.find(part.url)
         if entry is None or entry.download_timestamp < self.ledger.started:
@@ -162,9 +162,9 @@ class Collection:
             etag=etag,
             last_modified=last_modified,
         )
-        return Obtained(archived=held, changed=False, known=known)
+        return DownloadResult(archived=held, changed=False, known=known)
 
-    def _receive(self, arrivals: Sequence[_Arrival]) -> list[Obtained | Exception]:
+    def _receive(self, arrivals: Sequence[_Arrival]) -> list[DownloadResult | Exception]:
         """Archive, check, store and note what came in at the same time, step by step."""
         self._archive(arrivals)
         new = _fine(arrivals)
@@ -181,7 +181,7 @@ class Collection:
         return [each.error or each.obtained for each in arrivals]
 
     def _archive(self, arrivals: Sequence[_Arrival]) -> None:
-        taken = self.workplace.archive.take_all([each.taking for each in arrivals])
+        taken = self.workplace.archive.store_all([each.store_request for each in arrivals])
         for each, outcome in zip(arrivals, taken, strict=True):
             if isinstance(outcome, Exception):
                 each.error = outcome

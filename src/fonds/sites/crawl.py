@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from fonds.errors import FetchError, FondsError, WrongContentError
-from fonds.fetch.archive import KnownFile, Obtained
+from fonds.fetch.archive import DownloadResult, KnownFile
 from fonds.model import FetchTask, Part
 from fonds.runs.context import Workplace
 from fonds.sites.advice.strategy import Advisor
@@ -110,7 +110,7 @@ class Crawl:
 
     async def collect(
         self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
-    ) -> Obtained:
+    ) -> DownloadResult:
         """A PDF, archived, and stored where the crawl leaves its files."""
         assert self.collection is not None, "nothing is fetched by who only looks"
         progress = self.progress_of(website)

@@ -130,7 +130,7 @@ class Explorer:
         """With where they are archived: that is where names and periods come from."""
         listing = [each for each in seen if each.download is not None and each.visited.found]
         pages = [(_path(each), each.download) for each in listing if each.download]
-        kept = self.workplace.archive.keep_all(self.website.info.name, pages)
+        kept = self.workplace.archive.add_all(self.website.info.name, pages)
         origins = {id(each): told for each, told in zip(listing, kept, strict=True)}
         return [_with_origin(each.visited, origins.get(id(each))) for each in seen]
 
@@ -151,7 +151,7 @@ class Explorer:
 
     async def _ask(self, url: str, pace: Pace) -> Download:
         download = await self.workplace.fetcher.download(
-            url, source=self.website.info.name, pace=pace, held=HELD
+            url, source=self.website.info.name, pace=pace, max_in_memory=HELD
         )
         assert download is not None, "an unconditional request is never answered by None"
         return download

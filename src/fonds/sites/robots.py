@@ -16,7 +16,7 @@ from fonds.fetch.rates import Pace
 
 MARGIN: Final = 1.02
 """Pauses are longer by this: requests take their time to arrive, some less than others."""
-PACE: Final = Pace(per_second=2.0 / MARGIN, at_home=True)
+PACE: Final = Pace(per_second=2.0 / MARGIN, include_loopback=True)
 """Where a host does not ask for another one: a little less than twice a second."""
 SLOWEST: Final = 60.0
 """Seconds between two requests that are kept to, however much longer a host asks for."""
@@ -53,7 +53,7 @@ class Rules:
         if rate is not None and rate.requests > 0:
             delay = max(delay, rate.seconds / rate.requests)
         slowed = max(1 / PACE.per_second, MARGIN * min(delay, SLOWEST))
-        return Pace(per_second=1 / slowed, at_home=True)
+        return Pace(per_second=1 / slowed, include_loopback=True)
 
     @property
     def sitemaps(self) -> list[str]:

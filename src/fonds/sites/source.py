@@ -26,7 +26,7 @@ from fonds.sites.tables import TABLES, site_files
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 
 if TYPE_CHECKING:
-    from fonds.fetch.archive import KnownFile, Obtained
+    from fonds.fetch.archive import DownloadResult, KnownFile
 
 PREFIX: Final = "site-"
 VERSION: Final = "1.0.0"
@@ -52,7 +52,7 @@ class Crawling(Protocol):
 
     async def collect(
         self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
-    ) -> Obtained:
+    ) -> DownloadResult:
         """A PDF, archived, and stored where the crawl leaves its files."""
         ...
 
@@ -98,7 +98,7 @@ class Website:
         for page, documents in listed.items():
             yield Expected(scope=page, document_ids=frozenset(documents))
 
-    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> Obtained:
+    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> DownloadResult:
         """A PDF, stored where the crawl leaves its files, and archived."""
         return await self._opened.collect(self, task, part, known)
 

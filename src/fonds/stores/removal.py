@@ -5,17 +5,19 @@ The request goes to an address that obstore signs, with the etag as its conditio
 
 from __future__ import annotations
 
-import atexit
-import logging
+import ssl
 import time
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
-from threading import Lock
+from http import HTTPStatus
+from http.client import HTTPException
 from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 from uuid import uuid4
 
-import httpx
 from obstore import sign
 from obstore.exceptions import PreconditionError
 from obstore.store import AzureStore, S3Store
@@ -26,8 +28,9 @@ _VALID: Final = timedelta(minutes=5)
 _NO_VERSION: Final = '"0x0000000000000000"'
 _WAITS: Final = (0.2, 0.6, 2.0, 5.0)
 """Seconds before a server that is busy is asked again."""
-_ALONE: Final = Lock()
-_CHANGED: Final = (httpx.codes.PRECONDITION_FAILED, httpx.codes.NOT_FOUND, httpx.codes.CONFLICT)
+_TIMEOUT: Final = 30.0
+_CHANGED: Final = (HTTPStatus.PRECONDITION_FAILED, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+_SUCCESSES: Final = range(200, 300)
 
 
 class _BusyError(Exception):
@@ -39,21 +42,21 @@ def remove_version(store: Any, key: str, etag: str) -> None:
     status = _delete(_address(store, key), etag)
     if status in _CHANGED:
         raise PreconditionError
-    if not httpx.codes.is_success(status):
+    if status not in _SUCCESSES:
         raise StoreError(f"cannot remove {key!r}: the server answered {status}")
 
 
 def compares_deletes(store: Any) -> bool:
-    """Whether a server that is told a wrong etag refuses to delete."""
+    """True if the server refuses to delete an object whose etag is another."""
     if not isinstance(store, S3Store | AzureStore):
         return False  # Google compares generations, which a signed address cannot carry
     key = f"probe-{uuid4()}"
     # obstore signs the encoded path and Azure checks the decoded one.
-    if "%" in httpx.URL(_address(store, key)).raw_path.partition(b"?")[0].decode():
+    if "%" in urlsplit(_address(store, key)).path:
         return False
     store.put(key, b"", mode="create")
     try:
-        return _delete(_address(store, key), _NO_VERSION) == httpx.codes.PRECONDITION_FAILED
+        return _delete(_address(store, key), _NO_VERSION) == HTTPStatus.PRECONDITION_FAILED
     finally:
         with suppress(FileNotFoundError):
             store.delete(key)
@@ -64,51 +67,38 @@ def _address(store: Any, key: str) -> str:
 
 
 def _delete(address: str, etag: str) -> int:
-    # The words of these errors hold the address, which is as good as a key for a while.
+    # The text of these errors has the address, which is as good as a key for a while.
     try:
         return _delete_patiently(address, etag)
     except _BusyError:
         raise StoreError("cannot remove a version: the server is too busy") from None
-    except httpx.HTTPError:
+    except (HTTPException, OSError):
         raise StoreError("cannot remove a version: the server cannot be reached") from None
 
 
 def _delete_patiently(address: str, etag: str) -> int:
     # A second try after an answer that was lost finds the object gone: its version has changed.
     for wait in _WAITS:
-        with suppress(_BusyError, httpx.TransportError):
+        with suppress(_BusyError, HTTPException, OSError):
             return _delete_now(address, etag)
         time.sleep(wait)
     return _delete_now(address, etag)
 
 
 def _delete_now(address: str, etag: str) -> int:
-    status = _client().delete(address, headers={"If-Match": etag}).status_code
-    if status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS:
+    request = Request(address, method="DELETE", headers={"If-Match": etag})  # noqa: S310 — signed by obstore
+    try:
+        with _opener().open(request, timeout=_TIMEOUT) as response:
+            status = int(response.status)
+    except HTTPError as error:
+        with error:
+            status = error.code
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise _BusyError
     return status
 
 
-class _Discreet(logging.Filter):
-    """Takes what is signed out of the line that the client writes about each request."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(
-                each.copy_with(query=None) if isinstance(each, httpx.URL) else each
-                for each in record.args
-            )
-        return True
-
-
-def _client() -> httpx.Client:
-    with _ALONE:  # or threads that come at the same time would make one each
-        return _open_client()
-
-
 @cache
-def _open_client() -> httpx.Client:
-    logging.getLogger("httpx").addFilter(_Discreet())
-    client = httpx.Client(timeout=30, limits=httpx.Limits(max_connections=64))
-    atexit.register(client.close)
-    return client
+def _opener() -> OpenerDirector:
+    # Loading the certificates takes longer than a request.
+    return build_opener(HTTPSHandler(context=ssl.create_default_context()))

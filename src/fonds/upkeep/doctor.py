@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import FondsError
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.redact import Redaction
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs

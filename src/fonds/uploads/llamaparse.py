@@ -27,10 +27,9 @@ from fonds.errors import (
     RetryableFetchError,
     RetryableParserError,
     SettingsError,
+    TooLargeError,
 )
-from fonds.fetch.addresses import read_address
-from fonds.fetch.network import Network
-from fonds.fetch.wire import Body, Question
+from fonds.fetch.transport import HttpRequest, HttpTransport, read_response
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
 
@@ -43,7 +42,7 @@ _BASE: Final = f"https://{HOST}/api/v1/parsing"
 _MIB: Final = 1 << 20
 _STATEMENT: Final = _MIB
 """Bytes of any answer but a text."""
-_PATIENCE: Final = 4
+_READ_TIMEOUTS: Final = 4
 """Times the setting `timeout`, for a whole answer: a server that drips must not hold a worker."""
 # Shorter than the waits between a job's tries taken together, or no job would outlive it.
 _PAUSE: Final = 10.0
@@ -130,8 +129,8 @@ class LlamaParse:
     ) -> _Answer:
         with self._watched():
             spend("http")
-            # The guarded network is asynchronous. A job asks a few times in minutes, so every
-            # request may have a loop and a connection of its own.
+            # A job asks a few times in minutes, so every request may have a loop and a connection
+            # of its own, which its file may block while it is read.
             return read(_decoded(asyncio.run(self._exchange(path, form, most))))
 
     @contextmanager
@@ -153,25 +152,30 @@ class LlamaParse:
         self._breaker.succeeded()
 
     async def _exchange(self, path: str, form: _Form | None, most: int) -> bytes:
-        async with aclosing(Network(self._settings)) as network:
-            answer = await network.ask(self._question(path, form))
-            async with aclosing(answer.body), asyncio.timeout(self._settings.timeout * _PATIENCE):
-                content = await _read(answer.body, most)
-            if answer.status != _OK:
-                raise self._failure(answer.status, content)
-            return content
+        settings = self._settings
+        network = HttpTransport(allow_private=settings.allow_private, hosts=settings.hosts)
+        async with aclosing(network):
+            response = await read_response(
+                network,
+                self._request(path, form),
+                max_bytes=most,
+                seconds=settings.timeout * _READ_TIMEOUTS,
+            )
+        if response.status != _OK:
+            raise self._failure(response.status, response.content)
+        return response.content
 
-    def _question(self, path: str, form: _Form | None) -> Question:
+    def _request(self, path: str, form: _Form | None) -> HttpRequest:
         headers = dict(self._headers)
         if form is not None:
             headers["Content-Type"] = form.content_type
             headers["Content-Length"] = str(form.size)
-        return Question(
-            address=read_address(f"{_BASE}/{path}"),
-            headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-            patience=self._settings.timeout,
-            method=b"GET" if form is None else b"POST",
-            content=None if form is None else _drawn(form.pieces),
+        return HttpRequest(
+            url=f"{_BASE}/{path}",
+            headers=list(headers.items()),
+            timeout=self._settings.timeout,
+            method="GET" if form is None else "POST",
+            body=None if form is None else _iterated(form.pieces),
         )
 
     def _failure(self, status: int, content: bytes) -> ParserError:
@@ -215,25 +219,13 @@ def _our_errors() -> Iterator[None]:
         yield
     except RetryableFetchError as error:
         raise RetryableParserError(str(error)) from error
+    except TooLargeError as error:
+        raise ParserError(f"{error}; FONDS_MAX_FILE_MIB sets the limit for texts") from error
     except FetchError as error:
         raise ParserError(str(error)) from error
-    except TimeoutError as error:
-        raise RetryableParserError(f"{HOST} answers too slowly") from error
 
 
-async def _read(stream: Body, most: int) -> bytes:
-    content = bytearray()
-    async for part in stream:
-        content += part
-        if len(content) > most:
-            raise ParserError(
-                f"{HOST} answers with more than {most // _MIB} MiB; FONDS_MAX_FILE_MIB sets the "
-                "limit for texts"
-            )
-    return bytes(content)
-
-
-async def _drawn(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _iterated(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
 

@@ -1,15 +1,14 @@
-"""Ways to upstreams that need no network."""
+"""Transports that need no network."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from fonds.fetch.addresses import read_address
-from fonds.fetch.wire import Answer, Question, Wire
+from fonds.fetch.transport import HttpRequest, HttpResponse, Transport, normalize_url, read_response
 
 
-class Held:
-    """A body that is here already."""
+class StoredBody:
+    """A body that is in memory."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = data
@@ -22,34 +21,23 @@ class Held:
         return
 
 
-class Answering:
-    """Answers as a function says."""
+class InMemoryTransport:
+    """Responds as a function says."""
 
-    def __init__(self, answer: Callable[[Question], Answer]) -> None:
-        self._answer = answer
+    def __init__(self, respond: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._respond = respond
 
-    async def ask(self, question: Question) -> Answer:
-        return self._answer(question)
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        return self._respond(request)
 
     async def aclose(self) -> None:
         return
 
 
-async def asked(wire: Wire, url: str, *, method: str = "GET", content: bytes = b"") -> bytes:
-    """What a wire answers to one question."""
-    length = [(b"Content-Length", str(len(content)).encode())] if content else []
-    question = Question(
-        address=read_address(url),
-        headers=length,
-        method=method.encode(),
-        content=_once(content) if content else None,
-    )
-    answer = await wire.ask(question)
-    try:
-        return b"".join([piece async for piece in answer.body])
-    finally:
-        await answer.body.aclose()
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
+async def fetch_content(
+    transport: Transport, url: str, *, method: str = "GET", body: bytes = b""
+) -> bytes:
+    """The content of the response to one request."""
+    request = HttpRequest(url=normalize_url(url), method=method, body=body or None)
+    response = await read_response(transport, request, max_bytes=2**30, seconds=None)
+    return response.content

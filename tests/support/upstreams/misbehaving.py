@@ -396,7 +396,10 @@ async def _resets(writer: asyncio.StreamWriter) -> None:
 
 
 async def _malformed_chunk(writer: asyncio.StreamWriter) -> None:
-    writer.write(_raw_head(200, {"Transfer-Encoding": "chunked"}) + b"5\r\nhello\r\nzz\r\nnonsense")
+    writer.write(_raw_head(200, {"Transfer-Encoding": "chunked"}) + b"5\r\nhello\r\n")
+    await writer.drain()
+    await asyncio.sleep(0.02)
+    writer.write(b"zz\r\nnonsense")
 
 
 async def _no_http(writer: asyncio.StreamWriter) -> None:

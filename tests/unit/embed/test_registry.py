@@ -77,7 +77,7 @@ def test_the_folder_of_a_model_must_hold_one(tmp_path: Path) -> None:
 def test_only_what_is_used_is_imported() -> None:
     program = (
         "import sys, fonds.embed.registry\n"
-        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'httpx', 'wordllama', 'pydantic'}\n"
+        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'aiohttp', 'wordllama', 'pydantic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     found = subprocess.run(

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer
+from tests.support.upstreams.redirecting_loop import RedirectingLoop
 
 from fonds.fetch.client import Download, Fetcher
-from fonds.fetch.rates import Pace
-from fonds.fetch.wire import Wire
+from fonds.fetch.rates import Pace, Sleep
+from fonds.fetch.transport import Transport
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -51,7 +52,9 @@ def fetch(settings: Settings, folder: Path) -> Fetch:
         *,
         settings: Settings = settings,
         seams: Seams | None = None,
-        wire: Wire | None = None,
+        transport: Transport | None = None,
+        loop: RedirectingLoop | None = None,
+        sleep: Sleep = asyncio.sleep,
         deadline: float | None = None,
         **options: Any,
     ) -> Download | None:
@@ -60,13 +63,14 @@ def fetch(settings: Settings, folder: Path) -> Fetch:
                 settings,
                 seams=seams or Seams(),
                 folder=folder,
-                wire=wire,
+                transport=transport,
+                sleep=sleep,
                 deadline=deadline,
             )
             async with opened as fetcher:
                 pace = Pace(per_second=1000, burst=1000)
                 return await fetcher.download(url, source="test", pace=pace, **options)
 
-        return asyncio.run(run())
+        return loop.run(run()) if loop else asyncio.run(run())
 
     return download

@@ -10,7 +10,7 @@ import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import NotFoundError, StoreError
-from fonds.fetch.archive import Archive, KnownFile, Obtained
+from fonds.fetch.archive import Archive, DownloadResult, KnownFile
 from fonds.fetch.client import Fetcher
 from fonds.fetch.rates import Pace
 from fonds.ids import changed_key
@@ -21,7 +21,7 @@ from fonds.stores.blobs import Blobs, open_blobs
 KEY = "corpus/fr/2026/a.json"
 
 
-class Desk:
+class ArchiveCase:
     """An archive over a blob store of its own, asked once at a time."""
 
     def __init__(self, settings: Settings, folder: Path, upstream: MisbehavingServer) -> None:
@@ -34,16 +34,16 @@ class Desk:
         fetcher = Fetcher(self._settings, seams=Seams(), folder=self.folder)
         return Archive(self.blobs, fetcher).read(known.archived)
 
-    def obtain(
+    def download(
         self,
         known: KnownFile | None = None,
         *,
         path: str = "/a.json",
         headers: Mapping[str, str] | None = None,
-    ) -> Obtained:
-        async def run() -> Obtained:
+    ) -> DownloadResult:
+        async def run() -> DownloadResult:
             async with Fetcher(self._settings, seams=Seams(), folder=self.folder) as fetcher:
-                return await Archive(self.blobs, fetcher).obtain(
+                return await Archive(self.blobs, fetcher).download(
                     source="fr",
                     url=self.upstream.url(path),
                     path="2026/a.json",
@@ -55,7 +55,7 @@ class Desk:
         return asyncio.run(run())
 
     def known(self) -> KnownFile:
-        known = self.obtain().known
+        known = self.download().known
         assert known is not None
         return known
 
@@ -69,129 +69,131 @@ class Desk:
 
 
 @pytest.fixture
-def desk(settings: Settings, folder: Path, upstream: MisbehavingServer) -> Desk:
+def case(settings: Settings, folder: Path, upstream: MisbehavingServer) -> ArchiveCase:
     upstream.serve("/a.json", b"one", "application/json")
-    return Desk(settings, folder, upstream)
+    return ArchiveCase(settings, folder, upstream)
 
 
-def test_a_file_is_archived_as_served_and_remembered(desk: Desk) -> None:
-    obtained = desk.obtain()
-    archived = obtained.archived
-    assert obtained.changed
+def test_a_file_is_archived_as_served_and_remembered(case: ArchiveCase) -> None:
+    result = case.download()
+    archived = result.archived
+    assert result.changed
     assert (archived.key, archived.size, archived.media_type) == (KEY, 3, "application/json")
     assert archived.sha256 == hashlib.sha256(b"one").hexdigest()
-    assert archived.url == desk.upstream.url("/a.json")
-    assert desk.blobs.get(KEY) == b"one"
-    assert obtained.known is not None
-    assert obtained.known.archived == archived
-    assert obtained.known.etag
+    assert archived.url == case.upstream.url("/a.json")
+    assert case.blobs.get(KEY) == b"one"
+    assert result.known is not None
+    assert result.known.archived == archived
+    assert result.known.etag
 
 
-def test_temporary_files_do_not_stay(desk: Desk) -> None:
-    desk.obtain(desk.known())
-    desk.upstream.serve("/a.json", b"two")
-    desk.obtain()
-    assert list(desk.folder.iterdir()) == []
+def test_temporary_files_do_not_stay(case: ArchiveCase) -> None:
+    case.download(case.known())
+    case.upstream.serve("/a.json", b"two")
+    case.download()
+    assert list(case.folder.iterdir()) == []
 
 
-def test_an_unchanged_file_is_asked_for_but_not_sent(desk: Desk) -> None:
-    known = desk.known()
-    again = desk.obtain(known)
-    assert desk.statuses == [200, 304]
+def test_an_unchanged_file_is_asked_for_but_not_sent(case: ArchiveCase) -> None:
+    known = case.known()
+    again = case.download(known)
+    assert case.statuses == [200, 304]
     assert again.archived == known.archived
     assert (again.changed, again.known) == (False, None)
 
 
 @pytest.mark.parametrize("loss", ["missing", "cut short"])
-def test_a_lost_copy_is_fetched_again_although_it_has_not_changed(desk: Desk, loss: str) -> None:
-    known = desk.known()
+def test_a_lost_copy_is_fetched_again_although_it_has_not_changed(
+    case: ArchiveCase, loss: str
+) -> None:
+    known = case.known()
     if loss == "missing":
-        desk.blobs.delete(KEY)
+        case.blobs.delete(KEY)
     else:
-        desk.blobs.put(KEY, b"o")
-    again = desk.obtain(known)
-    assert desk.statuses == [200, 304, 200]
-    assert desk.blobs.get(again.archived.key) == b"one"
+        case.blobs.put(KEY, b"o")
+    again = case.download(known)
+    assert case.statuses == [200, 304, 200]
+    assert case.blobs.get(again.archived.key) == b"one"
     if loss == "missing":
         assert (again.archived, again.changed, again.known) == (known.archived, False, None)
 
 
-def test_a_damaged_copy_is_refused_with_what_to_do(desk: Desk) -> None:
-    known = desk.known()
-    desk.blobs.put(KEY, b"eno")
+def test_a_damaged_copy_is_refused_with_what_to_do(case: ArchiveCase) -> None:
+    known = case.known()
+    case.blobs.put(KEY, b"eno")
     with pytest.raises(StoreError, match="delete it from the blob store"):
-        desk.read(known)
+        case.read(known)
 
 
-def test_the_same_bytes_sent_again_keep_key_and_date(desk: Desk) -> None:
-    known = replace(desk.known(), etag=None)
-    again = desk.obtain(known)
-    assert desk.statuses == [200, 200]
+def test_the_same_bytes_sent_again_keep_key_and_date(case: ArchiveCase) -> None:
+    known = replace(case.known(), etag=None)
+    again = case.download(known)
+    assert case.statuses == [200, 200]
     assert (again.changed, again.archived) == (False, known.archived)
     assert again.known is not None
     assert again.known.etag
-    assert desk.keys == [KEY]
+    assert case.keys == [KEY]
 
 
-def test_nothing_new_is_remembered_of_a_server_without_validators(desk: Desk) -> None:
-    desk.upstream.serve("/a.json", b"plain", etag=None)
-    known = desk.known()
+def test_nothing_new_is_remembered_of_a_server_without_validators(case: ArchiveCase) -> None:
+    case.upstream.serve("/a.json", b"plain", etag=None)
+    known = case.known()
     assert (known.etag, known.last_modified) == (None, None)
-    again = desk.obtain(known)
+    again = case.download(known)
     assert (again.changed, again.known) == (False, None)
-    assert "if-none-match" not in desk.upstream.requests[-1].headers
+    assert "if-none-match" not in case.upstream.requests[-1].headers
 
 
-def test_changed_bytes_get_a_key_of_their_own_and_the_old_ones_stay(desk: Desk) -> None:
-    known = desk.known()
-    desk.upstream.serve("/a.json", b"two")
-    second = desk.obtain(known)
+def test_changed_bytes_get_a_key_of_their_own_and_the_old_ones_stay(case: ArchiveCase) -> None:
+    known = case.known()
+    case.upstream.serve("/a.json", b"two")
+    second = case.download(known)
     renamed = changed_key(KEY, hashlib.sha256(b"two").hexdigest())
     assert (second.changed, second.archived.key) == (True, renamed)
-    assert desk.blobs.get(KEY) == b"one"
-    assert desk.blobs.get(renamed) == b"two"
+    assert case.blobs.get(KEY) == b"one"
+    assert case.blobs.get(renamed) == b"two"
 
 
-def test_a_file_that_changes_back_is_found_where_it_was(desk: Desk) -> None:
-    known = desk.known()
+def test_a_file_that_changes_back_is_found_where_it_was(case: ArchiveCase) -> None:
+    known = case.known()
     for body in (b"two", b"one", b"two"):
-        desk.upstream.serve("/a.json", body)
-        obtained = desk.obtain(known)
-        assert obtained.changed
-        assert obtained.known is not None
-        known = obtained.known
-        assert desk.blobs.get(known.archived.key) == body
-    assert len(desk.keys) == 2
+        case.upstream.serve("/a.json", body)
+        result = case.download(known)
+        assert result.changed
+        assert result.known is not None
+        known = result.known
+        assert case.blobs.get(known.archived.key) == body
+    assert len(case.keys) == 2
 
 
-def test_bytes_archived_before_a_crash_are_reused(desk: Desk) -> None:
-    desk.obtain()
-    again = desk.obtain(None)
+def test_bytes_archived_before_a_crash_are_reused(case: ArchiveCase) -> None:
+    case.download()
+    again = case.download(None)
     assert (again.changed, again.archived.key) == (True, KEY)
-    assert desk.keys == [KEY]
+    assert case.keys == [KEY]
 
 
-def test_a_key_that_holds_other_bytes_than_it_says_stops_the_file(desk: Desk) -> None:
-    desk.blobs.put(KEY, b"x")
-    desk.blobs.put(changed_key(KEY, hashlib.sha256(b"one").hexdigest()), b"y")
+def test_a_key_that_holds_other_bytes_than_it_says_stops_the_file(case: ArchiveCase) -> None:
+    case.blobs.put(KEY, b"x")
+    case.blobs.put(changed_key(KEY, hashlib.sha256(b"one").hexdigest()), b"y")
     with pytest.raises(StoreError, match="move it away"):
-        desk.obtain()
-    assert list(desk.folder.iterdir()) == []
+        case.download()
+    assert list(case.folder.iterdir()) == []
 
 
-def test_secrets_in_an_address_are_neither_archived_nor_remembered(desk: Desk) -> None:
-    obtained = desk.obtain(path="/a.json?api_key=s3cret&v=1")
-    assert obtained.known is not None
-    assert obtained.known.url == obtained.archived.url == desk.upstream.url("/a.json?v=1")
-    assert "api_key=s3cret" in desk.upstream.requests[0].target
+def test_secrets_in_an_address_are_neither_archived_nor_remembered(case: ArchiveCase) -> None:
+    result = case.download(path="/a.json?api_key=s3cret&v=1")
+    assert result.known is not None
+    assert result.known.url == result.archived.url == case.upstream.url("/a.json?v=1")
+    assert "api_key=s3cret" in case.upstream.requests[0].target
 
 
-def test_a_sources_own_headers_are_sent(desk: Desk) -> None:
-    desk.obtain(headers={"X-Api-Key": "s3cret"})
-    assert desk.upstream.requests[0].headers["x-api-key"] == "s3cret"
+def test_a_sources_own_headers_are_sent(case: ArchiveCase) -> None:
+    case.download(headers={"X-Api-Key": "s3cret"})
+    assert case.upstream.requests[0].headers["x-api-key"] == "s3cret"
 
 
-def test_a_failed_request_archives_nothing(desk: Desk) -> None:
+def test_a_failed_request_archives_nothing(case: ArchiveCase) -> None:
     with pytest.raises(NotFoundError):
-        desk.obtain(path="/none")
-    assert desk.keys == []
+        case.download(path="/none")
+    assert case.keys == []

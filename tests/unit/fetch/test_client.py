@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import random
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,8 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import stamina.instrumentation
-from tests.support.upstreams.in_memory import Answering, Held
+from tests.support.upstreams.in_memory import InMemoryTransport, StoredBody
 from tests.support.upstreams.misbehaving import (
     FINE,
     LAST_MODIFIED,
@@ -19,6 +19,7 @@ from tests.support.upstreams.misbehaving import (
     Request,
     Response,
 )
+from tests.support.upstreams.redirecting_loop import RedirectingLoop
 from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import (
@@ -33,15 +34,15 @@ from fonds.errors import (
     TooLargeError,
     UpstreamDownError,
 )
-from fonds.fetch.client import Fetcher, Validators
-from fonds.fetch.network import Network
+from fonds.fetch.client import Backoff, Fetcher, Validators, host_headers, retry_after
 from fonds.fetch.rates import Pace
-from fonds.fetch.sockets import Sockets, Stream
-from fonds.fetch.wire import Answer, Question
+from fonds.fetch.transport import HttpRequest, HttpResponse
 from fonds.seams import Seams
 from fonds.settings import Settings
 
 PACE = Pace(per_second=1000, burst=1000)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+KEYS = Settings(data_gov_key="d4ta", lda_key="l0bby")
 
 
 def failing(fetch: Fetch, url: str, **options: object) -> FetchError:
@@ -52,7 +53,7 @@ def failing(fetch: Fetch, url: str, **options: object) -> FetchError:
 
 class NoonClock:
     def now(self) -> datetime:
-        return datetime(2026, 3, 1, 12, tzinfo=UTC)
+        return NOON
 
     def monotonic(self) -> float:
         return 0.0
@@ -70,7 +71,7 @@ def test_a_download_is_a_file_with_its_hash_and_headers(
     assert (download.size, download.media_type) == (8, "application/json")
     assert download.etag == Response(b'{"a": 1}').etag
     assert download.last_modified == LAST_MODIFIED
-    assert download.retrieved_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert download.retrieved_at == NOON
     assert download.url == upstream.url("/a.json")
 
 
@@ -154,7 +155,8 @@ def test_compressed_bodies_are_decoded_and_hashed_decoded(
         ("/truncated", IncompleteBodyError),
         ("/truncated-gzip", IncompleteBodyError),
         ("/malformed-chunk", IncompleteBodyError),
-        ("/resets", ConnectionFailedError),
+        ("/resets", IncompleteBodyError),
+        ("/wrong-length", ConnectionFailedError),
         ("/no-http", ConnectionFailedError),
         ("/endless", TooLargeError),
         ("/gzip-bomb", TooLargeError),
@@ -215,7 +217,7 @@ def test_a_drip_ends_at_the_deadline(
     assert list(folder.iterdir()) == []
 
 
-def test_nobody_listening_is_a_failed_connection(fetch: Fetch) -> None:
+def test_a_closed_port_is_a_failed_connection(fetch: Fetch) -> None:
     with MisbehavingServer() as gone:
         url = gone.url("/")
     error = failing(fetch, url)
@@ -242,19 +244,18 @@ def test_the_cap_counts_decompressed_bytes(
     assert list(folder.iterdir()) == []
 
 
-def test_bytes_beyond_the_announced_length_harm_nobody(
+def test_bytes_beyond_the_announced_length_do_not_reach_the_next_file(
     upstream: MisbehavingServer, settings: Settings, folder: Path
 ) -> None:
-    async def run() -> list[bytes]:
+    async def run() -> bytes:
         async with Fetcher(settings, seams=Seams(), folder=folder) as fetcher:
-            found = []
-            for path in ("/wrong-length", "/etag"):
-                download = await fetcher.download(upstream.url(path), source="t", pace=PACE)
-                assert download is not None
-                found.append(download.file.read_bytes())
-            return found
+            with pytest.raises(ConnectionFailedError):
+                await fetcher.download(upstream.url("/wrong-length"), source="t", pace=PACE)
+            download = await fetcher.download(upstream.url("/etag"), source="t", pace=PACE)
+            assert download is not None
+            return download.read()
 
-    assert asyncio.run(run()) == [b"more", b"tagged"]
+    assert asyncio.run(run()) == b"tagged"
 
 
 @pytest.mark.parametrize(("path", "tries"), [("/429-then-fine", 3), ("/503-then-fine", 2)])
@@ -280,8 +281,8 @@ def test_waits_are_those_the_upstream_asks_for(
 ) -> None:
     waits: list[float] = []
 
-    def watch(details: stamina.instrumentation.RetryDetails) -> None:
-        waits.append(round(details.wait_for, 6))
+    async def sleep(seconds: float) -> None:
+        waits.append(round(seconds, 6))
 
     def answer(request: Request) -> Response:
         asked = ["0", "3600", "Sun, 01 Mar 2026 12:00:30 GMT"]
@@ -291,16 +292,12 @@ def test_waits_are_those_the_upstream_asks_for(
 
     upstream.route("/busy", answer)
     patient = replace(settings, retries=4, retry_wait=0.002, retry_wait_max=0.02)
-    before = stamina.instrumentation.get_on_retry_hooks()
-    stamina.instrumentation.set_on_retry_hooks([watch])
-    try:
-        fetch(upstream.url("/busy"), settings=patient, seams=Seams(clock=NoonClock()))
-    finally:
-        stamina.instrumentation.set_on_retry_hooks(before)
+    seams = Seams(clock=NoonClock())
+    fetch(upstream.url("/busy"), settings=patient, seams=seams, sleep=sleep)
     assert waits == [0.0, 0.02, 0.02]
 
 
-def test_a_host_that_asks_for_a_pause_gets_it_from_everybody(
+def test_a_host_that_asks_for_a_pause_gets_it_from_all_sources(
     settings: Settings, folder: Path
 ) -> None:
     slept: list[float] = []
@@ -308,17 +305,18 @@ def test_a_host_that_asks_for_a_pause_gets_it_from_everybody(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    def answer(question: Question) -> Answer:
-        if question.address.target == b"/busy":
-            return Answer(status=429, headers=[(b"Retry-After", b"30")], body=Held())
-        return Answer(status=200, body=Held())
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.url.endswith("/busy"):
+            headers = [("Retry-After", "30")]
+            return HttpResponse(status=429, headers=headers, body=StoredBody())
+        return HttpResponse(status=200, body=StoredBody())
 
     async def run() -> None:
         opened = Fetcher(
             replace(settings, retries=1, retry_wait_max=20.0),
             seams=Seams(clock=NoonClock()),
             folder=folder,
-            wire=Answering(answer),
+            transport=InMemoryTransport(respond),
             sleep=sleep,
         )
         async with opened as fetcher:
@@ -417,7 +415,7 @@ def test_requests_are_counted_with_hops_and_repetitions(
             await fetcher.download(upstream.url("/redirect?to=/etag"), source="t", pace=PACE)
             known = Validators(etag='"other"')
             await fetcher.download(upstream.url("/etag"), source="t", pace=PACE, validators=known)
-            return fetcher.tally.total, fetcher.tally.conditional
+            return fetcher.counts.total, fetcher.counts.conditional
 
     assert asyncio.run(run()) == (5, 1)
 
@@ -425,35 +423,28 @@ def test_requests_are_counted_with_hops_and_repetitions(
 def test_connections_are_reused(
     upstream: MisbehavingServer, settings: Settings, folder: Path
 ) -> None:
-    dialled = []
-
-    class Counting(Sockets):
-        async def connect(self, host: str, port: int, patience: float | None) -> Stream:
-            dialled.append(port)
-            return await super().connect(host, port, patience)
-
     async def run() -> int:
-        wire = Network(settings, dialer=Counting())
-        async with Fetcher(settings, seams=Seams(), folder=folder, wire=wire) as fetcher:
+        async with Fetcher(settings, seams=Seams(), folder=folder) as fetcher:
             for path in ("/etag", "/503-then-fine", "/redirect?to=/etag"):
                 await fetcher.download(upstream.url(path), source="t", pace=PACE)
-            return fetcher.tally.total
+            return fetcher.counts.total
 
-    assert asyncio.run(run()) == 5
-    assert dialled == [upstream.port]
+    loop = RedirectingLoop(upstream.port)
+    assert loop.run(run()) == 5
+    assert loop.connected == ["127.0.0.1"]
 
 
 class Piecemeal:
-    """Answers with pieces and pauses."""
+    """Responds with pieces and pauses."""
 
     def __init__(self, *pieces: bytes | float, announced: int) -> None:
         self._pieces = pieces
         self._announced = announced
 
-    async def ask(self, question: Question) -> Answer:
-        del question
-        length = (b"Content-Length", str(self._announced).encode())
-        return Answer(status=200, headers=[length], body=self)
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        del request
+        length = ("Content-Length", str(self._announced))
+        return HttpResponse(status=200, headers=[length], body=self)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
@@ -471,15 +462,15 @@ def test_a_file_that_keeps_coming_may_take_longer_than_the_deadline(
 ) -> None:
     large = replace(settings, max_file_mib=2, retries=1)
     slow = Piecemeal(bytes(2**20), 0.6, b"end", announced=2**20 + 3)
-    download = fetch("https://a.gov/", wire=slow, settings=large, deadline=0.4)
+    download = fetch("https://a.gov/", transport=slow, settings=large, deadline=0.4)
     assert download is not None
     assert download.size == 2**20 + 3
 
 
-def test_a_body_shorter_than_announced_is_incomplete_on_any_wire(
+def test_a_body_shorter_than_announced_is_incomplete_over_any_transport(
     fetch: Fetch, folder: Path
 ) -> None:
-    error = failing(fetch, "https://a.gov/", wire=Piecemeal(b"abc", announced=4))
+    error = failing(fetch, "https://a.gov/", transport=Piecemeal(b"abc", announced=4))
     assert type(error) is IncompleteBodyError
     assert list(folder.iterdir()) == []
 
@@ -502,3 +493,88 @@ def test_a_cancelled_download_leaves_no_file(
 
     asyncio.run(run())
     assert files() == []
+
+
+# Retries
+
+
+def backoff(*, first: float = 1.0, longest: float = 60.0) -> Backoff:
+    settings = Settings(retries=10_000, retry_wait=first, retry_wait_max=longest)
+    return Backoff(settings, random.Random(7))
+
+
+def test_waits_double_with_jitter_up_to_the_longest() -> None:
+    failures = backoff(first=1.0, longest=6.0)
+    waits = [failures.next_wait(UpstreamDownError("down")) or 0 for _ in range(5)]
+    for low, wait in zip((1, 2, 4), waits, strict=False):
+        assert low <= wait <= low + 1
+    assert waits[0] != 1
+    assert waits[3:] == [6.0, 6.0]
+
+
+def test_a_hundred_failures_do_not_overflow() -> None:
+    failures = backoff()
+    assert [failures.next_wait(UpstreamDownError("down")) for _ in range(2000)][-1] == 60.0
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(0.0, 0.0), (12.5, 12.5), (3600.0, 60.0)])
+def test_the_upstreams_wish_counts_up_to_the_longest_wait(asked: float, waited: float) -> None:
+    error = RateLimitedError("slow down", retry_after=asked)
+    assert backoff().next_wait(error) == waited
+
+
+@pytest.mark.parametrize(("retries", "waits"), [(0, [None]), (1, [None]), (3, [1.0, 1.0, None])])
+def test_so_many_tries_are_made(retries: int, waits: list[float | None]) -> None:
+    failures = Backoff(
+        Settings(retries=retries, retry_wait=2.0, retry_wait_max=1.0), random.Random(7)
+    )
+    assert [failures.next_wait(UpstreamDownError("down")) for _ in waits] == waits
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("0", 0.0),
+        (" 120 ", 120.0),
+        ("9" * 400, 999_999_999.0),
+        ("Sun, 01 Mar 2026 12:00:30 GMT", 30.0),
+        ("Sun, 01 Mar 2026 13:00:30 +0100", 30.0),
+        ("Sun, 01 Mar 2026 12:00:30 -0000", 30.0),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", 0.0),
+        ("-5", None),
+        ("soon", None),
+        ("", None),
+        ("Mon, 99 Foo 2026 00:00:00 GMT", None),
+        ("٣", None),
+    ],
+)
+def test_retry_after_is_read_in_both_forms(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header, NOON) == seconds
+
+
+# Headers for particular hosts
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("https://api.congress.gov/v3/bill", {"X-Api-Key": "d4ta"}),
+        ("https://API.govinfo.gov/collections", {"X-Api-Key": "d4ta"}),
+        ("https://lda.gov/api/v1/filings/", {"Authorization": "Token l0bby"}),
+        ("http://lda.gov/api/v1/filings/", {}),
+        ("https://lda.gov.example.org/", {}),
+        ("https://www.congress.gov/", {}),
+    ],
+)
+def test_a_key_is_sent_to_its_own_host_over_tls_only(url: str, headers: dict[str, str]) -> None:
+    assert host_headers(KEYS, url) == {"Accept": "*/*", **headers}
+
+
+def test_without_a_key_nothing_is_sent() -> None:
+    assert host_headers(Settings(), "https://api.congress.gov/v3/bill") == {"Accept": "*/*"}
+
+
+def test_listings_that_insist_on_json_are_asked_for_it() -> None:
+    listing = "https://www.govinfo.gov/bulkdata/json/BILLSTATUS/119/hr"
+    assert host_headers(Settings(), listing) == {"Accept": "application/json"}

@@ -2,20 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import cast
 
 import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer
+from tests.support.upstreams.redirecting_loop import RedirectingLoop
 from tests.unit.fetch.conftest import Fetch
 
-from fonds.errors import ConnectionFailedError, ForbiddenAddressError
-from fonds.fetch.guard import Guard, why_forbidden
-from fonds.fetch.network import Network
-from fonds.fetch.sockets import Sockets, Stream
+from fonds.errors import ConnectionFailedError, FetchTimeoutError, ForbiddenAddressError
+from fonds.fetch.guard import why_forbidden
+from fonds.fetch.transport import HttpRequest, HttpTransport
 from fonds.settings import Settings
 
 PUBLIC = "93.184.215.14"
@@ -85,23 +82,6 @@ def test_public_addresses_are_allowed(address: str) -> None:
     assert why_forbidden(ip_address(address)) is None
 
 
-class LocalDialer:
-    """Notes whom it is asked to connect to, and connects to this machine."""
-
-    def __init__(self, port: int, unreachable: Iterable[str] = ()) -> None:
-        self.dialled: list[str] = []
-        self._port = port
-        self._unreachable = set(unreachable)
-        self._inner = Sockets()
-
-    async def connect(self, host: str, port: int, patience: float | None) -> Stream:
-        del port
-        self.dialled.append(host)
-        if host in self._unreachable:
-            raise ConnectionError("unreachable")
-        return await self._inner.connect("127.0.0.1", self._port, patience)
-
-
 class Names:
     """A resolver with one answer for each look-up of a name, the last one repeating."""
 
@@ -115,30 +95,43 @@ class Names:
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
-def guarded(settings: Settings, names: Names, dialer: LocalDialer) -> Network:
-    guard = Guard(allow_private=False, resolve=names, dialer=dialer)
-    return Network(replace(settings, allow_private=False), dialer=guard)
+def guarded(names: Names) -> HttpTransport:
+    return HttpTransport(allow_private=False, look_up=names)
 
 
-def test_the_judged_address_is_the_one_connected_to(
+def test_the_checked_address_is_the_one_connected_to(
+    upstream: MisbehavingServer, fetch: Fetch
+) -> None:
+    loop = RedirectingLoop(upstream.port)
+    rebinding = Names(a_gov=[[PUBLIC], ["127.0.0.1"]])
+    assert fetch("http://a.gov/etag", transport=guarded(rebinding), loop=loop)
+    assert loop.connected == [PUBLIC]
+    assert upstream.requests[0].headers["host"] == "a.gov"
+
+
+def test_every_new_connection_looks_the_name_up_and_checks_it(
     upstream: MisbehavingServer, settings: Settings, fetch: Fetch
 ) -> None:
-    dialer = LocalDialer(upstream.port)
+    loop = RedirectingLoop(upstream.port)
     rebinding = Names(a_gov=[[PUBLIC], ["127.0.0.1"]])
-    assert fetch("http://a.gov/etag", wire=guarded(settings, rebinding, dialer))
-    assert dialer.dialled == [PUBLIC]
-    assert upstream.requests[0].headers["host"] == "a.gov"
+    with pytest.raises(ForbiddenAddressError):
+        fetch(
+            "http://a.gov/truncated",
+            transport=guarded(rebinding),
+            loop=loop,
+            settings=replace(settings, retries=2),
+        )
+    assert loop.connected == [PUBLIC]
 
 
 @pytest.mark.parametrize("addresses", [["10.0.0.1"], [PUBLIC, "10.0.0.1"], ["::ffff:127.0.0.1"]])
 def test_one_forbidden_address_is_enough_to_refuse_a_name(
-    upstream: MisbehavingServer, settings: Settings, fetch: Fetch, addresses: list[str]
+    upstream: MisbehavingServer, fetch: Fetch, addresses: list[str]
 ) -> None:
-    dialer = LocalDialer(upstream.port)
-    wire = guarded(settings, Names(a_gov=[addresses]), dialer)
-    with pytest.raises(ForbiddenAddressError, match=r"a\.gov is at"):
-        fetch("http://a.gov/etag", wire=wire)
-    assert dialer.dialled == []
+    loop = RedirectingLoop(upstream.port)
+    with pytest.raises(ForbiddenAddressError, match=r"a\.gov \(.*\) was refused"):
+        fetch("http://a.gov/etag", transport=guarded(Names(a_gov=[addresses])), loop=loop)
+    assert loop.connected == []
 
 
 @pytest.mark.parametrize(
@@ -147,22 +140,23 @@ def test_one_forbidden_address_is_enough_to_refuse_a_name(
         "http://169.254.169.254/latest/meta-data/",
         "http://127.0.0.1/",
         "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
         "http://inside.corp/",
         "https://2130706433/",
+        "http://127.1/",
+        "http://0x7f.1/",
+        "http://\uff11\uff12\uff17.0.0.1/",
     ],
 )
 def test_a_redirect_to_a_private_address_is_refused(
-    upstream: MisbehavingServer, settings: Settings, fetch: Fetch, there: str
+    upstream: MisbehavingServer, fetch: Fetch, there: str
 ) -> None:
-    dialer = LocalDialer(upstream.port)
+    loop = RedirectingLoop(upstream.port)
     names = Names(a_gov=[[PUBLIC]], inside_corp=[["192.168.0.7"]])
-    names._answers["2130706433"] = [["127.0.0.1"]]
+    names._answers["0x7f.1"] = names._answers["2130706433"] = [["127.0.0.1"]]
     with pytest.raises(ForbiddenAddressError):
-        fetch(
-            f"http://a.gov/redirect-private?to={there}",
-            wire=guarded(settings, names, dialer),
-        )
-    assert dialer.dialled == [PUBLIC]
+        fetch(f"http://a.gov/redirect-private?to={there}", transport=guarded(names), loop=loop)
+    assert loop.connected == [PUBLIC]
     assert len(upstream.requests) == 1
 
 
@@ -174,7 +168,7 @@ def test_loopback_is_refused_by_default(
     assert upstream.requests == []
 
 
-def test_a_stand_in_is_guarded_as_well(
+def test_a_mapped_host_is_guarded_as_well(
     upstream: MisbehavingServer, settings: Settings, fetch: Fetch
 ) -> None:
     mapped = replace(settings, allow_private=False, hosts={"a.gov": upstream.address})
@@ -183,51 +177,38 @@ def test_a_stand_in_is_guarded_as_well(
     assert upstream.requests == []
 
 
-def test_the_next_address_is_tried_when_one_does_not_answer(
-    upstream: MisbehavingServer, settings: Settings, fetch: Fetch
+def test_a_proxy_of_the_environment_is_not_used(
+    upstream: MisbehavingServer, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dialer = LocalDialer(upstream.port, unreachable=["2606:4700::1"])
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert fetch(upstream.url("/etag"))
+
+
+def test_the_next_address_is_tried_when_one_does_not_answer(
+    upstream: MisbehavingServer, fetch: Fetch
+) -> None:
+    loop = RedirectingLoop(upstream.port, unreachable=["2606:4700::1"])
     names = Names(a_gov=[["2606:4700::1", PUBLIC]])
-    assert fetch("http://a.gov/etag", wire=guarded(settings, names, dialer))
-    assert dialer.dialled == ["2606:4700::1", PUBLIC]
+    assert fetch("http://a.gov/etag", transport=guarded(names), loop=loop)
+    assert loop.connected == ["2606:4700::1", PUBLIC]
 
 
-def test_an_unknown_name_is_a_failed_connection(settings: Settings, fetch: Fetch) -> None:
-    wire = guarded(settings, Names(), LocalDialer(0))
-    with pytest.raises(ConnectionFailedError, match=r"nowhere\.gov"):
-        fetch("http://nowhere.gov/", wire=wire)
+def test_an_unknown_name_is_a_failed_connection(fetch: Fetch) -> None:
+    with pytest.raises(ConnectionFailedError, match=r"nowhere\.gov.*not known"):
+        fetch("http://nowhere.gov/", transport=guarded(Names()))
 
 
-class Handshake:
-    """Notes for which name a certificate is asked, and hangs up."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._names = names
-
-    async def start_tls(self, context: ssl.SSLContext, host: str, patience: float | None) -> Stream:
-        del patience
-        assert context.check_hostname
-        self._names.append(host)
-        raise ssl.SSLError("no certificate")
-
-    async def aclose(self) -> None:
-        return
+def test_a_name_without_an_address_is_a_failed_connection(fetch: Fetch) -> None:
+    with pytest.raises(ConnectionFailedError, match="no address"):
+        fetch("http://a.gov/", transport=guarded(Names(a_gov=[[]])))
 
 
-def test_certificates_are_asked_for_by_name(settings: Settings, fetch: Fetch) -> None:
-    names: list[str] = []
-
-    class Dialer(LocalDialer):
-        async def connect(self, host: str, port: int, patience: float | None) -> Stream:
-            del port, patience
-            self.dialled.append(host)
-            return cast("Stream", Handshake(names))
-
-    dialer = Dialer(0)
-    wire = guarded(replace(settings, retries=1), Names(a_gov=[[PUBLIC]]), dialer)
-    with pytest.raises(ConnectionFailedError):
-        fetch("https://a.gov/", wire=wire, settings=replace(settings, retries=1))
-    assert (dialer.dialled, names) == ([PUBLIC], ["a.gov"])
+def test_a_name_that_cannot_be_looked_up_is_a_failed_connection(
+    settings: Settings, fetch: Fetch
+) -> None:
+    with pytest.raises(ConnectionFailedError, match="not a valid name"):
+        fetch("http://a..b/", settings=replace(settings, allow_private=False))
 
 
 def test_a_slow_look_up_ends_in_time() -> None:
@@ -235,6 +216,12 @@ def test_a_slow_look_up_ends_in_time() -> None:
         await asyncio.Event().wait()
         return []
 
-    guard = Guard(allow_private=False, resolve=never)
-    with pytest.raises(TimeoutError, match="looking up"):
-        asyncio.run(guard.connect("a.gov", 80, 0.01))
+    async def run() -> None:
+        transport = HttpTransport(allow_private=False, look_up=never)
+        try:
+            await transport.send(HttpRequest(url="http://a.gov/", timeout=0.01))
+        finally:
+            await transport.aclose()
+
+    with pytest.raises(FetchTimeoutError):
+        asyncio.run(run())

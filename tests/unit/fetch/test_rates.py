@@ -96,21 +96,21 @@ def test_the_factor_scales_every_pace_and_zero_switches_it_off(
 
 
 @pytest.mark.parametrize(
-    ("stand_in", "slept"),
+    ("base", "slept"),
     [("http://127.0.0.1:8000/a", []), ("http://localhost", []), ("https://mirror.org", [1.0])],
 )
-def test_a_stand_in_on_this_machine_needs_no_politeness(stand_in: str, slept: list[float]) -> None:
+def test_a_mapped_host_on_this_machine_needs_no_politeness(base: str, slept: list[float]) -> None:
     clock = ManualClock()
-    rates = Rates(Settings(hosts={"a.gov": stand_in}), clock, clock.sleep)
+    rates = Rates(Settings(hosts={"a.gov": base}), clock, clock.sleep)
     take(rates, *[("fr", "https://a.gov/")] * 2, pace=Pace(per_second=1))
     assert clock.slept == slept
 
 
-def test_everybody_waits_for_a_host_that_asked_for_it() -> None:
+def test_all_sources_wait_for_a_host_that_asked_for_it() -> None:
     clock = ManualClock()
     rates = Rates(Settings(), clock, clock.sleep)
     take(rates, ("fr", "https://a.gov/"), pace=Pace(per_second=100))
-    rates.hold("https://a.gov/x", 30.0)
+    rates.pause("https://a.gov/x", 30.0)
     take(rates, ("crs", "https://a.gov/"), pace=Pace(per_second=100))
     take(rates, ("gao", "https://b.gov/"), pace=Pace(per_second=100))
     assert clock.slept == [30.0]

@@ -1,4 +1,4 @@
-"""Over TLS: certificates are checked, and connections are kept."""
+"""Over TLS: certificates are checked, and connections are reused."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fonds.errors import ConnectionFailedError
-from fonds.fetch import connections
 from fonds.fetch.client import Fetcher
 from fonds.fetch.rates import Pace
+from fonds.fetch.transport import HttpTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -27,7 +27,7 @@ BODY = b"the text of the law"
 
 
 def certificate(folder: Path, name: str) -> Path:
-    """A certificate that vouches for itself, with its key."""
+    """A certificate that signs itself, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -51,14 +51,14 @@ def certificate(folder: Path, name: str) -> Path:
 
 
 @dataclass
-class Office:
-    """A server that speaks TLS, and counts who comes."""
+class TlsServer:
+    """A server that speaks TLS, and counts connections and requests."""
 
     certificate: Path
     connections: int = 0
     requests: int = 0
     port: int = 0
-    _talks: set[asyncio.StreamWriter] = field(default_factory=set)
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
@@ -70,13 +70,13 @@ class Office:
             yield f"https://localhost:{self.port}"
         finally:
             server.close()
-            for writer in self._talks:
+            for writer in self._writers:
                 writer.transport.abort()
             await asyncio.sleep(0)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self._talks.add(writer)
+        self._writers.add(writer)
         try:
             while await reader.readuntil(b"\r\n\r\n"):
                 self.requests += 1
@@ -87,19 +87,21 @@ class Office:
             writer.close()
 
 
-@pytest.fixture
-def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A certificate for localhost that we believe."""
-    file = certificate(tmp_path, "localhost")
-    context = ssl.create_default_context(cafile=str(file))
-    monkeypatch.setattr(connections, "_tls", lambda: context)
-    return file
+def trusting(file: Path) -> HttpTransport:
+    """A transport that trusts this certificate."""
+    return HttpTransport(allow_private=True, tls=ssl.create_default_context(cafile=str(file)))
 
 
-async def fetched(office: Office, settings: Settings, folder: Path, count: int = 1) -> list[bytes]:
+async def fetched(
+    server: TlsServer,
+    settings: Settings,
+    folder: Path,
+    transport: HttpTransport | None = None,
+    count: int = 1,
+) -> list[bytes]:
     async with (
-        office.open() as address,
-        Fetcher(settings, seams=Seams(), folder=folder) as fetcher,
+        server.open() as address,
+        Fetcher(settings, seams=Seams(), folder=folder, transport=transport) as fetcher,
     ):
         bodies = []
         for number in range(count):
@@ -111,29 +113,51 @@ async def fetched(office: Office, settings: Settings, folder: Path, count: int =
 
 
 def test_one_connection_serves_several_requests(
-    trusted: Path, settings: Settings, folder: Path
-) -> None:
-    office = Office(trusted)
-    assert asyncio.run(fetched(office, settings, folder, count=3)) == [BODY] * 3
-    assert (office.connections, office.requests) == (1, 3)
-
-
-def test_a_certificate_that_nobody_vouches_for_is_refused(
     tmp_path: Path, settings: Settings, folder: Path
 ) -> None:
-    office = Office(certificate(tmp_path, "localhost"))
+    server = TlsServer(certificate(tmp_path, "localhost"))
+    bodies = asyncio.run(fetched(server, settings, folder, trusting(server.certificate), count=3))
+    assert bodies == [BODY] * 3
+    assert (server.connections, server.requests) == (1, 3)
+
+
+def test_a_certificate_that_no_authority_signed_is_refused(
+    tmp_path: Path, settings: Settings, folder: Path
+) -> None:
+    server = TlsServer(certificate(tmp_path, "localhost"))
     with pytest.raises(ConnectionFailedError, match="certificate"):
-        asyncio.run(fetched(office, replace(settings, retries=1), folder))
-    assert office.requests == 0
+        asyncio.run(fetched(server, replace(settings, retries=1), folder))
+    assert server.requests == 0
 
 
 def test_a_certificate_of_another_host_is_refused(
-    tmp_path: Path, settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, settings: Settings, folder: Path
 ) -> None:
-    file = certificate(tmp_path, "elsewhere.example")
-    context = ssl.create_default_context(cafile=str(file))
-    monkeypatch.setattr(connections, "_tls", lambda: context)
-    office = Office(file)
+    server = TlsServer(certificate(tmp_path, "elsewhere.example"))
+    once = replace(settings, retries=1)
     with pytest.raises(ConnectionFailedError, match="localhost"):
-        asyncio.run(fetched(office, replace(settings, retries=1), folder))
-    assert office.requests == 0
+        asyncio.run(fetched(server, once, folder, trusting(server.certificate)))
+    assert server.requests == 0
+
+
+def test_certificates_are_checked_for_the_name_and_not_for_the_address(
+    tmp_path: Path, settings: Settings, folder: Path
+) -> None:
+    server = TlsServer(certificate(tmp_path, "a.example"))
+    context = ssl.create_default_context(cafile=str(server.certificate))
+
+    async def look_up(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async def run() -> bytes:
+        transport = HttpTransport(allow_private=True, look_up=look_up, tls=context)
+        async with (
+            server.open(),
+            Fetcher(settings, seams=Seams(), folder=folder, transport=transport) as fetcher,
+        ):
+            url = f"https://a.example:{server.port}/"
+            download = await fetcher.download(url, source="s", pace=Pace(per_second=1))
+            assert download is not None
+            return download.read()
+
+    assert asyncio.run(run()) == BODY

@@ -16,9 +16,8 @@ from tests.support import servers
 from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
-from fonds.fetch.patience import counted_by
-from fonds.fetch.rates import Pace, Rates
-from fonds.fetch.redaction import Redaction
+from fonds.fetch.rates import Pace, Rates, logged_to
+from fonds.fetch.redact import Redaction
 from fonds.library import Library
 from fonds.runs.journal import LONGEST, MOST_PER_CAUSE, Journal
 from fonds.runs.stages import StageTime
@@ -96,7 +95,7 @@ def test_waits_for_a_host_are_counted_where_the_request_is_made(clock: ManualClo
         clock.move(seconds=seconds)
 
     async def ask() -> None:
-        with counted_by(fetch):
+        with logged_to(fetch):
             for _ in range(3):
                 await rates.take("fake", "https://slow.example/", pace)
         await rates.take("fake", "https://slow.example/", pace)

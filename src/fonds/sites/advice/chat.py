@@ -6,14 +6,13 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import httpx
 from pydantic import ValidationError
 
 from fonds.errors import (
-    ConnectionFailedError,
     FetchError,
     FetchTimeoutError,
     RateLimitedError,
@@ -25,8 +24,17 @@ from fonds.errors import (
     UsageError,
     WrongContentError,
 )
-from fonds.fetch.answers import retry_after
-from fonds.fetch.secrecy import public_url
+from fonds.fetch.client import retry_after
+from fonds.fetch.redact import public_url
+from fonds.fetch.transport import (
+    BufferedResponse,
+    Headers,
+    HttpRequest,
+    HttpTransport,
+    Transport,
+    endpoint_url,
+    read_response,
+)
 from fonds.seams import spend
 from fonds.sites.advice.rendering import rendered
 from fonds.sites.advice.strategy import Sighting, sight
@@ -89,12 +97,10 @@ class ModelAdvisor:
             {"role": "user", "content": f"{website.name}\n{page.url}\n\n{outline}"},
         ]
         fault = ""
-        # Variables for proxies and netrc would send the key to places nobody set.
-        async with httpx.AsyncClient(
-            timeout=self._timeout, trust_env=False, headers=self._headers
-        ) as client:
+        # The settings name the host, which may be this machine.
+        async with aclosing(HttpTransport(allow_private=True)) as transport:
             for _ in range(MOST_ANSWERS):
-                answer = await self._asked(client, messages)
+                answer = await self._asked(transport, messages)
                 try:
                     return await asyncio.to_thread(_tried, answer, website, page)
                 except UsageError as error:
@@ -105,8 +111,8 @@ class ModelAdvisor:
                 ]
         raise WrongContentError(f"{self._model} gave no usable strategy: {fault}")
 
-    async def _asked(self, client: httpx.AsyncClient, messages: list[dict[str, str]]) -> str:
-        body = {
+    async def _asked(self, transport: Transport, messages: list[dict[str, str]]) -> str:
+        payload = {
             "model": self._model,
             "messages": messages,
             "temperature": 0,
@@ -117,7 +123,7 @@ class ModelAdvisor:
         }
         for left in reversed(range(_TRIES)):
             try:
-                return _content(await self._post(client, body))
+                return _content(await self._post(transport, payload))
             except RetryableFetchError as error:
                 if not left:
                     raise
@@ -125,36 +131,32 @@ class ModelAdvisor:
                 await asyncio.sleep(min(wait, _LONGEST_WAIT))
         raise AssertionError("the last try returns or raises")
 
-    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> bytes:
+    async def _post(self, transport: Transport, payload: Mapping[str, Any]) -> bytes:
         spend("http")
-        where = public_url(str(self._url))
+        request = HttpRequest(
+            url=self._url,
+            method="POST",
+            headers=self._headers,
+            timeout=self._timeout,
+            body=json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"),
+        )
+        where = public_url(self._url)
         try:
-            async with (
-                asyncio.timeout(4 * self._timeout),
-                client.stream("POST", self._url, json=body) as response,
-            ):
-                content = bytearray()
-                async for part in response.aiter_bytes():
-                    content += part
-                    if len(content) > _LARGEST:
-                        raise TooLargeError(f"{where} answers with more than a strategy takes")
-                if response.status_code != _OK:
-                    raise self._failure(response, bytes(content))
-                return bytes(content)
-        except (httpx.TimeoutException, TimeoutError):
+            response = await read_response(
+                transport, request, max_bytes=_LARGEST, seconds=4 * self._timeout
+            )
+        except FetchTimeoutError:
             raise FetchTimeoutError(f"{where} did not answer in time") from None
-        except (httpx.NetworkError, httpx.RemoteProtocolError, httpx.DecodingError) as error:
-            raise ConnectionFailedError(
-                f"the exchange with {where} failed: {type(error).__name__}"
-            ) from None
-        except httpx.HTTPError:
-            # The library's message may repeat a header.
-            raise FetchError(f"{where} cannot be asked: check its address") from None
+        except TooLargeError:
+            raise TooLargeError(f"{where} answers with more than a strategy takes") from None
+        if response.status != _OK:
+            raise self._failure(response)
+        return response.content
 
-    def _failure(self, response: httpx.Response, content: bytes) -> FetchError:
-        status = response.status_code
-        said = "" if status in _KEY_REFUSED else self._said(content)
-        message = f"{public_url(str(self._url))} answered {status} for {self._model}{said}"
+    def _failure(self, response: BufferedResponse) -> FetchError:
+        status = response.status
+        said = "" if status in _KEY_REFUSED else self._said(response.content)
+        message = f"{public_url(self._url)} answered {status} for {self._model}{said}"
         wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
         if status == _TOO_MANY:
             return RateLimitedError(message, retry_after=wait)
@@ -243,23 +245,25 @@ def _content(body: bytes) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
 
-def _chat_url(base: str) -> httpx.URL:
+def _chat_url(base: str) -> str:
     try:
-        url = httpx.URL(base)
-    except httpx.InvalidURL:
-        raise SettingsError("the advisor's address is no address") from None
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise SettingsError("the advisor's address must begin with http:// or https://")
-    if url.userinfo:
-        raise SettingsError("the advisor's address must hold no password: give a key")
-    return url.copy_with(path=f"{url.path.rstrip('/')}/chat/completions")
+        return endpoint_url(base, "chat/completions")
+    except ValueError as error:
+        raise SettingsError(
+            "the advisor's address must begin with http:// or https://, name a host, and have no "
+            f"password: {error}"
+        ) from None
 
 
-def _headers(key: str) -> dict[str, str]:
-    headers = {"Accept-Encoding": "identity"}
+def _headers(key: str) -> Headers:
+    headers = [
+        ("Accept", "application/json"),
+        ("Accept-Encoding", "identity"),
+        ("Content-Type", "application/json"),
+        ("User-Agent", "fonds"),
+    ]
     if key:
-        # A line break in a header would make the library quote the key in its error.
         if not (key.isascii() and key.isprintable()) or key != key.strip():
             raise SettingsError("the advisor's key holds characters that no key has")
-        headers["Authorization"] = f"Bearer {key}"
+        headers.append(("Authorization", f"Bearer {key}"))
     return headers

@@ -14,12 +14,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from tests.support.upstreams.in_memory import Answering, Held, asked
+from tests.support.upstreams.in_memory import InMemoryTransport, StoredBody, fetch_content
 from tests.support.upstreams.misbehaving import FINE, MisbehavingServer, Request, Response
 from warcio.archiveiterator import ArchiveIterator
 
@@ -31,10 +32,9 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.fetch.client import Download, Fetcher, Validators
-from fonds.fetch.network import Network
 from fonds.fetch.rates import Pace
-from fonds.fetch.warc import RecordingWire, ReplayWire, without_waits
-from fonds.fetch.wire import Answer, Wire
+from fonds.fetch.recording import RecordingTransport, ReplayTransport, without_waits
+from fonds.fetch.transport import HttpResponse, HttpTransport, Transport
 from fonds.seams import Seams
 from fonds.settings import Settings
 
@@ -56,7 +56,15 @@ class TickingClock:
         return 0.0
 
 
-class Studio:
+def network(settings: Settings) -> HttpTransport:
+    return HttpTransport(allow_private=settings.allow_private, hosts=settings.hosts)
+
+
+def path_of(url: str) -> bytes:
+    return urlsplit(url).path.encode()
+
+
+class Recorder:
     """Records downloads from a misbehaving upstream, and replays them."""
 
     def __init__(self, settings: Settings, folder: Path, upstream: MisbehavingServer) -> None:
@@ -66,21 +74,21 @@ class Studio:
 
     def record(self, *asks: str | tuple[str, dict[str, Any]]) -> list[Any]:
         clock = TickingClock()
-        wire = RecordingWire(Network(self.settings), self.path, clock=clock)
-        return asyncio.run(self._ask(wire, Seams(clock=clock), asks))
+        transport = RecordingTransport(network(self.settings), self.path, clock=clock)
+        return asyncio.run(self._ask(transport, Seams(clock=clock), asks))
 
     def replay(self, *asks: str | tuple[str, dict[str, Any]]) -> list[Any]:
-        wire = ReplayWire(self.path)
-        return asyncio.run(self._ask(wire, Seams(clock=wire.clock), asks))
+        transport = ReplayTransport(self.path)
+        return asyncio.run(self._ask(transport, Seams(clock=transport.clock), asks))
 
     async def _ask(
         self,
-        wire: Wire,
+        transport: Transport,
         seams: Seams,
         asks: Sequence[str | tuple[str, dict[str, Any]]],
     ) -> list[Any]:
         settings = without_waits(self.settings)
-        opened = Fetcher(settings, seams=seams, folder=self._folder, wire=wire)
+        opened = Fetcher(settings, seams=seams, folder=self._folder, transport=transport)
         async with opened as fetcher:
             return [await self._one(fetcher, ask) for ask in asks]
 
@@ -104,11 +112,13 @@ def _outcome(found: Any) -> Any:
 
 
 @pytest.fixture
-def studio(settings: Settings, folder: Path, upstream: MisbehavingServer) -> Studio:
-    return Studio(settings, folder, upstream)
+def recorder(settings: Settings, folder: Path, upstream: MisbehavingServer) -> Recorder:
+    return Recorder(settings, folder, upstream)
 
 
-def test_a_replayed_run_is_the_recorded_run(studio: Studio, upstream: MisbehavingServer) -> None:
+def test_a_replayed_run_is_the_recorded_run(
+    recorder: Recorder, upstream: MisbehavingServer
+) -> None:
     upstream.serve("/one/a", b"one" * 1000, "application/json", last_modified="then")
     upstream.serve("/one/z", gzip.compress(b"two" * 1000), content_encoding="gzip")
     upstream.serve("/one/moved", b"gone", status=301, location=f"{EXAMPLE}/z")
@@ -126,9 +136,9 @@ def test_a_replayed_run_is_the_recorded_run(studio: Studio, upstream: Misbehavin
         (upstream.url("/etag"), {}),
         (upstream.url("/etag"), {"validators": Validators(etag=Response(b"tagged").etag)}),
     ]
-    recorded = studio.record(*asks)
+    recorded = recorder.record(*asks)
     asked = len(upstream.requests)
-    replayed = studio.replay(*asks)
+    replayed = recorder.replay(*asks)
     assert len(upstream.requests) == asked
     assert replayed[0][0] == b"one" * 1000
     assert replayed[1][0] == b"two" * 1000
@@ -139,11 +149,11 @@ def test_a_replayed_run_is_the_recorded_run(studio: Studio, upstream: Misbehavin
 
 
 def test_recordings_are_warcs_that_others_can_read(
-    studio: Studio, upstream: MisbehavingServer
+    recorder: Recorder, upstream: MisbehavingServer
 ) -> None:
     upstream.serve("/one/a", b"body", "text/plain")
-    studio.record(f"{EXAMPLE}/a?x=1")
-    with studio.path.open("rb") as file:
+    recorder.record(f"{EXAMPLE}/a?x=1")
+    with recorder.path.open("rb") as file:
         records = [
             (
                 record.rec_headers.protocol,
@@ -164,16 +174,16 @@ def test_recordings_are_warcs_that_others_can_read(
 
 
 def test_original_addresses_are_recorded_and_stand_ins_are_not(
-    studio: Studio, upstream: MisbehavingServer
+    recorder: Recorder, upstream: MisbehavingServer
 ) -> None:
     upstream.serve("/one/a", b"body")
-    studio.record(f"{EXAMPLE}/a")
-    text = gzip.decompress(studio.path.read_bytes())
+    recorder.record(f"{EXAMPLE}/a")
+    text = gzip.decompress(recorder.path.read_bytes())
     assert b"https://one.example.org/a" in text
     assert b"127.0.0.1" not in text
 
 
-def test_recordings_hold_no_secrets(studio: Studio, upstream: MisbehavingServer) -> None:
+def test_recordings_hold_no_secrets(recorder: Recorder, upstream: MisbehavingServer) -> None:
     upstream.serve("/one/a", b"body", set_cookie="id=s3cret", link="<https://x/?token=s3cret>")
     upstream.serve("/one/b", b"", status=302, location=f"{EXAMPLE}/a?api_key=s3cret&b=1")
     keys = {
@@ -183,35 +193,37 @@ def test_recordings_hold_no_secrets(studio: Studio, upstream: MisbehavingServer)
         "X-Our-Own": "s3cret",
     }
     url = f"{EXAMPLE}/b?api_key=s3cret&key=s3cret&a=1".replace("//", "//user:s3cret@")
-    recorded = studio.record((url, {"headers": keys}))
+    recorded = recorder.record((url, {"headers": keys}))
     assert recorded[0][0] == b"body"
     assert upstream.requests[0].headers["x-our-own"] == "s3cret"
-    text = gzip.decompress(studio.path.read_bytes())
+    text = gzip.decompress(recorder.path.read_bytes())
     assert b"/b?a=1" in text
     assert b"s3cret" not in text
-    assert studio.replay(f"{EXAMPLE}/b?a=1&api_key=another") == [
+    assert recorder.replay(f"{EXAMPLE}/b?a=1&api_key=another") == [
         (b"body", replace(recorded[0][1], url=f"{EXAMPLE}/b?a=1"))
     ]
 
 
 def test_repeats_are_answered_in_their_order_and_the_last_one_stays(
-    studio: Studio, upstream: MisbehavingServer
+    recorder: Recorder, upstream: MisbehavingServer
 ) -> None:
     upstream.route("/one/n", lambda request: Response(str(request.count).encode()))
-    studio.record(*[f"{EXAMPLE}/n"] * 3)
-    found = studio.replay(*[f"{EXAMPLE}/n"] * 5)
+    recorder.record(*[f"{EXAMPLE}/n"] * 3)
+    found = recorder.replay(*[f"{EXAMPLE}/n"] * 5)
     assert [body for body, _ in found] == [b"1", b"2", b"3", b"3", b"3"]
 
 
-def test_what_was_not_recorded_is_named(studio: Studio) -> None:
-    studio.record()
-    kind, text = studio.replay(f"{EXAMPLE}/new?token=s3cret&x=1")[0]
+def test_what_was_not_recorded_is_named(recorder: Recorder) -> None:
+    recorder.record()
+    kind, text = recorder.replay(f"{EXAMPLE}/new?token=s3cret&x=1")[0]
     assert kind is NotRecordedError
     assert f"{EXAMPLE}/new?x=1" in text
     assert "s3cret" not in text
 
 
-def test_method_and_body_tell_requests_apart(studio: Studio, upstream: MisbehavingServer) -> None:
+def test_method_and_body_tell_requests_apart(
+    recorder: Recorder, upstream: MisbehavingServer
+) -> None:
     def echo(request: Request) -> Response:
         return Response(request.method.encode() + request.body)
 
@@ -219,51 +231,53 @@ def test_method_and_body_tell_requests_apart(studio: Studio, upstream: Misbehavi
     url = upstream.url("/echo")
     requests = [("GET", b""), ("POST", b"one"), ("POST", b"two")]
 
-    async def ask(wire: Wire) -> list[bytes]:
-        async with aclosing(wire):
+    async def ask(transport: Transport) -> list[bytes]:
+        async with aclosing(transport):
             return [
-                await asked(wire, url, method=method, content=body)
+                await fetch_content(transport, url, method=method, body=body)
                 for method, body in reversed(requests)
             ]
 
-    network = Network(studio.settings)
-    recording = RecordingWire(network, studio.path, clock=TickingClock())
+    http = network(recorder.settings)
+    recording = RecordingTransport(http, recorder.path, clock=TickingClock())
     assert asyncio.run(ask(recording)) == [b"POSTtwo", b"POSTone", b"GET"]
     requests.reverse()
-    assert asyncio.run(ask(ReplayWire(studio.path))) == [b"GET", b"POSTone", b"POSTtwo"]
+    assert asyncio.run(ask(ReplayTransport(recorder.path))) == [b"GET", b"POSTone", b"POSTtwo"]
     requests[0] = ("POST", b"three")
     with pytest.raises(NotRecordedError, match="POST"):
-        asyncio.run(ask(ReplayWire(studio.path)))
+        asyncio.run(ask(ReplayTransport(recorder.path)))
 
 
-def test_a_replay_lives_in_recorded_time(studio: Studio, upstream: MisbehavingServer) -> None:
+def test_a_replay_lives_in_recorded_time(recorder: Recorder, upstream: MisbehavingServer) -> None:
     upstream.serve("/one/a", b"a")
     upstream.serve("/one/b", b"b")
-    recorded = studio.record(f"{EXAMPLE}/a", f"{EXAMPLE}/b")
+    recorded = recorder.record(f"{EXAMPLE}/a", f"{EXAMPLE}/b")
     moments = [download.retrieved_at for _, download in recorded]
     assert moments == [BEGIN + timedelta(seconds=1), BEGIN + timedelta(seconds=2)]
-    assert ReplayWire(studio.path).clock.now() == BEGIN
-    wire = ReplayWire(studio.path)
-    seams = Seams(clock=wire.clock)
-    replayed = asyncio.run(studio._ask(wire, seams, [f"{EXAMPLE}/b", f"{EXAMPLE}/a"]))
+    assert ReplayTransport(recorder.path).clock.now() == BEGIN
+    transport = ReplayTransport(recorder.path)
+    seams = Seams(clock=transport.clock)
+    replayed = asyncio.run(recorder._ask(transport, seams, [f"{EXAMPLE}/b", f"{EXAMPLE}/a"]))
     assert [download.retrieved_at for _, download in replayed] == moments[::-1]
-    assert wire.clock.now() == moments[1]
+    assert transport.clock.now() == moments[1]
 
 
-def test_large_bodies_survive_the_round_trip(studio: Studio, upstream: MisbehavingServer) -> None:
+def test_large_bodies_survive_the_round_trip(
+    recorder: Recorder, upstream: MisbehavingServer
+) -> None:
     body = random.Random(1).randbytes(6 * 2**20)
     upstream.serve("/one/big", body)
-    studio.settings = replace(studio.settings, max_file_mib=8)
-    studio.record(f"{EXAMPLE}/big")
-    assert studio.replay(f"{EXAMPLE}/big")[0][0] == body
+    recorder.settings = replace(recorder.settings, max_file_mib=8)
+    recorder.record(f"{EXAMPLE}/big")
+    assert recorder.replay(f"{EXAMPLE}/big")[0][0] == body
 
 
-def test_a_recording_is_never_overwritten(studio: Studio) -> None:
-    studio.record()
-    before = studio.path.read_bytes()
+def test_a_recording_is_never_overwritten(recorder: Recorder) -> None:
+    recorder.record()
+    before = recorder.path.read_bytes()
     with pytest.raises(UsageError, match="never overwritten"):
-        studio.record()
-    assert studio.path.read_bytes() == before
+        recorder.record()
+    assert recorder.path.read_bytes() == before
 
 
 def test_a_replay_waits_for_nobody() -> None:
@@ -272,47 +286,47 @@ def test_a_replay_waits_for_nobody() -> None:
 
 
 def test_parallel_answers_are_recorded_one_after_the_other(
-    studio: Studio, upstream: MisbehavingServer, folder: Path
+    recorder: Recorder, upstream: MisbehavingServer, folder: Path
 ) -> None:
     upstream.route("/one/*", lambda request: Response(request.path.encode() * 5000))
     urls = [f"{EXAMPLE}/{number}" for number in range(40)]
-    network = Network(studio.settings)
-    wire = RecordingWire(network, studio.path, clock=TickingClock())
+    http = network(recorder.settings)
+    transport = RecordingTransport(http, recorder.path, clock=TickingClock())
 
     async def run() -> None:
-        opened = Fetcher(studio.settings, seams=Seams(), folder=folder, wire=wire)
+        opened = Fetcher(recorder.settings, seams=Seams(), folder=folder, transport=transport)
         async with opened as fetcher:
             pace = Pace(per_second=1)
             asks = [fetcher.download(url, source="t", pace=pace) for url in urls]
             await asyncio.gather(*asks)
 
     asyncio.run(run())
-    found = studio.replay(*urls)
+    found = recorder.replay(*urls)
     assert [body for body, _ in found] == [f"/one/{number}".encode() * 5000 for number in range(40)]
 
 
 def test_a_killed_recording_is_readable_up_to_its_last_record(
-    studio: Studio, upstream: MisbehavingServer, folder: Path
+    recorder: Recorder, upstream: MisbehavingServer, folder: Path
 ) -> None:
     upstream.serve("/one/a", b"kept")
     script = f"""
         import asyncio
         from pathlib import Path
         from fonds.fetch.client import Fetcher
-        from fonds.fetch.network import Network
+        from fonds.fetch.transport import HttpTransport
         from fonds.fetch.rates import Pace
-        from fonds.fetch.warc import RecordingWire
+        from fonds.fetch.recording import RecordingTransport
         from fonds.seams import Seams
         from fonds.settings import Settings
 
         async def main():
             seams = Seams()
-            settings = Settings(allow_private=True, hosts={dict(studio.settings.hosts)!r})
-            recording = RecordingWire(
-                Network(settings), Path({str(studio.path)!r}), clock=seams.clock
-            )
+            settings = Settings(allow_private=True, hosts={dict(recorder.settings.hosts)!r})
+            network = HttpTransport(allow_private=True, hosts=settings.hosts)
+            path = Path({str(recorder.path)!r})
+            recording = RecordingTransport(network, path, clock=seams.clock)
             folder = Path({str(folder)!r})
-            async with Fetcher(settings, seams=seams, folder=folder, wire=recording) as f:
+            async with Fetcher(settings, seams=seams, folder=folder, transport=recording) as f:
                 pace = Pace(per_second=1)
                 await f.download("{EXAMPLE}/a", source="t", pace=pace)
                 print("recorded", flush=True)
@@ -325,18 +339,20 @@ def test_a_killed_recording_is_readable_up_to_its_last_record(
         assert process.stdout is not None
         assert process.stdout.readline() == "recorded\n"
         os.kill(process.pid, signal.SIGKILL)
-    assert studio.replay(f"{EXAMPLE}/a")[0][0] == b"kept"
+    assert recorder.replay(f"{EXAMPLE}/a")[0][0] == b"kept"
 
 
 def recorded_bytes(folder: Path) -> bytes:
-    """A recording of two answers from an upstream that needs no network."""
+    """A recording of two responses from an upstream that needs no network."""
     path = folder / "made.warc.gz"
-    inner = Answering(lambda question: Answer(status=200, body=Held(question.address.target)))
+    inner = InMemoryTransport(
+        lambda request: HttpResponse(status=200, body=StoredBody(path_of(request.url)))
+    )
 
     async def run() -> None:
-        async with aclosing(RecordingWire(inner, path, clock=TickingClock())) as wire:
+        async with aclosing(RecordingTransport(inner, path, clock=TickingClock())) as transport:
             for name in ("a", "b"):
-                await asked(wire, f"{EXAMPLE}/{name}")
+                await fetch_content(transport, f"{EXAMPLE}/{name}")
 
     asyncio.run(run())
     return path.read_bytes()
@@ -349,10 +365,10 @@ def test_a_recording_that_breaks_off_is_malformed_unless_called_unfinished(
     torn = tmp_path / "torn.warc.gz"
     torn.write_bytes(whole[:-9])
     with pytest.raises(MalformedError, match=r"torn\.warc\.gz breaks off"):
-        ReplayWire(torn)
+        ReplayTransport(torn)
 
     async def ask(name: str) -> bytes:
-        return await asked(ReplayWire(torn, unfinished=True), f"{EXAMPLE}/{name}")
+        return await fetch_content(ReplayTransport(torn, unfinished=True), f"{EXAMPLE}/{name}")
 
     assert asyncio.run(ask("a")) == b"/a"
     with pytest.raises(NotRecordedError):
@@ -376,12 +392,12 @@ def test_malformed_recordings_are_named(tmp_path: Path, flaw: str) -> None:
     path = tmp_path / "bad.warc.gz"
     path.write_bytes(NO_WARCS[flaw])
     with pytest.raises(MalformedError, match=r"bad\.warc\.gz"):
-        ReplayWire(path)
+        ReplayTransport(path)
 
 
 def test_a_missing_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.warc\.gz"):
-        ReplayWire(tmp_path / "none.warc.gz")
+        ReplayTransport(tmp_path / "none.warc.gz")
 
 
 @pytest.fixture(scope="module")
@@ -401,6 +417,6 @@ def test_damage_anywhere_is_malformed_or_harmless(
     path = tmp_path_factory.mktemp("damage") / "damaged.warc.gz"
     path.write_bytes(bytes(damaged[:cut]))
     try:
-        ReplayWire(path)
+        ReplayTransport(path)
     except MalformedError as error:
         assert "damaged.warc.gz" in str(error)  # noqa: PT017 — either outcome is right
