@@ -39,7 +39,7 @@ from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.library import open_library
 from fonds.normalize.uslm import element_to_markdown, iter_sections
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.stores.fulltext import as_seen, with_bigrams
 
 ARCHIVE = "codes/usc-mono"
@@ -118,7 +118,7 @@ def ingest(title: Path, home: Path, clock: Clock) -> float:
 
         def act() -> None:
             report = asyncio.run(library.ingest_code("usc", request))
-            assert report.run.status is Status.SUCCESS, report
+            assert report.run.status is RunStatus.SUCCESS, report
 
         return timed(act, clock)
 

@@ -30,7 +30,7 @@ from bench.shards import fill, most_memory, record
 from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.shards.index import open_index
 from fonds.shards.lookup import Lookup
@@ -60,7 +60,7 @@ def ingest(library: Library) -> float:
     """All documents; a second time nothing has changed."""
     begun = time.process_time()
     report = asyncio.run(library.ingest("federal_register", REQUEST))
-    assert report.status is Status.SUCCESS, report
+    assert report.status is RunStatus.SUCCESS, report
     return time.process_time() - begun
 
 

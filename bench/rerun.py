@@ -17,7 +17,7 @@ from bench.figures import Figure, asking, tell, within
 from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.selftest.state import rows_of
 
 AT_LEAST = 10.0
@@ -28,7 +28,7 @@ def backfill(library: Library) -> float:
     """Seconds of one backfill."""
     begun = time.perf_counter()
     report = asyncio.run(library.ingest("federal_register", REQUEST))
-    assert report.status is Status.SUCCESS, report
+    assert report.status is RunStatus.SUCCESS, report
     return time.perf_counter() - begun
 
 

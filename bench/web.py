@@ -38,7 +38,7 @@ from tests.support.libraries.documents import hold
 from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.library import Library, open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.stores.database import insert_many
 from fonds.stores.tables import code_units, nodes
 from fonds.web.site import make_site
@@ -72,7 +72,7 @@ def prepare(home: Path, count: int) -> None:
         open_library(home, hosts=upstream.hosts, allow_private=True) as library,
     ):
         report = asyncio.run(library.ingest("federal_register", REQUEST))
-        assert report.status is Status.SUCCESS, report
+        assert report.status is RunStatus.SUCCESS, report
         library.embed()
         hold(library, LONG, long_text(), title="A long text")
         for version, sections in (("small", 10), ("large", 1000)):

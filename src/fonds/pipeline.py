@@ -33,7 +33,7 @@ from fonds.runs.hosts import notes_hosts
 from fonds.runs.loading import Loader
 from fonds.runs.locks import claim_source, kept
 from fonds.runs.pulse import shown
-from fonds.runs.state import Run, RunReport, RunRequest, Status
+from fonds.runs.state import Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import Failure, open_errors, resolve
 from fonds.sources.base import Registered, Source
 from fonds.sources.jurisdiction import JurisdictionAdapter
@@ -74,10 +74,10 @@ async def run_source(source: Registered, request: RunRequest, workplace: Workpla
                 return await job.in_thread(_conclude, job, loader)
         except asyncio.CancelledError:
             thread.shutdown(cancel_futures=True)  # the batch being written is still part of the run
-            run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
+            run.finish(RunStatus.CANCELLED, "stopped by request; the next run continues from here")
             raise
         except BaseException as error:
-            run.finish(Status.FAILED, f"{type(error).__name__}: {error}")
+            run.finish(RunStatus.FAILED, f"{type(error).__name__}: {error}")
             raise
 
 
@@ -118,6 +118,6 @@ def _conclude(job: Job, loader: Loader) -> RunReport:
             loader.flush()
     counts = job.run.counts
     if not counts.error:
-        return job.run.finish(Status.SUCCESS)
+        return job.run.finish(RunStatus.SUCCESS)
     loaded = counts.inserted + counts.updated + counts.skipped
-    return job.run.finish(Status.PARTIAL if loaded else Status.FAILED, job.run.first_error)
+    return job.run.finish(RunStatus.PARTIAL if loaded else RunStatus.FAILED, job.run.first_error)

@@ -23,7 +23,7 @@ from fonds.api.app import make_app
 from fonds.cli.commanding import audited, dispatcher
 from fonds.library import Library
 from fonds.runs.insight import sources_at_a_glance
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.shards.inbox import put
 from fonds.shards.index import open_index
@@ -161,7 +161,7 @@ def test_strip_has_the_last_thirty_runs_oldest_first(api: Api, clock: ManualCloc
         clock.move(minutes=1)
         run = begin_run(api.library)
         runs.append(str(run.id))
-        run.finish(Status.SUCCESS)
+        run.finish(RunStatus.SUCCESS)
     clock.move(minutes=1)
     going_on = begin_run(api.library)
     fake = next(each for each in get(api, "/sources")["sources"] if each["name"] == "fake")
@@ -226,7 +226,7 @@ def test_runs_are_paged_and_filtered(api: Api, clock: ManualClock) -> None:
     for number in range(7):
         clock.move(seconds=number % 2)  # some begin at the same moment
         run = begin_run(api.library, f"fake{number % 2}")
-        run.finish(Status.FAILED if number == 3 else Status.SUCCESS, None)
+        run.finish(RunStatus.FAILED if number == 3 else RunStatus.SUCCESS, None)
         begun.append(str(run.id))
     seen, cursor = [], ""
     while True:
@@ -298,7 +298,7 @@ def test_log_is_read_page_by_page_and_told_when_it_has_ended(api: Api) -> None:
         assert not page["ended"]
     assert ours(lines) == [f"line {number}" for number in range(5)]
     assert lines[-1]["context"] == {"number": 4}
-    run.finish(Status.SUCCESS)
+    run.finish(RunStatus.SUCCESS)
     rest = get(api, f"/runs/{run.id}/logs?after={page['next_after']}")
     assert ours(rest["logs"]) == []
     assert rest["ended"]
@@ -340,7 +340,7 @@ def test_run_is_followed_until_it_ends(api: Api, monkeypatch: pytest.MonkeyPatch
         with api.library.database.write() as connection:
             run.save(connection)
         run.log("info", "line 2")
-        run.finish(Status.PARTIAL, "something")
+        run.finish(RunStatus.PARTIAL, "something")
 
     event.listen(api.library.database.engine, "after_cursor_execute", look)
     later = threading.Thread(target=go_on)
@@ -369,7 +369,7 @@ def test_log_longer_than_one_look_is_followed_whole(
     run = begin_run(api.library)
     for number in range(10):
         run.log("info", f"line {number}")
-    run.finish(Status.SUCCESS)
+    run.finish(RunStatus.SUCCESS)
     events = events_in(api.get(f"{AT}/runs/{run.id}/logs/stream").text)
     assert logged(events) == [f"line {number}" for number in range(10)]
 
@@ -459,7 +459,7 @@ def test_run_is_cancelled_by_its_id_while_it_goes_on(api: Api) -> None:
     assert get(api, f"/runs/{run.id}")["links"]["cancel"] == f"{AT}/runs/{run.id}/cancel"
     asked = post(api, f"/runs/{run.id}/cancel")
     assert (asked["source"], asked["args"]) == ("fake", {"run_id": str(run.id)})
-    run.finish(Status.CANCELLED)
+    run.finish(RunStatus.CANCELLED)
     assert refusal(api.post(f"{AT}/runs/{run.id}/cancel")) == (409, "run-ended")
     assert refusal(api.post(f"{AT}/runs/{uuid4()}/cancel")) == (404, "unknown-run")
     do_all(api.library)
@@ -579,7 +579,7 @@ def test_sites_are_shown_with_strategy_and_health(api: Api, clock: ManualClock) 
             insert(websites).values({**site, **kept, "id": "osaka", "standing": None})
         )
         connection.execute(insert(site_addresses).values(address))
-    begin_run(api.library, "site-tokyo").finish(Status.PARTIAL)
+    begin_run(api.library, "site-tokyo").finish(RunStatus.PARTIAL)
     osaka, tokyo = get(api, "/sites")["sites"]
     assert (tokyo["strategy"], tokyo["state"], tokyo["last_score"]) == ("links", "active", 0.7)
     assert (tokyo["last_status"], tokyo["pdfs"], tokyo["failed"]) == ("partial", 1, 1)

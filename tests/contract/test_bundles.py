@@ -33,7 +33,7 @@ from fonds.exchange.bundle.package import DESCRIPTOR, read_package
 from fonds.exchange.bundle.verification import verify
 from fonds.exchange.snapshot import snapshot
 from fonds.library import Library, open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.sources.registry import all_feeds
 from fonds.stores.blobs import Blobs, open_blobs
@@ -103,10 +103,10 @@ def test_sources_in_another_order_on_other_stores_and_twice_give_the_same_bytes(
 
 
 def ingest(library: Library) -> None:
-    assert asyncio.run(library.ingest_code("usc", CodeRequest())).run.status is Status.SUCCESS
+    assert asyncio.run(library.ingest_code("usc", CodeRequest())).run.status is RunStatus.SUCCESS
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     for name in sorted(all_feeds(), reverse=True):
-        assert asyncio.run(library.ingest(name, request)).status is Status.SUCCESS
+        assert asyncio.run(library.ingest(name, request)).status is RunStatus.SUCCESS
     library.normalize_queued()
     library.extract_citations()
 

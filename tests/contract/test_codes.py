@@ -38,7 +38,7 @@ from fonds.codes.audit import audit_code
 from fonds.codes.invocation import invoke
 from fonds.codes.run import CodeRequest, find_orders
 from fonds.library import Library, open_library
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.sources.jurisdiction import TocNode
@@ -117,7 +117,7 @@ class Trial:
         self.shelf.renew()
         with self.shelf.open() as library:
             report = ingest(library, self.folder)
-            assert report.run.status is Status.SUCCESS
+            assert report.run.status is RunStatus.SUCCESS
             assert report.run.counts.inserted == len(list(named(ABOVE, self.unit)))
             return holdings(library)
 
@@ -136,7 +136,7 @@ class Trial:
         """Upon what is there."""
         with small_batches(), self.shelf.open() as library:
             report = ingest(library, self.folder)
-            assert report.run.status is Status.SUCCESS
+            assert report.run.status is RunStatus.SUCCESS
             assert report.run.counts.inserted == 0
             assert report.units[0].skipped == report.units[0].nodes
             assert holdings(library) == self.expected
@@ -177,7 +177,7 @@ class Trial:
 
     def _finished(self) -> None:
         with small_batches(), self.shelf.open() as library:
-            assert ingest(library, self.folder).run.status is Status.SUCCESS
+            assert ingest(library, self.folder).run.status is RunStatus.SUCCESS
             assert holdings(library) == self.expected
 
 
@@ -319,7 +319,7 @@ def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -
     missing = f"{TITLE}/section-3"
     with shelf.open() as library:
         report = ingest(library, folder)
-        assert report.run.status is Status.PARTIAL
+        assert report.run.status is RunStatus.PARTIAL
         assert [known for known, _ in report.units[0].failures] == [missing]
         assert missing in (report.run.error_summary or "")
         assert _states(library) == {TITLE: "partial"}
@@ -328,7 +328,7 @@ def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -
 
         held_back.rename(page)
         report = ingest(library, folder)
-        assert report.run.status is Status.SUCCESS
+        assert report.run.status is RunStatus.SUCCESS
         assert report.run.counts.inserted == 1
         assert _states(library) == {TITLE: "complete"}
         assert _sections(library) == [f"{TITLE}/section-{n}" for n in range(1, 6)]
@@ -367,7 +367,7 @@ def test_publisher_that_fails_altogether_is_not_asked_for_every_section(shelf: S
         assert _sections(library) == []
         for name, data in pages.items():
             server.serve(f"/{name}", data)
-        assert ingest(library, server.url("/")).run.status is Status.SUCCESS
+        assert ingest(library, server.url("/")).run.status is RunStatus.SUCCESS
         assert len(_sections(library)) == 45
 
 
@@ -377,7 +377,7 @@ def test_many_sections_that_are_gone_do_not_keep_the_others_out(shelf: Shelf) ->
         (folder / "0" / f"{n}.txt").unlink()
     with shelf.open() as library:
         report = ingest(library, folder)
-        assert report.run.status is Status.PARTIAL
+        assert report.run.status is RunStatus.PARTIAL
         assert len(report.units[0].failures) == 30
         assert len(_sections(library)) == 40
 
@@ -388,7 +388,7 @@ def test_leaf_that_cannot_be_read_has_a_node_and_no_document(shelf: Shelf) -> No
     folder = shelf.publish(unit, "one page")
     with shelf.open() as library:
         report = ingest(library, folder)
-        assert report.run.status is Status.PARTIAL
+        assert report.run.status is RunStatus.PARTIAL
         (failure,) = report.units[0].failures
         assert failure[0] == f"{TITLE}/section-3"
         assert "WrongContentError" in failure[1]
@@ -411,12 +411,12 @@ def test_other_bytes_under_the_same_version_are_an_error_and_change_nothing(
         page = folder / "0.toc"
         page.write_bytes(page.read_bytes().replace(b"Title 1", b"Title I"))
         report = ingest(library, folder)
-        assert report.run.status is Status.FAILED
+        assert report.run.status is RunStatus.FAILED
         assert (report.units[0].error or "").startswith("EditionChangedError: 0.toc")
         assert rows_of(library) == before
         assert [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")] == packs
 
-        assert ingest(library, folder, version="2024a").run.status is Status.SUCCESS
+        assert ingest(library, folder, version="2024a").run.status is RunStatus.SUCCESS
 
 
 def test_unit_that_is_malformed_fails_alone(shelf: Shelf) -> None:
@@ -425,11 +425,11 @@ def test_unit_that_is_malformed_fails_alone(shelf: Shelf) -> None:
     folder = publish(shelf.folder / "two", {**pages, "0.toc": b"<html>Sorry</html>"})
     with shelf.open() as library:
         report = ingest(library, folder)
-        assert report.run.status is Status.PARTIAL
+        assert report.run.status is RunStatus.PARTIAL
         assert [unit.error is None for unit in report.units] == [False, True]
         assert _states(library) == {f"{ABOVE}/title-2": "complete"}
         publish(folder, pages)
-        assert ingest(library, folder).run.status is Status.SUCCESS
+        assert ingest(library, folder).run.status is RunStatus.SUCCESS
         assert set(_states(library)) == {TITLE, f"{ABOVE}/title-2"}
 
 
@@ -503,7 +503,7 @@ def test_editions_stand_side_by_side_and_the_newer_is_newest_once_it_is_executed
     saboteur = Saboteur(fail_at=_first_pack(shelf, new))
     with shelf.open(saboteur) as library:
         report = ingest(library, new, version="2025")
-        assert report.run.status is Status.FAILED
+        assert report.run.status is RunStatus.FAILED
         assert _newest(library) == ["2024"]
         assert len(library.search("keeper")) == 3
     with shelf.open() as library:
@@ -550,7 +550,7 @@ def test_parts_ingested_one_by_one_hold_all_sections_of_the_whole(shelf: Shelf) 
     with shelf.open() as library:
         for n in (2, 1, 3):
             report = ingest(library, folder, units=(f"title-1/part-{n}",))
-            assert report.run.status is Status.SUCCESS
+            assert report.run.status is RunStatus.SUCCESS
         held = {row["id"] for row in rows(library, "SELECT id FROM nodes")}
         assert held == {known for known, _ in named(ABOVE, nested(3))}
         before = holdings(library)
@@ -563,7 +563,7 @@ def test_whole_ingested_after_a_part_is_complete_and_settles(shelf: Shelf) -> No
     folder = shelf.publish(nested(2), "one page")
     with shelf.open() as library:
         ingest(library, folder, units=("title-1/part-2",))
-        assert ingest(library, folder).run.status is Status.SUCCESS
+        assert ingest(library, folder).run.status is RunStatus.SUCCESS
         assert len(_sections(library)) == 4
         before = holdings(library)
         report = ingest(library, folder)
@@ -580,7 +580,7 @@ def test_new_version_of_an_adapter_plans_anew_and_keeps_what_is_published(shelf:
         ingest(library, folder)
         before = _of_edition(library, "2024")
         report = ingest(library, folder, adapter=FakeCode(version="2"))
-        assert report.run.status is Status.SUCCESS
+        assert report.run.status is RunStatus.SUCCESS
         assert _of_edition(library, "2024") == before
         (unit,) = rows(library, "SELECT plan_key, state FROM code_units")
         assert unit == {

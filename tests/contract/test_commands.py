@@ -26,7 +26,7 @@ from fonds.runs import audits, commands
 from fonds.runs.commands import KINDS, LEASE, Command, Kind
 from fonds.runs.dispatch import Dispatcher, Done, Handlers
 from fonds.runs.locks import claim_source
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.nursery import Nursery
 from fonds.sources.registry import adopt
@@ -239,7 +239,7 @@ def test_cancel_names_the_run_that_is_going_on_and_no_later_one(database: Databa
     asked = ask(database, "cancel")
     assert get(database, asked).args == {"run_id": str(run.id)}
     assert is_cancelled(database)
-    run.finish(Status.SUCCESS)
+    run.finish(RunStatus.SUCCESS)
     begin_run(database)
     assert not is_cancelled(database)
 
@@ -247,12 +247,12 @@ def test_cancel_names_the_run_that_is_going_on_and_no_later_one(database: Databa
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        (Status.CANCELLED, "done: the run was cancelled"),
-        (Status.SUCCESS, "refused: the run had ended before: success"),
+        (RunStatus.CANCELLED, "done: the run was cancelled"),
+        (RunStatus.SUCCESS, "refused: the run had ended before: success"),
     ],
 )
 def test_cancel_is_told_what_became_of_its_run(
-    database: Database, status: Status, outcome: str
+    database: Database, status: RunStatus, outcome: str
 ) -> None:
     run = begin_run(database)
     asked = ask(database, "cancel")
@@ -540,10 +540,10 @@ def test_cancelled_run_of_several_leaves_the_others_alone(
         return await run, asyncio.current_task()
 
     (report,), task = asyncio.run(asyncio.wait_for(main(), PATIENCE))
-    assert report.status is Status.CANCELLED
+    assert report.status is RunStatus.CANCELLED
     assert not task.cancelling()
     office.publish()
-    assert ingest(library).status is Status.SUCCESS
+    assert ingest(library).status is RunStatus.SUCCESS
 
 
 def test_cancel_of_a_run_whose_process_is_gone_buries_it(

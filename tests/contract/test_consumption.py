@@ -11,7 +11,7 @@ from fonds import ids
 from fonds.errors import ParserError, RetryableEmbedError
 from fonds.stores.database import Database
 from fonds.uploads.consumption import DEAREST, Spent, Stored
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 
 def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:
@@ -39,8 +39,8 @@ def test_dearest_documents_are_a_short_list(database: Database) -> None:
 
 def test_cost_of_retries_is_what_was_spent_after_something_failed(database: Database) -> None:
     made, owner = generation(database), user(database)
-    calm = job(database, owner, Status.EMBEDDING_QUEUED)
-    unlucky = job(database, owner, Status.EMBEDDING_QUEUED)
+    calm = job(database, owner, JobStatus.EMBEDDING_QUEUED)
+    unlucky = job(database, owner, JobStatus.EMBEDDING_QUEUED)
     for error_at in (ago(50), ago(20)):
         unlucky = stumbling(database, unlucky, RetryableEmbedError("x"), error_at)
     badly_parsed = stumbling(database, job(database, owner), ParserError("x"), ago(100))
@@ -67,7 +67,7 @@ def test_storage_is_told_by_user_and_by_format(database: Database) -> None:
         job(
             database,
             bob,
-            Status.PARSED,
+            JobStatus.PARSED,
             document=document,
             size=size,
             parsed_bytes=50,
@@ -86,7 +86,7 @@ def test_storage_is_told_by_user_and_by_format(database: Database) -> None:
 
 
 def test_file_that_has_not_come_takes_no_storage(database: Database) -> None:
-    job(database, user(database), Status.UPLOADED, size=10_000)
+    job(database, user(database), JobStatus.UPLOADED, size=10_000)
     storage = told(database).storage
     assert (storage.users, storage.total) == (0, Stored(raw=0, parsed=0))
 
@@ -95,5 +95,5 @@ def test_text_that_two_files_share_is_stored_once(database: Database) -> None:
     owner, first, copy = user(database), uuid4(), uuid4()
     shared: dict[str, Any] = {"parsed_path": f"parsed/{owner}/{first}.md", "parsed_bytes": 70}
     for document in (first, copy):
-        job(database, owner, Status.PARSE_VALIDATED, document=document, **shared)
+        job(database, owner, JobStatus.PARSE_VALIDATED, document=document, **shared)
     assert told(database).storage.total == Stored(raw=2000, parsed=70)

@@ -15,7 +15,7 @@ from tests.zoo import SITES, serve
 
 from fonds.errors import SourceBusyError
 from fonds.library import Library
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sites import turns
 from fonds.sites.expedition import Plan
 
@@ -43,11 +43,11 @@ def plans(library: Library, tmp_path: Path) -> Iterator[list[Plan]]:
 def test_crawls_of_one_output_wait_for_each_other_and_no_entry_is_lost(
     library: Library, plans: list[Plan], tmp_path: Path
 ) -> None:
-    async def crawl() -> list[Status]:
+    async def crawl() -> list[RunStatus]:
         ended = await asyncio.gather(*(library.crawl(plan, waits=True) for plan in plans))
         return [report.status for reports in ended for report in reports]
 
-    assert asyncio.run(crawl()) == [Status.SUCCESS] * 2
+    assert asyncio.run(crawl()) == [RunStatus.SUCCESS] * 2
     entries = told(tmp_path / "output").downloaded_files
     files = [path.name for path in (tmp_path / "output" / "pdfs").iterdir()]
     assert sorted(entry.filename for entry in entries) == sorted(files)
@@ -72,17 +72,17 @@ def test_who_does_not_wait_is_told_that_the_output_is_taken(
         asyncio.run(crawl())
     assert not (tmp_path / "output" / "metadata.json").exists()
     (report,) = asyncio.run(library.crawl(plans[0]))
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
 
 
 def test_outputs_of_their_own_are_written_at_the_same_time(
     library: Library, plans: list[Plan], tmp_path: Path
 ) -> None:
-    async def crawl() -> list[Status]:
+    async def crawl() -> list[RunStatus]:
         async with (
             library.workplace() as workplace,
             turns.turn_at(str(tmp_path / "elsewhere"), workplace, waits=False),
         ):
             return [report.status for report in await library.crawl(plans[0])]
 
-    assert asyncio.run(crawl()) == [Status.SUCCESS]
+    assert asyncio.run(crawl()) == [RunStatus.SUCCESS]

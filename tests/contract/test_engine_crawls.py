@@ -24,7 +24,7 @@ from fonds.engine.opening import open_engine
 from fonds.engine.reach import on_the_way
 from fonds.errors import SettingsError
 from fonds.library import Library, crawl_part
-from fonds.runs.state import RunReport, Status
+from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.sites import fleet
@@ -74,7 +74,7 @@ def comparable(metadata: CrawlMetadata) -> dict[str, Any]:
     return told
 
 
-def statuses(reports: Sequence[RunReport]) -> dict[str, tuple[Status, int, int, int]]:
+def statuses(reports: Sequence[RunReport]) -> dict[str, tuple[RunStatus, int, int, int]]:
     return {
         each.source: (each.status, each.counts.inserted, each.counts.skipped, each.counts.error)
         for each in reports
@@ -119,7 +119,7 @@ def test_a_shared_library_and_a_bucket_hold_the_same(
         bucket = open_output(output, seams=Seams())
         metadata = read_metadata(b"".join(bucket.read(METADATA) or ()), path=METADATA)
         left = bucket.parts()
-    assert {each.status for each in reports} <= {Status.SUCCESS, Status.PARTIAL}
+    assert {each.status for each in reports} <= {RunStatus.SUCCESS, RunStatus.PARTIAL}
     assert left == []
     assert metadata.total_pdfs_discovered == len(LISTED)
     assert {each.local_path for each in metadata.downloaded_files} == {
@@ -146,10 +146,10 @@ def test_a_website_or_a_process_that_fails_leaves_the_others_alone(
         some = replace(plan, websites=[dead, lost, late, again])
         reports = {each.source: each for each in asyncio.run(library.crawl(some))}
     assert [each.status for each in reports.values()] == [
-        Status.FAILED,
-        Status.FAILED,
-        Status.SUCCESS,
-        Status.SUCCESS,
+        RunStatus.FAILED,
+        RunStatus.FAILED,
+        RunStatus.SUCCESS,
+        RunStatus.SUCCESS,
     ]
     assert "127.0.0.1:9" in (reports["site-dead"].error_summary or "")
     assert "SIGKILL" in (reports["site-dies-at-once"].error_summary or "")
@@ -204,7 +204,7 @@ def test_parts_that_were_interrupted_are_resumed_and_nothing_is_fetched_twice(
     address = stopped.settings.engine if engine == "cluster" else "local"
     with crawler(tmp_path, engine=address) as library:
         reports = crawl(library, zoo, output, resume=True)
-    assert {each.status for each in reports} <= {Status.SUCCESS, Status.PARTIAL}
+    assert {each.status for each in reports} <= {RunStatus.SUCCESS, RunStatus.PARTIAL}
     assert len(reports) == len(HOSTS)
     assert fetched(zoo) == dict.fromkeys(LISTED, 1)
     _check_whole(told(output), output)
@@ -251,7 +251,7 @@ def test_an_item_that_comes_a_second_time_goes_on_with_its_ledger(zoo: Zoo, tmp_
         (report,) = crawl_part(order)
         forget_ends(output)
         (again,) = crawl_part(order)
-    assert (report.status, again.status) == (Status.SUCCESS, Status.SUCCESS)
+    assert (report.status, again.status) == (RunStatus.SUCCESS, RunStatus.SUCCESS)
     assert set(fetched(zoo).values()) == {1}
     metadata = told(output / PARTS / "part")
     assert metadata.total_pdfs_downloaded == len(metadata.downloaded_files) == len(fetched(zoo))

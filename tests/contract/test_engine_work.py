@@ -19,7 +19,7 @@ from fonds.engine.opening import open_engine
 from fonds.engine.reach import on_the_way, require_here
 from fonds.errors import SettingsError
 from fonds.library import open_library
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.settings import Settings
@@ -88,7 +88,7 @@ def test_units_of_a_code_are_those_of_one_process(cluster: str, tmp_path: Path) 
             }
             with open_library(tmp_path / name, **settings) as library:
                 report = asyncio.run(library.ingest_code("usc", CodeRequest()))
-                assert report.run.status is Status.SUCCESS, report.run.error_summary
+                assert report.run.status is RunStatus.SUCCESS, report.run.error_summary
                 held.append(rows_of(library))
     assert held[0] == held[1]
     assert held[0]["nodes"]

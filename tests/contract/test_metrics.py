@@ -13,15 +13,15 @@ from fonds.errors import ParserError
 from fonds.stores.database import Database
 from fonds.uploads.consumption import LISTED_USERS
 from fonds.uploads.jobs import Job
-from fonds.uploads.metrics import ALL_USERS, render
-from fonds.uploads.states import Status
+from fonds.uploads.metrics import ALL_USERS, render_uploads
+from fonds.uploads.states import JobStatus
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def exposed(database: Database) -> str:
     with database.read() as connection:
-        return render(connection, NOW)
+        return render_uploads(connection, NOW)
 
 
 def samples(text: str) -> Samples:
@@ -39,7 +39,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
 def busy(database: Database) -> Job:
     owner, made = user(database, "Ada Lovelace"), generation(database)
     for took in (0.5, 3, 90, 5000):
-        job(database, owner, Status.PARSED, arrived_at=ago(9000), parsed_at=ago(9000 - took))
+        job(database, owner, JobStatus.PARSED, arrived_at=ago(9000), parsed_at=ago(9000 - took))
     job(database, owner, moved=ago(25))
     failed = failing(database, job(database, owner), ParserError("page 7 of the policy is torn"))
     batch(database, made, {ids.upload_id(failed.document_id): 2000}, retries=1)

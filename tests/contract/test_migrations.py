@@ -131,8 +131,8 @@ def test_newest_revision_is_the_one_of_the_program(database: Database) -> None:
 
 
 def test_tables_allow_the_states_of_the_code() -> None:
-    assert set(RUN_STATUSES) == set(runs.MOVES) == set(runs.Status)
-    assert set(UPLOAD_STATUSES) == set(uploads.MOVES) == set(uploads.Status)
+    assert set(RUN_STATUSES) == set(runs.MOVES) == set(runs.RunStatus)
+    assert set(UPLOAD_STATUSES) == set(uploads.MOVES) == set(uploads.JobStatus)
 
 
 def test_database_that_is_behind_is_refused_until_it_is_upgraded(

@@ -36,7 +36,7 @@ from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, events_of
 from fonds.uploads.llamaparse import Fetched, LlamaParse
 from fonds.uploads.reception import Effect, receive_webhook
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.webhook import sign
 from fonds.uploads.worker import BaseWorker
 
@@ -132,12 +132,12 @@ def statuses(library: Library, job: Job) -> list[str]:
 def test_text_is_taken_and_ends_as_a_document(library: Library, job: Job) -> None:
     assert deliver(library, parsed(job)) == "taken"
     held = now_of(library, job)
-    assert held.status is Status.PARSED
+    assert held.status is JobStatus.PARSED
     assert held.parsed_by == "llamaparse@2025-08-01"
     assert held.parsed_path == f"parsed/{job.user_id}/{job.document_id}.md"
     assert library.blobs.get(held.parsed_path).decode() == TEXT
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
     (hit,) = library.search("water damage", owner=job.user_id, limit=1)
     assert hit.id == ids.upload_id(job.document_id)
 
@@ -145,7 +145,7 @@ def test_text_is_taken_and_ends_as_a_document(library: Library, job: Job) -> Non
 def test_failure_ends_the_job_with_the_message_of_the_parser(library: Library, job: Job) -> None:
     assert deliver(library, failed(job, "the file is\n locked")) == "taken"
     held = now_of(library, job)
-    assert held.status is Status.FAILED_PARSE
+    assert held.status is JobStatus.FAILED_PARSE
     assert held.last_error is not None
     assert held.last_error["message"] == "the file is locked"
     with library.database.read() as connection:
@@ -158,7 +158,7 @@ def test_answer_after_a_retry_is_taken(library: Library, job: Job) -> None:
     retry_upload(library.shelf(), now_of(library, job), by="tester")
     assert deliver(library, parsed(job)) == "taken"
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 # Ignored ------------------------------------------------------------------------------------
@@ -180,20 +180,20 @@ def test_answer_to_a_job_that_has_ended_changes_nothing(
     deliver(library, parsed(job))
     work(library)
     assert deliver(library, body) == "ignored"
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
     assert now_of(library, job).last_error is None
 
 
 def test_text_of_a_job_that_failed_meanwhile_changes_nothing(library: Library, job: Job) -> None:
     deliver(library, failed(job, "no pages"))
     assert deliver(library, parsed(job)) == "ignored"
-    assert now_of(library, job).status is Status.FAILED_PARSE
+    assert now_of(library, job).status is JobStatus.FAILED_PARSE
 
 
 def test_answer_before_the_file_has_come_changes_nothing(library: Library) -> None:
     job = announce(library, make_user(library), PDF, "policy.pdf")
     assert deliver(library, parsed(job)) == "ignored"
-    assert now_of(library, job).status is Status.UPLOADED
+    assert now_of(library, job).status is JobStatus.UPLOADED
 
 
 # Refused ------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_text_without_a_word_ends_the_job(library: Library, job: Job, markdown: 
     assert deliver(library, parsed(job, markdown)) == "taken"
     work(library)
     held = now_of(library, job)
-    assert held.status is Status.FAILED_PARSE
+    assert held.status is JobStatus.FAILED_PARSE
     assert held.last_error is not None
     assert held.last_error["message"]
 
@@ -325,7 +325,7 @@ def test_of_different_answers_at_once_one_is_taken(library: Library, job: Job) -
     assert ends == ["ignored", "ignored", "ignored", "taken"]
     assert len(statuses(library, job)) == 3
     held = now_of(library, job)
-    if held.status is Status.PARSED:
+    if held.status is JobStatus.PARSED:
         assert held.parsed_path is not None
         text = library.blobs.get(held.parsed_path)
         assert hashlib.sha256(text).hexdigest() == held.parsed_sha256
@@ -369,7 +369,7 @@ def test_answer_that_is_fetched_and_sent_at_once_is_taken_once(
     _asking(library, clock, asked)
     assert statuses(library, job)[2:].count("parsed") == 1
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 @pytest.mark.parametrize("error", [ParserError, RetryableParserError])
@@ -382,7 +382,7 @@ def test_worker_that_asks_in_vain_cannot_undo_an_answer_that_came_meanwhile(
 
     _asking(library, clock, asked)
     held = now_of(library, job)
-    assert (held.status, held.last_error) == (Status.PARSED, None)
+    assert (held.status, held.last_error) == (JobStatus.PARSED, None)
 
 
 def test_answer_that_came_while_a_worker_asked_is_worked_on_at_once(
@@ -394,4 +394,4 @@ def test_answer_that_came_while_a_worker_asked_is_worked_on_at_once(
     _asking(library, clock, asked)
     work(library)
     done = now_of(library, job)
-    assert (done.status, done.takeovers) == (Status.COMPLETE, 0)
+    assert (done.status, done.takeovers) == (JobStatus.COMPLETE, 0)

@@ -18,7 +18,7 @@ from fonds.library import Library
 from fonds.runs.audit import audit_source
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.locks import claim_source
-from fonds.runs.state import MOVES, Run, RunRequest, Status
+from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.state import rows_of
@@ -49,7 +49,7 @@ def library(
 
 def test_first_run_loads_everything_with_provenance_and_citation(library: Library) -> None:
     report = ingest(library)
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
     assert (report.counts.discovered, report.counts.inserted) == (12, 12)
     document = library.document("fake:7")
     assert document["citation_string"] == "Note No. 7 (2026)."
@@ -130,7 +130,7 @@ def test_failed_task_is_recorded_with_stage_and_cause_and_the_rest_is_loaded(
 ) -> None:
     office.break_note(5, b"{not json")
     report = ingest(library)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert (report.counts.inserted, report.counts.error) == (11, 1)
     (failure,) = rows(library, "SELECT * FROM ingestion_tasks WHERE stage = 'errored'")
     assert failure["task_key"] == "fake:5"
@@ -144,7 +144,7 @@ def test_next_run_makes_a_failure_good(library: Library, office: NoteOffice) -> 
     ingest(library)
     office.publish()
     report = ingest(library)
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
     assert report.counts.inserted == 1
     assert not _standing(library)
 
@@ -156,9 +156,9 @@ def test_failure_after_a_success_is_made_good_by_finding_the_item_unchanged(
     source = FakeSource(fingerprints=fingerprints)
     ingest(library, source)
     office.server.route("/notes/5.json", lambda _request: Response(b"", status=503))
-    assert ingest(library, source, recheck=True).status is Status.PARTIAL
+    assert ingest(library, source, recheck=True).status is RunStatus.PARTIAL
     office.publish()
-    assert ingest(library, source).status is Status.SUCCESS
+    assert ingest(library, source).status is RunStatus.SUCCESS
     assert not _standing(library)
 
 
@@ -196,7 +196,7 @@ def test_watermark_stands_only_when_discovery_reached_it(
 ) -> None:
     office.server.serve("/list.json", b"<html>sorry</html>", "text/html")
     report = ingest(library)
-    assert report.status is Status.FAILED
+    assert report.status is RunStatus.FAILED
     assert rows(library, "SELECT last_seen_key FROM ingestion_source_state") == [
         {"last_seen_key": None}
     ]
@@ -229,7 +229,7 @@ def test_list_that_shrinks_marks_nothing_as_gone(library: Library, office: NoteO
     ingest(library)
     office.withdraw(1, 2, 3, 4, 5, 6, 7)
     report = ingest(library)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.gone == 0
     assert "--accept-loss" in (report.error_summary or "")
     assert ingest(library, accept_loss=True).counts.gone == 7
@@ -238,7 +238,7 @@ def test_list_that_shrinks_marks_nothing_as_gone(library: Library, office: NoteO
 def test_empty_feed_is_never_a_success(library: Library, office: NoteOffice) -> None:
     office._serve("/list.json", {"notes": []})
     report = ingest(library, FakeSource(at_least=1))
-    assert report.status is Status.FAILED
+    assert report.status is RunStatus.FAILED
     assert "at least 1" in (report.error_summary or "")
 
 
@@ -249,7 +249,7 @@ def test_one_key_for_two_records_is_an_error(library: Library) -> None:
             yield from super().parse(raw)
 
     report = ingest(library, Doubling())
-    assert report.status is Status.FAILED
+    assert report.status is RunStatus.FAILED
     assert "two records with the key" in (report.error_summary or "")
 
 
@@ -258,7 +258,7 @@ def test_record_the_database_refuses_fails_alone(library: Library, office: NoteO
     office.notes[6] = {**note(6), "number": 6, "tags": [None]}
     office.publish()
     report = ingest(library)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.inserted == 11
     (failure,) = _standing(library)
     assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
@@ -267,7 +267,7 @@ def test_record_the_database_refuses_fails_alone(library: Library, office: NoteO
 def test_text_that_cannot_be_stored_fails_alone(library: Library, office: NoteOffice) -> None:
     office.change(6, title="half a pair: \ud800")
     report = ingest(library)
-    assert (report.status, report.counts.inserted) == (Status.PARTIAL, 11)
+    assert (report.status, report.counts.inserted) == (RunStatus.PARTIAL, 11)
     (failure,) = _standing(library)
     assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
 
@@ -305,7 +305,7 @@ def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
 
 
 def test_database_allows_exactly_the_moves_of_the_table(library: Library) -> None:
-    for status, target in permutations(Status, 2):
+    for status, target in permutations(RunStatus, 2):
         run = Run(
             source="fake",
             request=RunRequest(),
@@ -313,7 +313,7 @@ def test_database_allows_exactly_the_moves_of_the_table(library: Library) -> Non
             clock=library.seams.clock,
         )
         run.start()
-        if status is not Status.RUNNING:
+        if status is not RunStatus.RUNNING:
             run.finish(status)
         if target in MOVES[status]:
             run.finish(target)
@@ -381,12 +381,12 @@ def test_recorded_run_replays_without_a_server_to_the_same_library(
         tmp_path / "again", office.server, seams=Seams(clock=SystemClock())
     ) as replayed:
         report = asyncio.run(replayed.ingest(FakeSource(), RunRequest(), replay=recording))
-        assert report.status is Status.SUCCESS
+        assert report.status is RunStatus.SUCCESS
         assert rows_of(replayed) == first
 
 
-def _set_status(library: Library, run: Run, status: Status) -> None:
-    ended = None if status is Status.RUNNING else library.seams.clock.now()
+def _set_status(library: Library, run: Run, status: RunStatus) -> None:
+    ended = None if status is RunStatus.RUNNING else library.seams.clock.now()
     mine = update(ingestion_runs).where(ingestion_runs.c.id == run.id)
     with library.database.write() as connection:
         connection.execute(mine.values(status=status, finished_at=ended))

@@ -20,7 +20,7 @@ from fonds.errors import EmbedError, ParserError, RetryableEmbedError
 from fonds.stores.database import Database
 from fonds.uploads.consumption import Spent, Stored
 from fonds.uploads.jobs import claim, postpone
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.telemetry import SECONDS, ErrorCount
 
 # Jobs ---------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ from fonds.uploads.telemetry import SECONDS, ErrorCount
 
 def test_empty_library_has_figures_and_all_are_zero(database: Database) -> None:
     found = told(database)
-    assert found.jobs == dict.fromkeys(Status, 0)
+    assert found.jobs == dict.fromkeys(JobStatus, 0)
     assert set(found.durations) == {"parse", "chunk", "first_embedding", "complete"}
     assert all((spread.count, spread.mean) == (0, 0) for spread in found.durations.values())
     assert found.errors == ()
@@ -43,15 +43,15 @@ def test_empty_library_has_figures_and_all_are_zero(database: Database) -> None:
 
 def test_jobs_are_counted_by_status(database: Database) -> None:
     owner = user(database)
-    for status in (Status.UPLOADED, Status.CHUNKING, Status.COMPLETE, Status.COMPLETE):
+    for status in (JobStatus.UPLOADED, JobStatus.CHUNKING, JobStatus.COMPLETE, JobStatus.COMPLETE):
         job(database, owner, status)
-    failing(database, job(database, owner, Status.CHUNKING), ParserError("x"))
+    failing(database, job(database, owner, JobStatus.CHUNKING), ParserError("x"))
     counted = {status: count for status, count in told(database).jobs.items() if count}
     assert counted == {
-        Status.UPLOADED: 1,
-        Status.CHUNKING: 1,
-        Status.COMPLETE: 2,
-        Status.FAILED_CHUNKING: 1,
+        JobStatus.UPLOADED: 1,
+        JobStatus.CHUNKING: 1,
+        JobStatus.COMPLETE: 2,
+        JobStatus.FAILED_CHUNKING: 1,
     }
 
 
@@ -62,7 +62,7 @@ def test_times_are_told_from_arrival_to_each_milestone(database: Database) -> No
     job(
         database,
         user(database),
-        Status.COMPLETE,
+        JobStatus.COMPLETE,
         made=ago(9000),
         arrived_at=ago(5000),
         parsed_at=ago(4998.5),
@@ -85,7 +85,7 @@ def test_time_of_a_job_without_arrival_is_told_from_its_beginning(database: Data
     job(
         database,
         user(database),
-        Status.PARSED,
+        JobStatus.PARSED,
         made=ago(70),
         arrived_at=None,
         parsed_at=ago(60),
@@ -96,7 +96,7 @@ def test_time_of_a_job_without_arrival_is_told_from_its_beginning(database: Data
 def test_bounds_belong_to_their_bucket_to_the_millisecond(database: Database) -> None:
     owner = user(database)
     for took in (0.999, 1.0, 1.001):
-        job(database, owner, Status.PARSED, arrived_at=ago(100), parsed_at=ago(100 - took))
+        job(database, owner, JobStatus.PARSED, arrived_at=ago(100), parsed_at=ago(100 - took))
     spread = told(database).durations["parse"]
     assert (spread.count, spread.sum, spread.mean) == (3, 3.0, 1.0)
     assert spread.buckets[:2] == ((1, 2), (2, 3))
@@ -104,8 +104,8 @@ def test_bounds_belong_to_their_bucket_to_the_millisecond(database: Database) ->
 
 def test_time_that_runs_backwards_counts_as_none(database: Database) -> None:
     owner = user(database)
-    job(database, owner, Status.PARSED, arrived_at=NOW, parsed_at=ago(30))
-    job(database, owner, Status.PARSED, arrived_at=NOW, parsed_at=NOW + timedelta(seconds=4))
+    job(database, owner, JobStatus.PARSED, arrived_at=NOW, parsed_at=ago(30))
+    job(database, owner, JobStatus.PARSED, arrived_at=NOW, parsed_at=NOW + timedelta(seconds=4))
     spread = told(database).durations["parse"]
     assert (spread.count, spread.sum) == (2, 4)
     assert spread.buckets[0] == (1, 1)
@@ -119,7 +119,7 @@ def test_errors_are_counted_by_stage_type_and_end(database: Database) -> None:
     failing(database, job(database, owner), ParserError("x"))
     failing(database, job(database, owner), ParserError("y"))
     one = stumbling(
-        database, job(database, owner, Status.EMBEDDING_QUEUED), RetryableEmbedError("x")
+        database, job(database, owner, JobStatus.EMBEDDING_QUEUED), RetryableEmbedError("x")
     )
     failing(database, one, EmbedError("z"))
     assert told(database).errors == (
@@ -132,12 +132,12 @@ def test_errors_are_counted_by_stage_type_and_end(database: Database) -> None:
 def test_error_rate_is_the_share_of_jobs_that_came_to_the_stage(database: Database) -> None:
     owner = user(database)
     failing(database, job(database, owner), ParserError("x"))
-    job(database, owner, Status.PARSED)
-    failing(database, job(database, owner, Status.CHUNKING), ParserError("x"))
-    one = job(database, owner, Status.EMBEDDING_IN_PROGRESS)
+    job(database, owner, JobStatus.PARSED)
+    failing(database, job(database, owner, JobStatus.CHUNKING), ParserError("x"))
+    one = job(database, owner, JobStatus.EMBEDDING_IN_PROGRESS)
     for _ in range(2):
         one = stumbling(database, one, RetryableEmbedError("x"))
-    job(database, owner, Status.COMPLETE)
+    job(database, owner, JobStatus.COMPLETE)
     found = {one.stage: (one.entered, one.met, one.rate) for one in told(database).stages}
     assert found == {"parse": (5, 1, 0.2), "chunking": (3, 1, 1 / 3), "embedding": (2, 1, 0.5)}
 
@@ -152,12 +152,14 @@ def test_job_that_fails_has_entered_the_stage_it_failed_in(database: Database) -
 
 def test_job_that_stumbled_and_was_sent_back_is_repeated_once(database: Database) -> None:
     owner = user(database)
-    one = stumbling(database, job(database, owner, Status.CHUNKING), RetryableEmbedError("x"))
+    one = stumbling(database, job(database, owner, JobStatus.CHUNKING), RetryableEmbedError("x"))
     sent_back(database, failing(database, one, ParserError("x")))
-    sent_back(database, failing(database, job(database, owner, Status.CHUNKING), ParserError("x")))
+    sent_back(
+        database, failing(database, job(database, owner, JobStatus.CHUNKING), ParserError("x"))
+    )
     stumbling(database, job(database, owner), RetryableEmbedError("x"))
     failing(database, job(database, owner), ParserError("x"))
-    job(database, owner, Status.COMPLETE)
+    job(database, owner, JobStatus.COMPLETE)
     found = told(database).reprocessing
     assert (found.jobs, found.repeated, found.rate) == (5, 3, 0.6)
 
@@ -168,9 +170,9 @@ def test_job_that_stumbled_and_was_sent_back_is_repeated_once(database: Database
 def test_lag_is_that_of_the_first_job_a_worker_could_take(database: Database) -> None:
     owner = user(database)
     job(database, owner, moved=ago(10))
-    job(database, owner, Status.EMBEDDING_QUEUED, moved=ago(40))
-    job(database, owner, Status.UPLOADED, moved=ago(500))
-    job(database, owner, Status.COMPLETE, moved=ago(500))
+    job(database, owner, JobStatus.EMBEDDING_QUEUED, moved=ago(40))
+    job(database, owner, JobStatus.UPLOADED, moved=ago(500))
+    job(database, owner, JobStatus.COMPLETE, moved=ago(500))
     queue = told(database).queue
     assert (queue.due, queue.lag) == (2, 40)
 
@@ -202,15 +204,15 @@ def test_lag_begins_when_a_rest_or_a_lease_is_over(database: Database) -> None:
 
 def test_longest_waiting_job_is_the_oldest_that_has_come_and_not_ended(database: Database) -> None:
     owner = user(database)
-    job(database, owner, Status.UPLOADED, made=ago(900))
-    job(database, owner, Status.COMPLETE, made=ago(900))
-    oldest = job(database, owner, Status.CHUNKING, made=ago(300), arrived_at=ago(200))
+    job(database, owner, JobStatus.UPLOADED, made=ago(900))
+    job(database, owner, JobStatus.COMPLETE, made=ago(900))
+    oldest = job(database, owner, JobStatus.CHUNKING, made=ago(300), arrived_at=ago(200))
     job(database, owner, made=ago(400), arrived_at=ago(100))
     longest = told(database).queue.longest
     assert longest is not None
     assert (longest.job_id, longest.status, longest.seconds) == (
         oldest.job_id,
-        Status.CHUNKING,
+        JobStatus.CHUNKING,
         200,
     )
 

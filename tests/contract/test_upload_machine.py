@@ -23,7 +23,7 @@ from fonds.stores.tables import upload_errors, upload_jobs
 from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
 from fonds.uploads.jobs import Job, claim
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.worker import LEASE, BaseWorker
 
 
@@ -63,15 +63,15 @@ def test_no_job_gets_stuck_or_lies_whatever_happens(opener: Opener, calm: Calm) 
 def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) -> None:
     with opener() as world:
         worker = BaseWorker(world.bench())
-        job = _carried(world, worker, Status.EMBEDDINGS_STORED)
+        job = _carried(world, worker, JobStatus.EMBEDDINGS_STORED)
         worker._settle(job, ParserError("something broke just before the end"))
-        assert now_of(world.library, job).status is Status.FAILED_EMBEDDING
+        assert now_of(world.library, job).status is JobStatus.FAILED_EMBEDDING
         retry_upload(world.shelf, job, by="tester")
         world.drain([worker])
-        assert now_of(world.library, job).status is Status.COMPLETE
+        assert now_of(world.library, job).status is JobStatus.COMPLETE
 
 
-def _carried(world: World, worker: BaseWorker, status: Status) -> Job:
+def _carried(world: World, worker: BaseWorker, status: JobStatus) -> Job:
     """A job that a worker has taken so far, and holds."""
     job = world.announce(USERS[0], PAPERS[0], PAPERS[0].names[0])
     world.files.put(staging_key(job), PAPERS[0].data)
@@ -100,11 +100,11 @@ def test_file_that_is_announced_by_another_name_while_it_is_looked_at_is_not_los
         world.around.meanwhile = renamed
         world.complete(job)
         held = now_of(world.library, job)
-        if held.status is Status.UPLOADED:
+        if held.status is JobStatus.UPLOADED:
             world.files.put(staging_key(held), paper.data)
             world.complete(held)
         world.drain([BaseWorker(world.bench())])
-        assert now_of(world.library, job).status is Status.COMPLETE
+        assert now_of(world.library, job).status is JobStatus.COMPLETE
 
 
 def test_worker_outlives_a_takeover_while_it_notes_an_error(
@@ -112,7 +112,7 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
 ) -> None:
     with opened(tmp_path, database=postgres_database) as world:
         worker = BaseWorker(world.bench())
-        job = _carried(world, worker, Status.PARSED)
+        job = _carried(world, worker, JobStatus.PARSED)
         engine = world.library.database.engine
 
         def stolen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -123,7 +123,7 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
         event.listen(engine, "before_cursor_execute", stolen)
         worker._settle(job, ParserError("too late to tell"))
         held = now_of(world.library, job)
-        assert (held.status, held.lease_owner) == (Status.PARSED, "another")
+        assert (held.status, held.lease_owner) == (JobStatus.PARSED, "another")
         assert world.rows(upload_errors.c.id) == []
 
 

@@ -15,7 +15,7 @@ from fonds.errors import LeaseLostError
 from fonds.library import Library
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.jobs import Job, events_of, job_of, move
-from fonds.uploads.states import FAILURES, MOVES, Status, failure_of
+from fonds.uploads.states import FAILURES, MOVES, JobStatus, failure_of
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -32,10 +32,10 @@ def job(library: Library) -> Job:
     return announce(library, make_user(library), TEXT.encode())
 
 
-def _ways() -> dict[Status, list[Status]]:
+def _ways() -> dict[JobStatus, list[JobStatus]]:
     """The shortest legal way to each status."""
-    ways = {Status.UPLOADED: [Status.UPLOADED]}
-    waiting = [Status.UPLOADED]
+    ways = {JobStatus.UPLOADED: [JobStatus.UPLOADED]}
+    waiting = [JobStatus.UPLOADED]
     while waiting:
         here = waiting.pop(0)
         for there in sorted(MOVES[here]):
@@ -48,7 +48,7 @@ def _ways() -> dict[Status, list[Status]]:
 WAYS = _ways()
 
 
-def _put(library: Library, job: Job, status: Status) -> None:
+def _put(library: Library, job: Job, status: JobStatus) -> None:
     with library.database.write() as connection:
         for step in WAYS[status][1:]:
             connection.execute(
@@ -58,18 +58,18 @@ def _put(library: Library, job: Job, status: Status) -> None:
             )
 
 
-def _raw_move(library: Library, status: Status) -> None:
+def _raw_move(library: Library, status: JobStatus) -> None:
     """As somebody would who has nothing but a SQL client."""
     with library.database.engine.connect() as connection, connection.begin():
         connection.execute(text(f"UPDATE upload_jobs SET status = '{status.value}'"))
 
 
-@pytest.mark.parametrize("status", list(Status))
+@pytest.mark.parametrize("status", list(JobStatus))
 def test_database_allows_exactly_the_moves_of_the_table(
-    library: Library, job: Job, status: Status
+    library: Library, job: Job, status: JobStatus
 ) -> None:
     _put(library, job, status)
-    for target in Status:
+    for target in JobStatus:
         if target in {*MOVES[status], status}:
             continue
         with pytest.raises(DBAPIError):
@@ -95,14 +95,14 @@ def test_job_cannot_begin_in_the_middle(library: Library, job: Job) -> None:
         connection.begin(),
     ):
         connection.execute(text(copy))
-    assert job.status is Status.UPLOADED
+    assert job.status is JobStatus.UPLOADED
 
 
 def test_every_move_leaves_an_event_whoever_made_it(library: Library, job: Job) -> None:
     now = library.seams.clock.now()
     with library.database.write() as connection:
-        moved = move(connection, job, Status.PARSE_QUEUED, by="tester", why="it came", now=now)
-    _raw_move(library, Status.FAILED_PARSE)
+        moved = move(connection, job, JobStatus.PARSE_QUEUED, by="tester", why="it came", now=now)
+    _raw_move(library, JobStatus.FAILED_PARSE)
     with library.database.read() as connection:
         events = events_of(connection, job.job_id)
     assert [(event.from_status, event.to_status) for event in events] == [
@@ -111,18 +111,18 @@ def test_every_move_leaves_an_event_whoever_made_it(library: Library, job: Job) 
         ("parse_queued", "failed_parse"),
     ]
     assert (events[1].by, events[1].why, events[1].at) == ("tester", "it came", now)
-    assert moved.status is Status.PARSE_QUEUED
+    assert moved.status is JobStatus.PARSE_QUEUED
 
 
 def test_move_that_is_rolled_back_leaves_no_event(library: Library, job: Job) -> None:
     with library.database.engine.connect() as connection:
         now = library.seams.clock.now()
-        move(connection, job, Status.PARSE_QUEUED, by="tester", why="", now=now)
+        move(connection, job, JobStatus.PARSE_QUEUED, by="tester", why="", now=now)
         connection.rollback()
     with library.database.read() as connection:
         held = job_of(connection, job.document_id)
         assert held is not None
-        assert held.status is Status.UPLOADED
+        assert held.status is JobStatus.UPLOADED
         assert len(events_of(connection, job.job_id)) == 1
 
 
@@ -131,9 +131,9 @@ def test_move_from_where_the_job_no_longer_stands_writes_nothing(
 ) -> None:
     now = library.seams.clock.now()
     with library.database.write() as connection:
-        move(connection, job, Status.PARSE_QUEUED, by="one", why="", now=now)
+        move(connection, job, JobStatus.PARSE_QUEUED, by="one", why="", now=now)
     with pytest.raises(LeaseLostError), library.database.write() as connection:
-        move(connection, job, Status.PARSE_QUEUED, by="two", why="", now=now)
+        move(connection, job, JobStatus.PARSE_QUEUED, by="two", why="", now=now)
 
 
 def test_every_stage_has_its_failure_and_every_failure_a_way_back() -> None:
@@ -141,6 +141,6 @@ def test_every_stage_has_its_failure_and_every_failure_a_way_back() -> None:
         if status in FAILURES:
             assert after
             assert not after & FAILURES
-        elif status is not Status.COMPLETE:
+        elif status is not JobStatus.COMPLETE:
             assert failure_of(status) in after
-    assert set(WAYS) == set(Status)
+    assert set(WAYS) == set(JobStatus)

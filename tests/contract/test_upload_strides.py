@@ -43,12 +43,12 @@ from fonds.testing import ManualClock
 from fonds.uploads.jobs import Job, claim, events_of
 from fonds.uploads.moving import moving
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import MOVES, WORKED_ON, Status
+from fonds.uploads.states import MOVES, WORKED_ON, JobStatus
 from fonds.uploads.strides import SMALL
 from fonds.uploads.workbench import Workbench
 from fonds.uploads.worker import LEASE, BaseWorker
 
-PASSING: Final = {Status.PARSE_VALIDATED, Status.EMBEDDING_IN_PROGRESS}
+PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
 """Where a job stands only within a step, or between two batches."""
 PATH: Final = ["uploaded", *(status.value for status in WORKED_ON), "complete"]
 
@@ -139,7 +139,7 @@ def test_small_file_broken_off_anywhere_is_taken_up_again(
             with pytest.raises(CrashError):
                 worker.work_once()
             around.crash_at = None
-            assert now_of(library, job).status is Status.PARSE_QUEUED
+            assert now_of(library, job).status is JobStatus.PARSE_QUEUED
             assert _moves(library, job) == PATH[:2]
             around.clock.move(seconds=LEASE.total_seconds() + 1)
             assert worker.work_once()
@@ -158,7 +158,7 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
     library: Library, around: Surroundings, tmp_path: Path
 ) -> None:
     user = make_user(library)
-    left: dict[Status, Job] = {}
+    left: dict[JobStatus, Job] = {}
     with _ready(library) as (bench, _):
         for number, status in enumerate(WORKED_ON):
             left[status] = send(library, user, _text(number))
@@ -179,7 +179,7 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
         assert stored(calm)["vectors"] == stored(library)["vectors"]  # which say what was cut
 
 
-def _leave_at(bench: Workbench, status: Status) -> None:
+def _leave_at(bench: Workbench, status: JobStatus) -> None:
     """A worker takes the only job that is free to a status, and is never heard of again."""
     shelf = bench.shelf
     with shelf.database.write() as connection:
@@ -206,7 +206,7 @@ def test_worker_that_is_overtaken_on_the_way_writes_nothing(
     with _asking(library, overtake) as worker:
         assert worker.work_once()
     held = now_of(library, job)
-    assert (held.status, held.lease_owner) == (Status.PARSE_QUEUED, "another")
+    assert (held.status, held.lease_owner) == (JobStatus.PARSE_QUEUED, "another")
     assert _moves(library, job) == PATH[:2]
     assert _count(library, document_chunk_buffer) == 0
     assert _count(library, embedding_batches) == 0
@@ -223,7 +223,7 @@ def test_model_that_fails_keeps_what_was_done_before(
     with _asking(library, fail) as worker:
         assert worker.work_once()
     waiting = now_of(library, job)
-    assert (waiting.status, waiting.retry_count) == (Status.EMBEDDING_QUEUED, 1)
+    assert (waiting.status, waiting.retry_count) == (JobStatus.EMBEDDING_QUEUED, 1)
     assert _count(library, document_chunk_buffer) == 2
     assert _count(library, document_vector_buffer) == 0
     around.clock.move(seconds=3)

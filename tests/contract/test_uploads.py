@@ -46,7 +46,7 @@ from fonds.uploads.intake import (
     staging_key,
 )
 from fonds.uploads.jobs import Job, claim, events_of, release
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.worker import TAKEOVERS, BaseWorker
 
 _vector = document_vector_buffer.c
@@ -136,7 +136,7 @@ def test_same_bytes_of_the_same_user_are_one_document(library: Library) -> None:
     again = send(library, user, TEXT.encode(), name="copy.md")
     work(library)
     assert again.job_id == job.job_id
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
     assert stored(library) == before
 
 
@@ -150,7 +150,7 @@ def test_same_bytes_of_another_user_are_another_document_and_cost_nothing(
     second = send(library, two, TEXT.encode())
     work(library)
     assert first.document_id != second.document_id
-    assert now_of(library, second).status is Status.COMPLETE
+    assert now_of(library, second).status is JobStatus.COMPLETE
     assert _count(library, embedding_batches) == asked
     with pytest.raises(UnknownDocumentError):
         library.document(ids.upload_id(first.document_id), owner=two)
@@ -165,7 +165,7 @@ def test_two_files_with_one_text_share_its_path(library: Library) -> None:
     assert one.document_id != two.document_id
     assert one.parsed_sha256 == two.parsed_sha256
     assert one.parsed_path == two.parsed_path
-    assert {one.status, two.status} == {Status.COMPLETE}
+    assert {one.status, two.status} == {JobStatus.COMPLETE}
     assert [info.key for info in library.blobs.list("parsed/")] == [one.parsed_path]
 
 
@@ -208,7 +208,7 @@ def test_equal_text_is_looked_for_by_its_hash(tmp_path: Path) -> None:
 
 def test_nothing_is_published_before_the_counts_are_right(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    _carry_to(library, job, Status.EMBEDDINGS_STORED)
+    _carry_to(library, job, JobStatus.EMBEDDINGS_STORED)
     with library.database.write() as connection:
         some = select(document_vector_buffer.c.chunk_id).limit(1).scalar_subquery()
         connection.execute(
@@ -216,16 +216,16 @@ def test_nothing_is_published_before_the_counts_are_right(library: Library) -> N
         )
     work(library)
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_EMBEDDING
+    assert failed.status is JobStatus.FAILED_EMBEDDING
     assert failed.last_error is not None
     assert "passages have a vector" in failed.last_error["message"]
     assert _count(library, documents) == 0
     retry_upload(library.shelf(), failed, by="tester")
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
-def _carry_to(library: Library, job: Job, status: Status) -> None:
+def _carry_to(library: Library, job: Job, status: JobStatus) -> None:
     """Work step by step until the job stands there, and no further."""
     from fonds.uploads.stages import STEPS  # noqa: PLC0415 — only here
 
@@ -242,13 +242,13 @@ def _carry_to(library: Library, job: Job, status: Status) -> None:
 
 def test_text_that_was_changed_behind_our_back_fails_with_its_reason(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    _carry_to(library, job, Status.PARSED)
+    _carry_to(library, job, JobStatus.PARSED)
     path = now_of(library, job).parsed_path
     assert path is not None
     library.blobs.put(path, b"# Another text\n")
     work(library)
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_PARSE
+    assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
     assert "hash differs" in failed.last_error["message"]
     assert _count(library, document_chunk_buffer) == 0
@@ -256,23 +256,23 @@ def test_text_that_was_changed_behind_our_back_fails_with_its_reason(library: Li
 
 def test_retry_of_a_failed_parse_reads_the_file_again(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    _carry_to(library, job, Status.PARSED)
+    _carry_to(library, job, JobStatus.PARSED)
     path = now_of(library, job).parsed_path
     assert path is not None
     library.blobs.put(path, b"# Another text\n")
     work(library)
     retried = retry_upload(library.shelf(), now_of(library, job), by="tester")
-    assert retried.status is Status.PARSE_QUEUED
+    assert retried.status is JobStatus.PARSE_QUEUED
     work(library)
     done = now_of(library, job)
-    assert (done.status, done.reprocessed) == (Status.COMPLETE, 1)
+    assert (done.status, done.reprocessed) == (JobStatus.COMPLETE, 1)
 
 
 def test_file_without_a_word_fails_for_good(library: Library) -> None:
     job = send(library, make_user(library), b"\n \n***\n")
     work(library)
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_PARSE
+    assert failed.status is JobStatus.FAILED_PARSE
     assert failed.retry_count == 0
     assert _count(library, upload_errors) == 1
 
@@ -300,9 +300,9 @@ def test_other_bytes_than_announced_end_the_job(library: Library, data: bytes, k
     with pytest.raises(UploadRefusedError) as refused:
         complete_upload(library.shelf(), library.settings, job)
     assert refused.value.kind == kind
-    assert now_of(library, job).status is Status.FAILED_PARSE
+    assert now_of(library, job).status is JobStatus.FAILED_PARSE
     assert [info.key for info in library.blobs.list("")] == []
-    assert send(library, user, promised, "a.txt").status is Status.PARSE_QUEUED
+    assert send(library, user, promised, "a.txt").status is JobStatus.PARSE_QUEUED
 
 
 def test_pdf_that_is_a_web_page_is_refused_and_welcome_under_its_name(library: Library) -> None:
@@ -313,7 +313,7 @@ def test_pdf_that_is_a_web_page_is_refused_and_welcome_under_its_name(library: L
     assert refused.value.kind == "type-mismatch"
     job = send(library, user, page, "policy.html")
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 @pytest.mark.parametrize(
@@ -356,10 +356,10 @@ def test_file_that_never_comes_ends_the_job_after_an_hour(
     clock.move(minutes=2)
     assert expire_uploads(library.shelf()) == 1
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_PARSE
+    assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
     assert failed.last_error["message"] == "the file never came"
-    assert send(library, user, TEXT.encode()).status is Status.PARSE_QUEUED
+    assert send(library, user, TEXT.encode()).status is JobStatus.PARSE_QUEUED
 
 
 def test_completing_before_the_file_came_changes_nothing(library: Library) -> None:
@@ -367,12 +367,12 @@ def test_completing_before_the_file_came_changes_nothing(library: Library) -> No
     with pytest.raises(UploadRefusedError) as refused:
         complete_upload(library.shelf(), library.settings, job)
     assert refused.value.kind == "not-there"
-    assert now_of(library, job).status is Status.UPLOADED
+    assert now_of(library, job).status is JobStatus.UPLOADED
 
 
 def test_completing_twice_is_completing_once(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    assert complete_upload(library.shelf(), library.settings, job).status is Status.PARSE_QUEUED
+    assert complete_upload(library.shelf(), library.settings, job).status is JobStatus.PARSE_QUEUED
     assert _statuses(library, job) == ["uploaded", "parse_queued"]
 
 
@@ -381,7 +381,7 @@ def test_bytes_put_after_completion_change_nothing(library: Library) -> None:
     job = send(library, user, TEXT.encode())
     library.blobs.put(staging_key(job), b"# Forged\n")
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
     document = library.document(ids.upload_id(job.document_id), owner=user)
     assert hashlib.sha256(library.raw(document)).hexdigest() == job.raw_sha256
 
@@ -394,10 +394,10 @@ def test_job_whose_worker_vanished_is_taken_over(library: Library, clock: Manual
     with library.database.write() as connection:
         assert claim(connection, "vanished", clock.now(), timedelta(seconds=30))
     work(library)
-    assert now_of(library, job).status is Status.PARSE_QUEUED
+    assert now_of(library, job).status is JobStatus.PARSE_QUEUED
     clock.move(seconds=31)
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 def test_job_that_every_worker_dies_of_ends(library: Library, clock: ManualClock) -> None:
@@ -408,7 +408,7 @@ def test_job_that_every_worker_dies_of_ends(library: Library, clock: ManualClock
         clock.move(seconds=31)
     work(library)
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_PARSE
+    assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
     assert "workers ended while they had this job" in failed.last_error["message"]
 
@@ -424,7 +424,7 @@ def test_worker_that_lost_its_lease_writes_nothing(library: Library, clock: Manu
     with library.workbench() as bench:
         BaseWorker(bench)._carry(slow)
     assert stored(library) == before
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 def test_jobs_are_taken_in_the_order_they_came_and_each_by_one(
@@ -455,10 +455,10 @@ def test_next_job_is_claimed_as_one_ends(library: Library) -> None:
         assert next(jobs) == first.job_id
         held = now_of(library, second)
         assert held.lease_owner is not None
-        assert held.status is Status.PARSE_QUEUED
+        assert held.status is JobStatus.PARSE_QUEUED
         assert list(jobs) == [second.job_id]
     for job in (first, second):
-        assert now_of(library, job).status is Status.COMPLETE
+        assert now_of(library, job).status is JobStatus.COMPLETE
         assert now_of(library, job).takeovers == 0
 
 
@@ -472,9 +472,9 @@ def test_job_that_was_claimed_ahead_is_given_back_at_the_end(library: Library) -
         bench.stop.set()
         assert list(jobs) == [second.job_id]
     left = now_of(library, second)
-    assert (left.status, left.lease_owner) == (Status.PARSE_QUEUED, None)
+    assert (left.status, left.lease_owner) == (JobStatus.PARSE_QUEUED, None)
     work(library)
-    assert now_of(library, second).status is Status.COMPLETE
+    assert now_of(library, second).status is JobStatus.COMPLETE
 
 
 def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(
@@ -486,20 +486,20 @@ def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(
     for wait in (3, 6, 12):
         work(library)
         waiting = now_of(library, job)
-        assert waiting.status is Status.PARSE_QUEUED
+        assert waiting.status is JobStatus.PARSE_QUEUED
         assert waiting.next_attempt_at == clock.now() + timedelta(seconds=wait)
         work(library)
         assert now_of(library, job).retry_count == waiting.retry_count
         clock.move(seconds=wait)
     work(library)
     failed = now_of(library, job)
-    assert failed.status is Status.FAILED_PARSE
+    assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
     assert failed.last_error["type"] == "BlobMissingError"
     library.blobs.put(job.raw_path, raw)
     retry_upload(library.shelf(), failed, by="tester")
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
 
 
 def test_progress_makes_a_job_young_again(library: Library, clock: ManualClock) -> None:
@@ -511,26 +511,26 @@ def test_progress_makes_a_job_young_again(library: Library, clock: ManualClock) 
     clock.move(seconds=3)
     work(library)
     done = now_of(library, job)
-    assert (done.status, done.retry_count, done.next_attempt_at) == (Status.COMPLETE, 0, None)
+    assert (done.status, done.retry_count, done.next_attempt_at) == (JobStatus.COMPLETE, 0, None)
 
 
 def test_model_chosen_just_before_the_end_is_waited_for_afterwards(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    _carry_to(library, job, Status.EMBEDDINGS_STORED)
+    _carry_to(library, job, JobStatus.EMBEDDINGS_STORED)
     _choose(library, "hashing:16")
     work(library)
-    assert now_of(library, job).status is Status.COMPLETE
+    assert now_of(library, job).status is JobStatus.COMPLETE
     assert _count(library, ingestion_embedding_queue) == 1
     assert library.embed().done == 1
 
 
 def test_model_chosen_in_the_middle_makes_all_vectors(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    _carry_to(library, job, Status.EMBEDDING_QUEUED)
+    _carry_to(library, job, JobStatus.EMBEDDING_QUEUED)
     _choose(library, "hashing:16")
     work(library)
     done = now_of(library, job)
-    assert done.status is Status.COMPLETE
+    assert done.status is JobStatus.COMPLETE
     with library.database.read() as connection:
         made_by = set(connection.execute(select(_vector.embed_model, _vector.embed_version)))
     assert made_by == {(done.embed_model, done.embed_version)}

@@ -11,7 +11,7 @@ from fonds.stores.database import Database
 from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, page_of_jobs
-from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, Status
+from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus
 from tests.simulation.database import SeededDatabase
 from tests.simulation.scheduler import ViolationError
 from tests.simulation.store import SeededBlobs
@@ -73,7 +73,7 @@ class JobsTruth:
         )
         for number, job, before, after, by in rows:
             self._events = number
-            if before is not None and Status(after) not in MOVES[Status(before)]:
+            if before is not None and JobStatus(after) not in MOVES[JobStatus(before)]:
                 raise ViolationError(f"an illegal move of {job}: {before} to {after}")
             if by in self.owners and self._holders.get(job) != by:
                 raise ViolationError(
@@ -101,9 +101,9 @@ class JobsTruth:
         if wrong := problems(self._quiet, generation):
             raise ViolationError(f"vectors: {wrong}")
 
-    def _expected(self, job: Job) -> Status:
+    def _expected(self, job: Job) -> JobStatus:
         is_lacking = job.arrived_at is None or BY_SHA[job.raw_sha256].wordless
-        return Status.FAILED_PARSE if is_lacking else Status.COMPLETE
+        return JobStatus.FAILED_PARSE if is_lacking else JobStatus.COMPLETE
 
     def everything(self) -> dict[str, list[Any]]:
         """All rows."""

@@ -15,7 +15,7 @@ from fonds.fetch.client import Fetcher
 from fonds.pipeline import run_source
 from fonds.runs.context import Workplace
 from fonds.runs.janitor import bury_dead_runs, drop_old_history
-from fonds.runs.state import Mode, RunReport, RunRequest, Status
+from fonds.runs.state import Mode, RunReport, RunRequest, RunStatus
 from fonds.settings import Settings
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.loop import run_seeded
@@ -168,7 +168,7 @@ class RunnerWorld(World):
         if self.truth.lacks_a_range():
             self._last_run("backfill")
         for _ in range(RUNS_TO_REST):
-            if self._last_run().status is Status.SUCCESS:
+            if self._last_run().status is RunStatus.SUCCESS:
                 break
         else:
             raise ViolationError("no run succeeds, though nothing goes wrong")

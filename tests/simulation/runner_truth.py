@@ -6,7 +6,7 @@ import hashlib
 from typing import Any, Final
 
 from fonds.runs.discovery import discovery_key
-from fonds.runs.state import MOVES, TAKEN_OVER, RunReport, RunRequest, Status
+from fonds.runs.state import MOVES, TAKEN_OVER, RunReport, RunRequest, RunStatus
 from fonds.selftest.state import HISTORY
 from tests.simulation.database import SeededDatabase
 from tests.simulation.office import NUMBERS, VERSIONS, Office, written
@@ -47,12 +47,12 @@ class RunnerTruth:
             before = self._runs.get(row[0])
             if before is None or before == row:
                 continue
-            if before[1] != row[1] and Status(row[1]) not in MOVES[Status(before[1])]:
+            if before[1] != row[1] and RunStatus(row[1]) not in MOVES[RunStatus(before[1])]:
                 raise ViolationError(f"an illegal move: {before} to {row}")
-            if before[1] != Status.RUNNING:
+            if before[1] != RunStatus.RUNNING:
                 raise ViolationError(f"a run that had ended was changed: {before} to {row}")
         self._runs = {row[0]: row for row in rows}
-        going_on = [row for row in rows if row[1] == Status.RUNNING]
+        going_on = [row for row in rows if row[1] == RunStatus.RUNNING]
         if len(going_on) > 1:
             raise ViolationError(f"two runs go on at once: {going_on}")
         if self._database.has_lost_answers:
@@ -112,7 +112,7 @@ class RunnerTruth:
     def check_report(self, report: RunReport) -> None:
         """What a run tells of itself stands in its row, and adds up."""
         assert report.run_id is not None
-        if report.error_summary == TAKEN_OVER and report.status is Status.FAILED:
+        if report.error_summary == TAKEN_OVER and report.status is RunStatus.FAILED:
             return  # what stands there is what is known of a run that has lost its claim
         columns = ", ".join(f"{name}_count" for name in _COUNTED)
         rows = self._database.rows(

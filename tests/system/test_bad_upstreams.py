@@ -25,7 +25,7 @@ from fonds.fetch.client import Fetcher
 from fonds.fetch.transport import HttpTransport
 from fonds.library import Library, open_library
 from fonds.pipeline import run_source
-from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.testing import FAKE_HOST, FakeSource, ManualClock, note
@@ -107,7 +107,7 @@ def test_note_that_fails_in_transport_fails_alone_and_is_made_good(
 ) -> None:
     office.redirect_note(5, route)
     report = ingest(library)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert (report.counts.inserted, report.counts.error) == (11, 1)
     assert_one_standing(library, "fake:5", stage, kind, cause)
     office.publish()
@@ -125,7 +125,7 @@ def test_upstream_that_answers_503_and_then_finely_is_asked_twice_and_loaded(
 
     office.server.route("/notes/5.json", moody)
     report = ingest(library)
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
     assert report.counts.inserted == 12
     assert [seen.status for seen in office.server.seen("/notes/5.json")] == [503, 200]
     assert not standing(library)
@@ -137,7 +137,7 @@ def test_redirect_to_a_private_address_is_refused_and_the_rest_is_loaded(
 ) -> None:
     office.redirect_note(5, "/redirect-private")
     report = RedirectingLoop(office.server.port).run(_run_guarded(library))
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.inserted == 11
     assert_one_standing(library, "fake:5", "fetch", "ForbiddenAddressError", "169.254.169.254")
     office.publish()
@@ -175,7 +175,7 @@ def test_list_that_shrinks_is_an_error_and_what_it_still_names_is_loaded(
     office.withdraw(1, 2, 3, 4, 5, 6, 7)
     office.change(13)
     report = ingest(library)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert (report.counts.inserted, report.counts.gone) == (1, 0)
     listing = "listing 2000-01-01..2026-03-10"
     assert_one_standing(library, listing, "discover", "SuspiciousYieldError", "7 of 13 records")
@@ -191,7 +191,7 @@ def test_list_that_is_an_apology_is_an_error_of_discovery_and_is_made_good(
     ingest(library)
     office.server.serve("/list.json", b"<html>Sorry</html>", "text/html")
     report = ingest(library)
-    assert report.status is Status.FAILED
+    assert report.status is RunStatus.FAILED
     assert_one_standing(library, "discover", "discover", "WrongContentError", "a web page")
     office.publish()
     assert_made_good(library, ingest(library))
@@ -203,7 +203,7 @@ def test_list_that_is_empty_is_an_error_and_is_made_good(
 ) -> None:
     office.server.serve("/list.json", b'{"notes": []}', "application/json")
     report = ingest(library)
-    assert report.status is Status.FAILED
+    assert report.status is RunStatus.FAILED
     assert_one_standing(library, "yield", "discover", "SuspiciousYieldError", "at least 1")
     office.publish()
     assert_made_good(library, ingest(library))
@@ -221,7 +221,7 @@ def test_one_key_for_two_records_of_an_item_is_an_error(
 
     office.break_note(5, json.dumps(note(5, text="double")).encode())
     report = ingest(library, Doubling())
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.inserted == 11
     assert_one_standing(library, "fake:5", "parse", "DuplicateKeyError", "two records")
     office.publish()
@@ -290,7 +290,7 @@ def test_rule_whose_text_is_bad_xml_fails_alone_and_is_made_good(
 ) -> None:
     server.serve(BROKEN_TEXT, text, "text/xml")
     report = _run(register, "federal_register", TWO_WEEKS)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.error == 1
     assert_one_standing(register, "fr:2026-00101", "parse", kind, cause)
     others = _held(register)
@@ -319,7 +319,7 @@ def test_page_that_repeats_is_an_error_of_its_week_and_the_week_before_is_loaded
 
     server.route(LIST, stuttering)
     report = _run(register, "federal_register", TWO_WEEKS)
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert_one_standing(
         register,
         "discover 2026-01-12..2026-01-25",
@@ -369,7 +369,7 @@ def test_file_of_legislators_that_is_bad_yaml_fails_alone_and_is_made_good(
     good = (DATA / LEGISLATORS / CURRENT.lstrip("/")).read_bytes()
     server.serve(CURRENT, spoil(good), "text/yaml")
     report = _run(legislators, "legislators", RunRequest())
-    assert report.status is Status.PARTIAL
+    assert report.status is RunStatus.PARTIAL
     assert report.counts.error == 1
     assert_one_standing(legislators, "legislators-current", "parse", kind, cause)
     others = _held(legislators)
@@ -401,7 +401,7 @@ def assert_one_standing(library: Library, task: str, stage: str, kind: str, caus
 
 
 def assert_made_good(library: Library, report: RunReport) -> None:
-    assert (report.status, report.error_summary) == (Status.SUCCESS, None)
+    assert (report.status, report.error_summary) == (RunStatus.SUCCESS, None)
     assert report.counts.error == 0
     assert not standing(library)
 

@@ -31,7 +31,7 @@ from tests.support.upstreams.codes import (
 from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.library import open_library
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 
 APART = ("--invocation-process",)
 TITLES = 2
@@ -57,7 +57,7 @@ class Code:
         request = CodeRequest(version=self.version, given=self.given, budget=budget)
         with open_library(home, allow_private=True, rate_factor=0) as library:
             report = asyncio.run(library.ingest_code(self.name, request))
-        assert report.run.status is Status.SUCCESS
+        assert report.run.status is RunStatus.SUCCESS
         assert len(report.units) == TITLES
 
 

@@ -14,7 +14,7 @@ from tests.zoo import SITES, Verdict, Zoo, ZooSite, judge, serve, total
 
 from fonds.ids import site_file_id
 from fonds.library import Library
-from fonds.runs.state import RunReport, Status
+from fonds.runs.state import RunReport, RunStatus
 from fonds.shards.index import open_index
 from fonds.shards.lookup import Lookup
 from fonds.sites.crawl import Limits
@@ -103,7 +103,7 @@ def test_listed_files_that_are_no_pdfs_are_failures_and_the_others_are_documents
         report = visit.report(site.id)
         bad = sum(not truth.downloads for truth in site.listed)
         assert report.counts.error == bad, (site.id, report.error_summary)
-        assert report.status is (Status.PARTIAL if bad else Status.SUCCESS), site.id
+        assert report.status is (RunStatus.PARTIAL if bad else RunStatus.SUCCESS), site.id
 
 
 def test_the_metadata_of_a_crawl_adds_up_with_its_files(visit: Visit) -> None:
@@ -184,7 +184,7 @@ def test_a_strategy_that_worked_is_used_again_without_asking(tmp_path: Path) -> 
     with serve(zoo_of("register-table")) as zoo, crawler(tmp_path) as library:
         crawl(library, zoo, tmp_path / "output")
         (report,) = crawl(library, zoo, tmp_path / "output", advisors=(Silent(),))
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
     assert report.counts.skipped == len(BY_ID["register-table"].listed)
 
 
@@ -235,7 +235,7 @@ def test_a_crawl_that_was_cancelled_is_resumed_without_fetching_anything_twice(
     assert UUID(metadata.crawl_id) == UUID(first.crawl_id)
     assert metadata.total_pdfs_discovered == len(site.listed)
     assert metadata.total_pdfs_downloaded == len(site.listed)
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS
     assert all(served[f"{site.id} {truth.path}"] <= 2 for truth in site.listed)
     twice = [truth for truth in site.listed if served[f"{site.id} {truth.path}"] > 1]
     assert len(twice) <= 4
@@ -252,7 +252,7 @@ def test_a_crawl_that_was_stopped_when_all_was_done_can_be_resumed(
                 crawl(library, zoo, tmp_path / "output")
         (report,) = crawl(library, zoo, tmp_path / "output", resume=True)
         (again,) = crawl(library, zoo, tmp_path / "other")
-    assert report.status is Status.SUCCESS, report.error_summary
+    assert report.status is RunStatus.SUCCESS, report.error_summary
     assert told(tmp_path / "output").websites_crawled == 1
     assert again.counts.skipped == len(site.listed)
 
@@ -275,7 +275,7 @@ def test_a_website_is_a_source_that_is_run_by_its_name(tmp_path: Path) -> None:
     with serve(zoo_of("register-table")) as zoo, crawler(tmp_path) as library:
         crawl(library, zoo, tmp_path / "output")
         report = library.run("site-register-table")
-    assert (report.status, report.counts.inserted) == (Status.SUCCESS, 0)
+    assert (report.status, report.counts.inserted) == (RunStatus.SUCCESS, 0)
     assert report.counts.skipped == len(BY_ID["register-table"].listed)
 
 
@@ -286,7 +286,7 @@ def test_a_website_that_does_not_answer_fails_by_name_and_the_others_go_on(tmp_p
         websites = [dead, plan.websites[1]]
         object.__setattr__(plan, "websites", websites)
         failed, fine = asyncio.run(library.crawl(plan))
-    assert (failed.status, fine.status) == (Status.FAILED, Status.SUCCESS)
+    assert (failed.status, fine.status) == (RunStatus.FAILED, RunStatus.SUCCESS)
     assert "127.0.0.1:9" in (failed.error_summary or "")
     metadata = told(tmp_path / "output")
     assert (metadata.websites_crawled, metadata.websites_failed) == (1, 1)

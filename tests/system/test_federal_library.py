@@ -14,7 +14,7 @@ from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs.overview import overview
-from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.sources.registry import all_feeds
 from fonds.stores.tables import documents, metadata
@@ -50,7 +50,7 @@ def test_every_source_succeeds(reports: dict[str, RunReport]) -> None:
     assert {name: report.error_summary for name, report in reports.items()} == dict.fromkeys(
         all_feeds()
     )
-    assert {report.status for report in reports.values()} == {Status.SUCCESS}
+    assert {report.status for report in reports.values()} == {RunStatus.SUCCESS}
 
 
 @pytest.mark.smoke

@@ -30,7 +30,7 @@ from fonds.library import Library, open_library
 from fonds.runs import commands
 from fonds.runs.backlog import TABLES
 from fonds.runs.commands import Kind, QueueName
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.selftest.state import INDEXES, blobs_of, rows_of
 from fonds.sources.registry import all_feeds, dependency_graph
 
@@ -90,7 +90,7 @@ def undisturbed(home: Path, settings: Mapping[str, str]) -> Mapping[str, Sequenc
     with opened(home, settings) as library:
         request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
         for report in asyncio.run(library.ingest_all(all_feeds(), request)):
-            assert report.status is Status.SUCCESS, f"{report.source}: {report.error_summary}"
+            assert report.status is RunStatus.SUCCESS, f"{report.source}: {report.error_summary}"
         library.normalize_queued()
         library.extract_citations()
         library.embed()

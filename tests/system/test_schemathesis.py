@@ -23,7 +23,7 @@ from tests.unit.api.calling import Api, api_of
 
 from fonds.api.app import make_app
 from fonds.library import Library
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.uploads.users import Scope
 
 OPERATIONS: Final = [
@@ -127,7 +127,7 @@ def ended_run(library: Library) -> UUID:
     run = Run(source="fake", request=RunRequest(), database=library.database, clock=clock)
     run.start()
     run.log("info", "a line")
-    run.finish(Status.SUCCESS)
+    run.finish(RunStatus.SUCCESS)
     return run.id
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.libraries.notes import NoteOffice, ingest, note_library
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.selftest.state import rows_of
 
 
@@ -24,7 +24,7 @@ def test_library_on_servers_equals_the_one_in_a_folder(
             expected = rows_of(library)
         on_servers = {"database": postgres_database, "blobs": address}
         with note_library(tmp_path / "servers", server, **on_servers) as library:
-            assert ingest(library).status is Status.SUCCESS
+            assert ingest(library).status is RunStatus.SUCCESS
             assert rows_of(library) == expected
             office.change(3, title="Changed", text="# Matter\n\nOther words.")
             assert ingest(library).counts.updated == 1

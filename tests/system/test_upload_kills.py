@@ -36,7 +36,7 @@ from fonds.stores.tables import (
     users,
 )
 from fonds.testing import ManualClock, Saboteur
-from fonds.uploads.states import ENDED, Status
+from fonds.uploads.states import ENDED, JobStatus
 from fonds.uploads.worker import TAKEOVERS
 
 USER: Final = UUID(int=7, version=4)
@@ -162,7 +162,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     place = _fill(_on_sqlite(tmp_path_factory.mktemp("undisturbed")))
     saboteur = Saboteur()
     work(place.home, Seams(durable=saboteur), database=place.database)
-    assert place.statuses() == {Status.COMPLETE: len(FILES)}
+    assert place.statuses() == {JobStatus.COMPLETE: len(FILES)}
     operations = len(saboteur.operations)
     return Undisturbed(state=place.read(_state), operations=operations, asked=place.asked)
 
@@ -270,11 +270,11 @@ def test_worker_that_is_asked_to_end_leaves_nothing_half_done(
     place: Place, undisturbed: Undisturbed
 ) -> None:
     worker = place.child("--run", "--pace", "0.2")
-    wait_until(lambda: place.statuses()[Status.COMPLETE] > 0)
+    wait_until(lambda: place.statuses()[JobStatus.COMPLETE] > 0)
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(PATIENCE) == 0
-    assert not set(place.statuses()) & (ENDED - {Status.COMPLETE})
-    assert place.statuses()[Status.COMPLETE] < len(FILES)
+    assert not set(place.statuses()) & (ENDED - {JobStatus.COMPLETE})
+    assert place.statuses()[JobStatus.COMPLETE] < len(FILES)
     assert place.read(_half_done) == []
     place.finish(0)
     _same(place, undisturbed)
@@ -288,7 +288,7 @@ def test_the_command_works_on_uploads_until_it_is_asked_to_end(
     told = {f"FONDS_{name.upper()}": str(value) for name, value in SETTINGS.items()}
     fonds = Path(sys.executable).with_name("fonds")
     worker = subprocess.Popen([fonds, "--home", tmp_path, "worker"], env=os.environ | told)
-    wait_until(lambda: place.statuses() == {Status.COMPLETE: len(FILES)})
+    wait_until(lambda: place.statuses() == {JobStatus.COMPLETE: len(FILES)})
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(PATIENCE) == 0
     _same(place, undisturbed)

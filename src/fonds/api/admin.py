@@ -33,7 +33,7 @@ from fonds.api.desk import desk_of
 from fonds.api.problems import ProblemError
 from fonds.runs import audits, commands, insight
 from fonds.runs.insight import RunInsight
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.base import Registered
 from fonds.sources.registry import all_sources
 
@@ -122,7 +122,7 @@ def list_runs(
     request: Request,
     *,
     source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
-    status: Status | None = None,
+    status: RunStatus | None = None,
     limit: Limit = 50,
     cursor: Annotated[
         str | None,
@@ -191,7 +191,7 @@ def get_logs(
         {
             "logs": plain(lines),
             "next_after": lines[-1].id if lines else after,
-            "ended": run.status is not Status.RUNNING and len(lines) < limit,
+            "ended": run.status is not RunStatus.RUNNING and len(lines) < limit,
         }
     )
 

@@ -30,7 +30,7 @@ from fonds.api.desk import desk_of
 from fonds.api.problems import ProblemError
 from fonds.runs import commands
 from fonds.runs.commands import Kind
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 
 router: Final = APIRouter(prefix=AT, tags=["admin"])
 
@@ -114,7 +114,7 @@ def cancel(request: Request, run_id: RunId) -> JSONResponse:
     """Have a run ended, in whatever process it is; what it has loaded stays."""
     with looking(request) as connection:
         going_on = known_run(connection, run_id)
-    if going_on.status is not Status.RUNNING:
+    if going_on.status is not RunStatus.RUNNING:
         raise ProblemError(409, "run-ended", f"the run has ended already: {going_on.status}")
     return ask(request, "cancel", going_on.source, {"run_id": run_id})
 

@@ -24,7 +24,7 @@ from fonds.runs.insight import (
     StageInsight,
     TaskInsight,
 )
-from fonds.runs.state import Counts, Status
+from fonds.runs.state import Counts, RunStatus
 from fonds.stores.columns import format_timestamp
 
 AT: Final = "/api/admin/ingestion"
@@ -129,7 +129,7 @@ class RunAnswer(BaseModel):
     id: str
     source: str
     mode: str
-    status: Status
+    status: RunStatus
     started_at: datetime
     finished_at: datetime | None
     seconds: float
@@ -245,7 +245,7 @@ def run_answer(run: RunInsight, now: datetime) -> dict[str, Any]:
     at = f"{AT}/runs/{run.id}"
     links = {name: f"{at}/{name}" for name in ("logs", "tasks", "errors")}
     links |= {"self": at, "stream": f"{at}/logs/stream", "source": f"{AT}/sources/{run.source}"}
-    if run.status is Status.RUNNING:
+    if run.status is RunStatus.RUNNING:
         links["cancel"] = f"{at}/cancel"
     return {**plain(run), "seconds": run.seconds(now), "links": links}
 

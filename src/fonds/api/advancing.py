@@ -25,7 +25,7 @@ from fonds.stores.vectors import current_generation
 from fonds.uploads.gates import check_embedded
 from fonds.uploads.jobs import Job, job_of, move
 from fonds.uploads.parsing import read_parsed
-from fonds.uploads.states import FAILURES, MOVES, Status
+from fonds.uploads.states import FAILURES, MOVES, JobStatus
 
 _Check = Callable[[Connection, Job, "_Found"], dict[str, Any]]
 """Refuses a move whose writes are not there; gives the columns that go with it."""
@@ -41,7 +41,7 @@ class _Found:
     """The hash of each passage that the text has."""
 
 
-def advance_job(shelf: Shelf, document_id: UUID, to: Status, *, by: str) -> Job | None:
+def advance_job(shelf: Shelf, document_id: UUID, to: JobStatus, *, by: str) -> Job | None:
     """Move a job, if it may and can; None where there is none."""
     with shelf.database.read() as connection:
         seen = job_of(connection, document_id)
@@ -67,11 +67,11 @@ def advance_job(shelf: Shelf, document_id: UUID, to: Status, *, by: str) -> Job 
         )
 
 
-def _look(shelf: Shelf, job: Job, to: Status) -> _Found:
+def _look(shelf: Shelf, job: Job, to: JobStatus) -> _Found:
     label, passages = chunker_label(shelf.chunker), {}
     if to in _NEED_TEXT:
         text = _text(shelf, job)
-        if to is Status.CHUNKS_STORED:
+        if to is JobStatus.CHUNKS_STORED:
             name = ids.upload_id(job.document_id)
             cut = passages_of_text(name, job.name, None, text, shelf.chunker)
             passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in cut.chunks}
@@ -87,11 +87,11 @@ def _text(shelf: Shelf, job: Job) -> NormalizedBody:
         raise GateError("the parsed text is not in the store") from None
 
 
-def _what_counts(job: Job) -> tuple[Status, str | None, str | None]:
+def _what_counts(job: Job) -> tuple[JobStatus, str | None, str | None]:
     return job.status, job.parsed_path, job.parsed_sha256
 
 
-def _check_move(job: Job, to: Status) -> None:
+def _check_move(job: Job, to: JobStatus) -> None:
     if to not in MOVES[job.status]:
         raise ProblemError(409, "illegal-move", f"a job cannot move from {job.status} to {to}")
     if job.status in FAILURES:
@@ -162,16 +162,16 @@ def _total(job: Job) -> int:
     return (job.progress or {}).get("chunks_total", 0)
 
 
-_CHECKS: Final[Mapping[Status, _Check]] = {
-    Status.PARSE_QUEUED: _has_come,
-    Status.PARSED: _is_parsed,
-    Status.PARSE_VALIDATED: _is_parsed,
-    Status.CHUNKING: _can_be_cut,
-    Status.CHUNKS_STORED: _is_cut,
-    Status.EMBEDDING_QUEUED: _has_model,
-    Status.EMBEDDING_IN_PROGRESS: _has_vectors,
-    Status.EMBEDDINGS_STORED: _is_embedded,
+_CHECKS: Final[Mapping[JobStatus, _Check]] = {
+    JobStatus.PARSE_QUEUED: _has_come,
+    JobStatus.PARSED: _is_parsed,
+    JobStatus.PARSE_VALIDATED: _is_parsed,
+    JobStatus.CHUNKING: _can_be_cut,
+    JobStatus.CHUNKS_STORED: _is_cut,
+    JobStatus.EMBEDDING_QUEUED: _has_model,
+    JobStatus.EMBEDDING_IN_PROGRESS: _has_vectors,
+    JobStatus.EMBEDDINGS_STORED: _is_embedded,
 }
 _NEED_TEXT: Final = frozenset(
-    {Status.PARSED, Status.PARSE_VALIDATED, Status.CHUNKING, Status.CHUNKS_STORED}
+    {JobStatus.PARSED, JobStatus.PARSE_VALIDATED, JobStatus.CHUNKING, JobStatus.CHUNKS_STORED}
 )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.problems import MEDIA_TYPE
 from fonds.results import RetrievalResult
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 UUID_PATTERN: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 LONGEST_ID: Final = 500
@@ -100,7 +100,7 @@ class Advance(BaseModel):
         json_schema_extra={"example": {"to": "parse_validated"}},
     )
 
-    to: Status
+    to: JobStatus
 
 
 class UploadAddress(BaseModel):
@@ -126,7 +126,7 @@ class JobAnswer(BaseModel):
 
     job_id: str
     document_id: str
-    status: Status
+    status: JobStatus
     ended: bool
     name: str
     format: str

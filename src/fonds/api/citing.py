@@ -25,10 +25,10 @@ _Version = Annotated[
     ),
 ]
 
-router: Final = APIRouter(prefix="/api", tags=["citations"])
+citations_router: Final = APIRouter(prefix="/api", tags=["citations"])
 
 
-@router.get(
+@citations_router.get(
     "/cite",
     openapi_extra=BEARER_OR_NOBODY,
     responses={200: {"model": CiteAnswer}, **problems(401, 404, 422, 503)},
@@ -63,7 +63,7 @@ def cite(
     )
 
 
-@router.get(
+@citations_router.get(
     "/resolve",
     openapi_extra=BEARER_OR_NOBODY,
     responses={200: {"model": Resolution}, **problems(401, 422, 503)},
@@ -79,7 +79,7 @@ def resolve(
     return JSONResponse(found.model_dump(mode="json"))
 
 
-@router.get(
+@citations_router.get(
     "/compare",
     openapi_extra=BEARER_OR_NOBODY,
     responses={200: {"model": ComparedAnswer}, **problems(401, 404, 422, 429, 503)},

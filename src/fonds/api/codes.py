@@ -15,19 +15,19 @@ from fonds.api.reading_answers import CodePath, CodesAnswer, Offset, PlaceAnswer
 from fonds.catalog import tree
 from fonds.codes.outline import EditionHeld
 
-_Limit = Annotated[int, Query(ge=1, le=tree.MOST_CHILDREN)]
+_ChildLimit = Annotated[int, Query(ge=1, le=tree.MOST_CHILDREN)]
 
-router: Final = APIRouter(prefix="/api", tags=["codes"])
+codes_router: Final = APIRouter(prefix="/api", tags=["codes"])
 
 
-@router.get("/codes", responses={200: {"model": CodesAnswer}, **problems(503)})
+@codes_router.get("/codes", responses={200: {"model": CodesAnswer}, **problems(503)})
 def list_codes(request: Request) -> JSONResponse:
     """The codes that are held, and their editions."""
     found = tree.codes(desk_of(request).library.database)
     return JSONResponse({"codes": [_code(one) for one in found]})
 
 
-@router.get(
+@codes_router.get(
     "/codes/{path:path}",
     responses={200: {"model": PlaceAnswer}, **problems(404, 422, 503)},
 )
@@ -35,7 +35,7 @@ def get_place(
     request: Request,
     path: CodePath,
     *,
-    limit: _Limit = 100,
+    limit: _ChildLimit = 100,
     offset: Offset = 0,
 ) -> JSONResponse:
     """What stands at a path of a code, and a page of what stands below; texts are documents."""
@@ -76,11 +76,11 @@ def _code(code: tree.Code) -> dict[str, Any]:
         "jurisdiction": code.jurisdiction,
         "unit": code.unit,
         "language": code.language,
-        "editions": [_edition(one) for one in code.editions],
+        "editions": [_code_edition(one) for one in code.editions],
     }
 
 
-def _edition(one: EditionHeld) -> dict[str, Any]:
+def _code_edition(one: EditionHeld) -> dict[str, Any]:
     return {
         "id": ids.tree_root(one.source, one.version).removesuffix("/root"),
         "version": one.version,

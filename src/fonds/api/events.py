@@ -17,7 +17,7 @@ from fonds.uploads.jobs import JobEvent, events_of
 _LAST_ID: Final = 2**31 - 1
 _NAMED: Final = frozenset({"user", "admin", "service", "webhook"})
 
-_EVENT: Final = {
+_JOB_EVENT: Final = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
@@ -27,22 +27,22 @@ _EVENT: Final = {
     },
 }
 
-router: Final = APIRouter(tags=["jobs"])
+job_router: Final = APIRouter(tags=["jobs"])
 
 
-@router.get(
+@job_router.get(
     "/jobs/{document_id}/events",
     openapi_extra=BEARER,
     responses={
         200: {
             "description": "Events `move`, `progress` and, as the last one, `end`.",
-            "content": {"text/event-stream": {"schema": _EVENT}},
+            "content": {"text/event-stream": {"schema": _JOB_EVENT}},
         },
         204: {"description": "The job has ended, and you have seen all of it."},
         **problems(401, 404, 422, 503),
     },
 )
-async def follow(
+async def follow_job(
     request: Request,
     document_id: UploadId,
     last_event_id: Annotated[
@@ -56,11 +56,11 @@ async def follow(
 ) -> Response:
     """Follow an upload until it has ended."""
     after = min(int(last_event_id or 0), _LAST_ID)
-    look = _Looking(desk_of(request), request, document_id, after)
+    look = _JobMoves(desk_of(request), request, document_id, after)
     return await streamed(request, look, is_again=after > 0)
 
 
-class _Looking:
+class _JobMoves:
     """The token is looked up each time: one that is revoked sees nothing more."""
 
     def __init__(self, desk: Desk, request: Request, document_id: str, after: int) -> None:

@@ -54,10 +54,10 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     **problems(404, 422, 503),
 }
 
-router: Final = APIRouter(prefix="/feeds", tags=["changes"])
+feeds_router: Final = APIRouter(prefix="/feeds", tags=["changes"])
 
 
-@router.get("/c/{path:path}.atom", response_class=Response, responses=_RESPONSES)
+@feeds_router.get("/c/{path:path}.atom", response_class=Response, responses=_RESPONSES)
 def feed_of_path(request: Request, path: CodePath) -> Response:
     """What changed below a path of a code: in one edition, or `usc/title-42` in all of them."""
     clean = path.strip("/")
@@ -66,7 +66,7 @@ def feed_of_path(request: Request, path: CodePath) -> Response:
     return _feed(request, wanted, f"{name}: {clean}", f"/feeds/c/{clean}.atom")
 
 
-@router.get("/{source}.atom", response_class=Response, responses=_RESPONSES)
+@feeds_router.get("/{source}.atom", response_class=Response, responses=_RESPONSES)
 def feed_of_source(request: Request, source: _SourceName) -> Response:
     """What changed of one source."""
     info = _known_source(source)

@@ -24,7 +24,7 @@ from fonds.stores.blobs import Blobs, Method
 from fonds.stores.body_refs import read_body
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 _STAGED: Final = re.compile(
     r"incoming/[0-9a-f-]{36}/(?P<job>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
@@ -50,10 +50,10 @@ _Expires = Annotated[int, Query(ge=0, le=2**40, description="Seconds since 1970.
 _Signature = Annotated[str, Query(max_length=100)]
 _Filename = Annotated[str | None, Query(max_length=1000)]
 
-router: Final = APIRouter(tags=["files"])
+files_router: Final = APIRouter(tags=["files"])
 
 
-@router.put(
+@files_router.put(
     "/files/{key:path}",
     status_code=204,
     responses={
@@ -77,7 +77,7 @@ async def put_file(
     return Response(status_code=204)
 
 
-@router.get(
+@files_router.get(
     "/files/{key:path}",
     responses={
         200: {"content": {"*/*": {}}, "description": "The file."},
@@ -110,7 +110,7 @@ def get_file(
     return StreamingResponse(pieces, status, headers)
 
 
-router.add_api_route("/files/{key:path}", get_file, methods=["HEAD"], include_in_schema=False)
+files_router.add_api_route("/files/{key:path}", get_file, methods=["HEAD"], include_in_schema=False)
 
 
 def _check(desk: Desk, method: Method, key: str, expires: int, signature: str, **more: Any) -> None:
@@ -128,7 +128,7 @@ def _announced(desk: Desk, key: str) -> int:
             row = connection.execute(query).one_or_none()
     if row is None:
         raise ProblemError(404, "unknown-job", "no upload awaits a file here")
-    if row.status != Status.UPLOADED:
+    if row.status != JobStatus.UPLOADED:
         raise ProblemError(409, "not-awaited", "the file of this upload has come already")
     size: int = row.bytes
     return size

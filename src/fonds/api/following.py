@@ -14,12 +14,12 @@ from fonds.api.desk import desk_of
 from fonds.api.streams import News, event, streamed
 from fonds.runs import insight
 from fonds.runs.insight import RunInsight
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 
 LINES: Final = 500
 """Of the log, in one look."""
 
-_EVENT: Final = {
+_RUN_EVENT: Final = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
@@ -29,22 +29,22 @@ _EVENT: Final = {
     },
 }
 
-router: Final = APIRouter(prefix=AT, tags=["admin"])
+run_router: Final = APIRouter(prefix=AT, tags=["admin"])
 
 
-@router.get(
+@run_router.get(
     "/runs/{run_id}/logs/stream",
     openapi_extra=BEARER_OR_NOBODY,
     responses={
         200: {
             "description": "Events `log`, `counts` and, as the last one, `end`.",
-            "content": {"text/event-stream": {"schema": _EVENT}},
+            "content": {"text/event-stream": {"schema": _RUN_EVENT}},
         },
         204: {"description": "The run has ended, and you have seen all of it."},
         **problems(401, 403, 404, 422, 503),
     },
 )
-async def follow(
+async def follow_run(
     request: Request,
     run_id: RunId,
     last_event_id: Annotated[
@@ -58,10 +58,10 @@ async def follow(
 ) -> Response:
     """Follow a run until it has ended."""
     after = min(int(last_event_id or 0), LAST_ID)
-    return await streamed(request, _Looking(request, run_id, after), is_again=bool(last_event_id))
+    return await streamed(request, _RunLog(request, run_id, after), is_again=bool(last_event_id))
 
 
-class _Looking:
+class _RunLog:
     """The token is looked up each time: one that is revoked sees nothing more."""
 
     def __init__(self, request: Request, run_id: str, after: int) -> None:
@@ -81,7 +81,7 @@ class _Looking:
             self._shown = counts
             events.append(event("counts", counts))
         is_more = len(lines) == LINES
-        is_over = run.status is not Status.RUNNING and not is_more
+        is_over = run.status is not RunStatus.RUNNING and not is_more
         if is_over:
             # A number, so that a browser that asks again says what it has seen: all.
             told = run_answer(run, desk_of(self._request).now())

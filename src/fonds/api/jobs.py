@@ -19,7 +19,7 @@ from fonds.stores.columns import format_timestamp
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, job_of, page_of_jobs
-from fonds.uploads.states import ENDED, FAILURES, Status
+from fonds.uploads.states import ENDED, FAILURES, JobStatus
 from fonds.uploads.users import Caller
 
 MOST_JOBS: Final = 200
@@ -72,7 +72,7 @@ def get_job(request: Request, document_id: UploadId) -> JSONResponse:
 def list_jobs(
     request: Request,
     *,
-    status: Annotated[list[Status], Query(max_length=20)] = [],  # noqa: B006 — never changed
+    status: Annotated[list[JobStatus], Query(max_length=20)] = [],  # noqa: B006 — never changed
     limit: Annotated[int, Query(ge=1, le=MOST_JOBS)] = 50,
     cursor: Annotated[
         str | None,
@@ -194,9 +194,9 @@ def job_answer(job: Job | Row[Any]) -> dict[str, Any]:
 def _links(document_id: str, status: str) -> dict[str, str]:
     at = f"/jobs/{document_id}"
     links = {"self": at, "events": f"{at}/events"}
-    if status == Status.UPLOADED:
+    if status == JobStatus.UPLOADED:
         links["complete"] = f"/uploads/{document_id}/complete"
-    elif status == Status.COMPLETE:
+    elif status == JobStatus.COMPLETE:
         links["document"] = f"/api/documents/upload:{document_id}"
         links["raw"] = f"/api/documents/upload:{document_id}/raw"
     elif status in FAILURES:

@@ -36,10 +36,10 @@ _RULES: Final = (
 )
 _SPACE: Final = re.compile(r"\s+")
 
-router: Final = APIRouter(tags=["changes"])
+llms_router: Final = APIRouter(tags=["changes"])
 
 
-@router.get(
+@llms_router.get(
     "/llms.txt",
     response_class=PlainTextResponse,
     responses={200: {"description": "In the form of llms.txt."}, **problems(503)},

@@ -14,7 +14,7 @@ from fonds.api.reading_answers import LinksAnswer, Offset, ShapesAnswer
 from fonds.catalog import editions, links
 from fonds.stores.columns import format_timestamp
 
-_Limit = Annotated[int, Query(ge=1, le=links.MOST_LINKS)]
+_LinkLimit = Annotated[int, Query(ge=1, le=links.MOST_LINKS)]
 
 router: Final = APIRouter(prefix="/api", tags=["documents"])
 
@@ -29,7 +29,7 @@ def get_links(
     document_id: DocumentId,
     *,
     direction: Literal["cites", "cited-by"] = "cites",
-    limit: _Limit = 50,
+    limit: _LinkLimit = 50,
     offset: Offset = 0,
 ) -> JSONResponse:
     """What a document cites, in its own order; or what cites it, the newest first."""
@@ -65,7 +65,7 @@ def get_editions(request: Request, document_id: DocumentId) -> JSONResponse:
         {
             "document": shapes.document.model_dump(mode="json"),
             "versions": [_version(one) for one in shapes.versions],
-            "editions": [_edition(one) for one in shapes.editions],
+            "editions": [_document_edition(one) for one in shapes.editions],
         }
     )
 
@@ -78,7 +78,7 @@ def _version(version: editions.Version) -> dict[str, Any]:
     }
 
 
-def _edition(edition: editions.Edition) -> dict[str, Any]:
+def _document_edition(edition: editions.Edition) -> dict[str, Any]:
     return {
         "document": edition.document.model_dump(mode="json"),
         "has_same_words": edition.has_same_words,

@@ -32,7 +32,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.reception import Effect, receive_webhook
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.users import Caller
 
 LARGEST_WEBHOOK: Final = 64 * 1024 * 1024
@@ -140,7 +140,7 @@ def _with_address(desk: Desk, request: Request, answer: Answer) -> Answer:
     """Where to send the file, if it is still awaited; signed anew where an answer is repeated."""
     with desk.library.database.read() as connection:
         job = job_of(connection, UUID(answer.body["document_id"]))
-    if job is None or job.status is not Status.UPLOADED:
+    if job is None or job.status is not JobStatus.UPLOADED:
         return answer
     return Answer(status=answer.status, body={**answer.body, **_upload(desk, request, job)})
 

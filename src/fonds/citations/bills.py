@@ -24,8 +24,8 @@ ABBREVIATIONS: Final = {
     "sres": "S. Res.",
 }
 
-_TEENS: Final = range(11, 14)
-_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+_CONGRESS_TEENS: Final = range(11, 14)
+_CONGRESS_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def cite_bill(*, congress: int, kind: str, number: int, introduced: date | None) -> str:
@@ -44,7 +44,7 @@ def cite_bill_text(
 
 def ordinal(number: int) -> str:
     """`119th`, `122nd`: as congress.gov counts, in addresses and in names."""
-    ending = "th" if number % 100 in _TEENS else _ENDINGS.get(number % 10, "th")
+    ending = "th" if number % 100 in _CONGRESS_TEENS else _CONGRESS_ENDINGS.get(number % 10, "th")
     return f"{number}{ending}"
 
 

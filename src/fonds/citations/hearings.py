@@ -11,7 +11,7 @@ from typing import Final
 
 from fonds.citations.committees import congress_ranges
 
-_CHAMBERS: Final = {"H": "H.", "S": "S."}
+_CHAMBER_LETTERS: Final = {"H": "H.", "S": "S."}
 # congress.gov writes `House Agriculture Committee` for the Committee on Agriculture of the House.
 _INVERTED: Final = re.compile(
     r"^(?:House|Senate) (?!.*\b(?:Select|Special)\b)(.+?) Committee$"
@@ -26,14 +26,14 @@ _SHORT: Final = (
     (re.compile(r"^Joint\b", re.IGNORECASE), "J."),
 )
 
-Committee = tuple[str | None, str, Sequence[str]]
+CitedCommittee = tuple[str | None, str, Sequence[str]]
 """The letter of its chamber, its name, and the names of those of its subcommittees that sat."""
 
 
 def cite_hearings(
     *,
     title: str,
-    committees: Iterable[Committee],
+    committees: Iterable[CitedCommittee],
     congress: int | None,
     year: str | None,
     host: str | None = None,
@@ -56,13 +56,13 @@ def _each_once(cited: Iterable[str]) -> list[str]:
     return [one for one in listed if not any(other.endswith(f" of the {one}") for other in listed)]
 
 
-def _committee(committee: Committee) -> str:
+def _committee(committee: CitedCommittee) -> str:
     chamber, name, below = committee
     if inverted := _INVERTED.match(name):
         name = f"Committee on {inverted[1] or inverted[2]}"
         below = below or ([inverted[3]] if inverted[3] else [])
     named = _shortened(_OWN_CHAMBER.sub("", name))
-    prefix = _CHAMBERS.get(chamber or "", "")
+    prefix = _CHAMBER_LETTERS.get(chamber or "", "")
     whole = named if named.startswith("J.") else f"{prefix} {named}".strip()
     if not below:
         return whole

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-_Row = Mapping[str, Any]
+_CitedRow = Mapping[str, Any]
 
 DIRECTORY: Final = "Biographical Directory of the United States Congress"
 GOVTRACK: Final = "GovTrack.us"
@@ -45,7 +45,7 @@ _PLACE_NAMES: Final = {
 }
 
 
-def citation_for(row: _Row) -> str:
+def citation_for(row: _CitedRow) -> str:
     """The person of a row of `legislators` or `executives`, ready to cite.
 
     `Sen. Ada Palmer (D-WA), Biographical Directory U.S. Cong., P000901.` and, without an entry
@@ -56,7 +56,7 @@ def citation_for(row: _Row) -> str:
     return f"{title_for(row)}, {GOVTRACK}, No. {row['govtrack']}."
 
 
-def title_for(row: _Row) -> str:
+def title_for(row: _CitedRow) -> str:
     """`Sen. Ada Palmer (D-WA)`: the last office held, the name, the party and the state.
 
     A party without a customary letter is written out: `Rep. Enos Ward (Whig-OH)`.
@@ -69,7 +69,7 @@ def title_for(row: _Row) -> str:
     return f"{named} ({seat})" if seat else named
 
 
-def full_name(row: _Row) -> str:
+def full_name(row: _CitedRow) -> str:
     """The name as the chamber writes it, or else put together from its parts."""
     if row.get("official_full"):
         return str(row["official_full"])
@@ -77,25 +77,25 @@ def full_name(row: _Row) -> str:
     return " ".join(part for part in parts if part)
 
 
-def page_for(row: _Row) -> str:
+def page_for(row: _CitedRow) -> str:
     """The page a person would open."""
     if row.get("bioguide"):
         return f"https://bioguide.congress.gov/search/bio/{row['bioguide']}"
     return f"https://www.govtrack.us/congress/members/{row['govtrack']}"
 
 
-def publisher_for(row: _Row) -> str:
+def publisher_for(row: _CitedRow) -> str:
     """Who answers for that page."""
     return DIRECTORY if row.get("bioguide") else GOVTRACK
 
 
 def summary_for(
-    row: _Row,
+    row: _CitedRow,
     *,
-    terms: Iterable[_Row],
-    roles: Iterable[_Row] = (),
-    affiliations: Iterable[_Row] = (),
-    other_names: Iterable[_Row] = (),
+    terms: Iterable[_CitedRow],
+    roles: Iterable[_CitedRow] = (),
+    affiliations: Iterable[_CitedRow] = (),
+    other_names: Iterable[_CitedRow] = (),
 ) -> str:
     """Whole sentences that a search for a state, a party, an office or a year finds."""
     born = f", born {row['birthday']}" if row.get("birthday") else ""
@@ -133,7 +133,7 @@ def office_name(term_type: str, state: str | None) -> str:
     }.get(term_type, term_type)
 
 
-def _prefix(row: _Row) -> str:
+def _prefix(row: _CitedRow) -> str:
     if row.get("type") == "rep" and row.get("state") in _DELEGATES:
         return "Del."
     if row.get("type") == "rep" and row.get("state") in _RESIDENT_COMMISSIONERS:
@@ -141,12 +141,12 @@ def _prefix(row: _Row) -> str:
     return _PREFIXES.get(row.get("type") or "", "")
 
 
-def _service(terms: Iterable[_Row]) -> Iterator[str]:
+def _service(terms: Iterable[_CitedRow]) -> Iterator[str]:
     for seat, held in groupby(terms, key=_seat):
         yield _dated(seat, held)
 
 
-def _seat(term: _Row) -> str:
+def _seat(term: _CitedRow) -> str:
     state, district = term.get("state"), term.get("district")
     seat = office_name(term["type"], state)
     if state:
@@ -157,7 +157,7 @@ def _seat(term: _Row) -> str:
     return f"{seat} ({term['party']}{caucus})" if term.get("party") else seat
 
 
-def _dated(what: str, spans: Iterable[_Row]) -> str:
+def _dated(what: str, spans: Iterable[_CitedRow]) -> str:
     # Terms that follow each other are one stretch; a seat won back later begins another.
     stretches: list[list[str]] = []
     for span in spans:
@@ -170,23 +170,23 @@ def _dated(what: str, spans: Iterable[_Row]) -> str:
     return ", ".join([what, *years])
 
 
-def _standing(row: _Row) -> Iterator[str]:
+def _standing(row: _CitedRow) -> Iterator[str]:
     if row.get("in_office") is True:
         yield f"In office; the term ends {row['end_date']}" if row.get("end_date") else "In office"
     elif row.get("in_office") is False:
         yield "Former member of Congress"
 
 
-def _leadership(roles: Iterable[_Row]) -> Iterator[str]:
+def _leadership(roles: Iterable[_CitedRow]) -> Iterator[str]:
     for title, held in groupby(roles, key=lambda role: role["title"]):
         yield _dated(title, held)
 
 
-def _party_changes(affiliations: Iterable[_Row]) -> Iterator[str]:
+def _party_changes(affiliations: Iterable[_CitedRow]) -> Iterator[str]:
     held = [f"{item['party']} from {item['start']}" for item in affiliations if item.get("party")]
     if held:
         yield f"Changed party or caucus during a term: {', '.join(held)}"
 
 
-def _given(name: _Row) -> dict[str, Any]:
+def _given(name: _CitedRow) -> dict[str, Any]:
     return {part: value for part, value in name.items() if value is not None}

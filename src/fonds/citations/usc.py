@@ -58,7 +58,7 @@ def cite_usc(
         below = _numbers(number)
     else:
         below = _marked("r." if is_rule else "§", number)
-    return f"{' '.join(filter(None, [rules or _title(title), below]))} ({year})."
+    return f"{' '.join(filter(None, [rules or _cited_title(title), below]))} ({year})."
 
 
 def edition_year(version: str, published_at: str | None) -> str:
@@ -87,7 +87,7 @@ def _parts(number: str) -> list[list[str]]:
     return [_RANGE.split(part.strip()) for part in _SEPARATOR.split(number) if part.strip()]
 
 
-def _title(title: str) -> str:
+def _cited_title(title: str) -> str:
     appendix = _APPENDIX.fullmatch(title)
     return f"{appendix[1]} U.S.C. app." if appendix else f"{title} U.S.C."
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fonds.mcp.server import LibraryServer
     from fonds.settings import Settings
 
-PORT: Final = 8765
+MCP_PORT: Final = 8765
 
 _LEVELS: Final[dict[str, Any]] = {"debug": "DEBUG", "info": "INFO", "error": "ERROR"}
 
@@ -40,7 +40,7 @@ def mcp(
     host: Annotated[str, typer.Option(help="Address to listen at, with --http.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port, with --http; 0 takes any that is free.")
-    ] = PORT,
+    ] = MCP_PORT,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A name it is reached by from outside; repeatable."),

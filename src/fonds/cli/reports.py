@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE
 from fonds.cli.output import out, safe
-from fonds.runs.state import Counts, RunReport, Status
+from fonds.runs.state import Counts, RunReport, RunStatus
 
 
 def print_reports(reports: list[RunReport]) -> None:
@@ -24,10 +24,10 @@ def print_reports(reports: list[RunReport]) -> None:
 def exit_code(reports: list[RunReport]) -> int:
     """0 if all is there, 3 if something is missing, 1 if a source gave nothing at all."""
     states = {report.status for report in reports}
-    if states <= {Status.SUCCESS}:
+    if states <= {RunStatus.SUCCESS}:
         return 0
     skipped = any(report.skipped for report in reports)
-    return EXIT_FAILED if states <= {Status.FAILED} and not skipped else EXIT_INCOMPLETE
+    return EXIT_FAILED if states <= {RunStatus.FAILED} and not skipped else EXIT_INCOMPLETE
 
 
 def summary(counts: Counts) -> str:

@@ -14,12 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from fonds.cli.api_client import ApiClient
 from fonds.cli.output import err, harmless, safe
 from fonds.errors import ServerError
-from fonds.uploads.states import FAILURES, Status
+from fonds.uploads.states import FAILURES, JobStatus
 
 AT_ONCE: Final = 4
 """Files under way at the same time."""
 _PIECE: Final = 1 << 20
-_STAGES: Final = [status.value for status in Status if status not in FAILURES]
+_STAGES: Final = [status.value for status in JobStatus if status not in FAILURES]
 _WHOLE: Final = len(_STAGES) + 1
 """A bar has a part for the sending, and one for each stage."""
 

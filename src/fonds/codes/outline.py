@@ -90,10 +90,10 @@ def tree(
 
 def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
     """The node itself and those so many levels below, each level in the publisher's order."""
-    rows = list(connection.execute(_nodes().where(nodes.c.id == start)))
+    rows = list(connection.execute(_outline_nodes().where(nodes.c.id == start)))
     level = [start]
     for _ in range(depth):
-        found = in_order(select_in(connection, _nodes(), nodes.c.parent, level))
+        found = in_order(select_in(connection, _outline_nodes(), nodes.c.parent, level))
         if not found:
             break
         rows += found
@@ -101,7 +101,7 @@ def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
     return rows
 
 
-def _nodes() -> Select[Any]:
+def _outline_nodes() -> Select[Any]:
     table = nodes.c
     return select(table.id, table.kind, table.label, table.status, table.unit, table.position)
 

@@ -19,7 +19,7 @@ from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import Claim, claim_source, kept
 from fonds.runs.pulse import shown
-from fonds.runs.state import Counts, Run, RunReport, RunRequest, Status
+from fonds.runs.state import Counts, Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import (
     Failure,
     OpenError,
@@ -162,10 +162,10 @@ async def run_code(
                 await work.take(adapter, CodeRequest.of(request.options))
             return CodeReport(run=work.conclude(), units=tuple(work.reports))
         except asyncio.CancelledError:
-            run.finish(Status.CANCELLED, "stopped by request; the next run continues from here")
+            run.finish(RunStatus.CANCELLED, "stopped by request; the next run continues from here")
             raise
         except BaseException as error:
-            run.finish(Status.FAILED, f"{type(error).__name__}: {error}")
+            run.finish(RunStatus.FAILED, f"{type(error).__name__}: {error}")
             raise
 
 
@@ -216,9 +216,11 @@ class _Work:
         """Say what came of it."""
         counts = self.run.counts
         if not counts.error:
-            return self.run.finish(Status.SUCCESS)
+            return self.run.finish(RunStatus.SUCCESS)
         loaded = counts.inserted + counts.skipped
-        return self.run.finish(Status.PARTIAL if loaded else Status.FAILED, self.run.first_error)
+        return self.run.finish(
+            RunStatus.PARTIAL if loaded else RunStatus.FAILED, self.run.first_error
+        )
 
     async def _unit(self, order: UnitOrder) -> UnitReport:
         done: list[InvocationReport] = []

@@ -21,11 +21,11 @@ def browse(library: Library, path: str | None, offset: int, limit: int) -> CodeL
     known = _known(library, asked)
     name, _, below = asked.partition("/")
     if not below:
-        mine = [_edition(one) for one in reversed(known.editions)]
+        mine = [_edition_node(one) for one in reversed(known.editions)]
         return _listing(_code(known), (), mine, offset, limit)
     found = place(library.database, asked, limit=limit, offset=offset)
     edition = f"{name}/{below.partition('/')[0]}"
-    held = next(one for one in map(_edition, known.editions) if one.id == edition)
+    held = next(one for one in map(_edition_node, known.editions) if one.id == edition)
     return _below(found, held, known)
 
 
@@ -38,7 +38,7 @@ def _known(library: Library, path: str) -> Code:
         hint = "browse_code without a path lists them."
         raise RefusedError("not_found", f"no code {name!r} is held", hint=hint) from None
     version = below.partition("/")[0]
-    if version and all(_edition(one).id != f"{name}/{version}" for one in known.editions):
+    if version and all(_edition_node(one).id != f"{name}/{version}" for one in known.editions):
         held = ", ".join(one.version for one in reversed(known.editions))
         message = f"of {name} there is no edition {version!r}"
         raise RefusedError("not_found", message, hint=f"The editions held are: {held}.")
@@ -80,7 +80,7 @@ def _code(one: Code) -> CodeNode:
     return CodeNode(id=one.name, kind="code", label=one.title, status=None, is_leaf=False)
 
 
-def _edition(one: EditionHeld) -> CodeNode:
+def _edition_node(one: EditionHeld) -> CodeNode:
     whole = f"{one.complete} of {one.units} units complete, {one.sections} sections"
     return CodeNode(
         id=ids.tree_root(one.source, one.version).removesuffix("/root"),

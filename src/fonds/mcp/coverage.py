@@ -117,11 +117,11 @@ def _source(name: str, known: Registered | None, standing: _Standing) -> SourceC
         last_success_at=standing.successes.get(name),
         open_errors=standing.errors.get(name, 0),
         waiting_for_text=standing.textless.get(name, 0),
-        editions=[_edition(one) for one in standing.editions.get(name, ())],
+        editions=[_edition_coverage(one) for one in standing.editions.get(name, ())],
     )
 
 
-def _edition(one: EditionHeld) -> EditionCoverage:
+def _edition_coverage(one: EditionHeld) -> EditionCoverage:
     return EditionCoverage(
         edition=one.version,
         units=one.units,

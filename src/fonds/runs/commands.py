@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, update
 
 from fonds.errors import UsageError
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.registry import get_source
 from fonds.stores.tables import ingestion_commands, ingestion_runs
 
@@ -184,7 +184,7 @@ def _with_run(connection: Connection, source: str | None, wanted: dict[str, Any]
 
 def running(connection: Connection, source: str) -> UUID | None:
     """The run of a source that is going on, as far as its row tells."""
-    query = select(_run.id).where(_run.source == source, _run.status == Status.RUNNING)
+    query = select(_run.id).where(_run.source == source, _run.status == RunStatus.RUNNING)
     return connection.scalar(query.order_by(_run.started_at.desc()).limit(1))
 
 
@@ -278,11 +278,11 @@ def settle_cancels(connection: Connection, source: str, now: datetime) -> None:
 def ending(connection: Connection, run_id: UUID) -> str | None:
     """What a cancel of a run came to, in words; None while the run goes on."""
     status = connection.scalar(select(_run.status).where(_run.id == run_id))
-    if status == Status.RUNNING:
+    if status == RunStatus.RUNNING:
         return None
     if status is None:
         return "refused: there is no such run"
-    if status == Status.CANCELLED:
+    if status == RunStatus.CANCELLED:
         return "done: the run was cancelled"
     return f"refused: the run had ended before: {status}"
 

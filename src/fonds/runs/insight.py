@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Date, Row, Text, cast, func, s
 
 from fonds.runs.overview import SourceOverview, latest_runs, overview_of
 from fonds.runs.schedule import TIME_ZONE
-from fonds.runs.state import Counts, Status
+from fonds.runs.state import Counts, RunStatus
 from fonds.sources.base import Registered
 from fonds.stores.tables import (
     ingestion_logs,
@@ -45,7 +45,7 @@ class RunInsight:
     id: UUID
     source: str
     mode: str
-    status: Status
+    status: RunStatus
     started_at: datetime
     finished_at: datetime | None
     counts: Counts
@@ -61,7 +61,7 @@ class RunInsight:
             id=row.id,
             source=row.source,
             mode=row.mode,
-            status=Status(row.status),
+            status=RunStatus(row.status),
             started_at=row.started_at,
             finished_at=row.finished_at,
             counts=Counts(**counts),
@@ -244,7 +244,7 @@ def _insight(
         schedule=source.info.schedule,
         overview=glance,
         seconds_since_success=None if success is None else (now - success).total_seconds(),
-        running=next((run.id for run in strip if run.status is Status.RUNNING), None),
+        running=next((run.id for run in strip if run.status is RunStatus.RUNNING), None),
         strip=tuple(strip),
     )
 
@@ -276,7 +276,7 @@ def runs(
     *,
     limit: int,
     source: str | None = None,
-    status: Status | None = None,
+    status: RunStatus | None = None,
     before: tuple[datetime, UUID] | None = None,
 ) -> list[RunInsight]:
     """Runs, the newest first; those before a moment and an id, of a source, or of a status."""

@@ -9,14 +9,14 @@ from sqlalchemy import ColumnElement, delete, select
 from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.runs.context import Workplace
 from fonds.runs.locks import claim_source
-from fonds.runs.state import Status, close_dead_runs
+from fonds.runs.state import RunStatus, close_dead_runs
 from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_tasks
 
 
 def bury_dead_runs(workplace: Workplace) -> int:
     """Mark every run as failed whose source nobody holds any more."""
     clock, database = workplace.seams.clock, workplace.database
-    query = select(ingestion_runs.c.source).where(ingestion_runs.c.status == Status.RUNNING)
+    query = select(ingestion_runs.c.source).where(ingestion_runs.c.status == RunStatus.RUNNING)
     with database.read() as connection:
         suspected = sorted(set(connection.scalars(query)))
     buried = 0

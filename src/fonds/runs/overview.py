@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, uni
 
 from fonds.errors import UsageError
 from fonds.runs.schedule import next_run
-from fonds.runs.state import Counts, RunReport, Status
+from fonds.runs.state import Counts, RunReport, RunStatus
 from fonds.sources.base import Registered
 from fonds.stores.batches import pieces
 from fonds.stores.database import Database
@@ -30,7 +30,7 @@ REMEMBERED: Final = timedelta(days=90)
 """How far back a failure is looked for; of a source without any, all runs are gone through."""
 
 _run: Final = ingestion_runs.c
-_fell_short: Final = _run.status.in_([Status.PARTIAL, Status.FAILED])
+_fell_short: Final = _run.status.in_([RunStatus.PARTIAL, RunStatus.FAILED])
 _wrote: Final = _run.inserted_count + _run.updated_count + _run.gone_count > 0
 
 
@@ -113,7 +113,7 @@ def last_report(database: Database, source: str) -> RunReport:
     return RunReport(
         run_id=row.id,
         source=source,
-        status=Status(row.status),
+        status=RunStatus(row.status),
         counts=Counts(**counts),
         seconds=(ended - row.started_at).total_seconds(),
         error_summary=row.error_summary,

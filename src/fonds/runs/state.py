@@ -22,7 +22,7 @@ from fonds.stores.database import Database, upsert
 from fonds.stores.tables import ingestion_runs, ingestion_source_state
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     """Where a run stands; the database refuses any move that is not in `MOVES`."""
 
     RUNNING = "running"
@@ -33,11 +33,16 @@ class Status(StrEnum):
 
 
 MOVES: Final = {
-    Status.RUNNING: {Status.SUCCESS, Status.PARTIAL, Status.FAILED, Status.CANCELLED},
-    Status.SUCCESS: set[Status](),
-    Status.PARTIAL: set[Status](),
-    Status.FAILED: set[Status](),
-    Status.CANCELLED: set[Status](),
+    RunStatus.RUNNING: {
+        RunStatus.SUCCESS,
+        RunStatus.PARTIAL,
+        RunStatus.FAILED,
+        RunStatus.CANCELLED,
+    },
+    RunStatus.SUCCESS: set[RunStatus](),
+    RunStatus.PARTIAL: set[RunStatus](),
+    RunStatus.FAILED: set[RunStatus](),
+    RunStatus.CANCELLED: set[RunStatus](),
 }
 
 TAKEN_OVER: Final = "another process took over while this run went on"
@@ -107,7 +112,7 @@ class RunReport:
     run_id: UUID | None
     """None if it could not even begin."""
     source: str
-    status: Status
+    status: RunStatus
     counts: Counts
     seconds: float
     error_summary: str | None = None
@@ -121,7 +126,7 @@ class RunReport:
         return cls(
             run_id=None,
             source=source,
-            status=Status.FAILED,
+            status=RunStatus.FAILED,
             counts=counts,
             seconds=0.0,
             error_summary=str(error),
@@ -169,7 +174,7 @@ class Run:
                     id=self.id,
                     source=self.source,
                     mode=self.request.mode,
-                    status=Status.RUNNING,
+                    status=RunStatus.RUNNING,
                     started_at=now,
                     config=self.request.as_config(),
                 )
@@ -221,14 +226,14 @@ class Run:
 
     @property
     def _goes_on(self) -> ColumnElement[bool]:
-        return (ingestion_runs.c.id == self.id) & (ingestion_runs.c.status == Status.RUNNING)
+        return (ingestion_runs.c.id == self.id) & (ingestion_runs.c.status == RunStatus.RUNNING)
 
     def _show(self, connection: Connection, counts: Counts) -> None:
         self._shown = counts.by_stage()
         self.stages.save(connection, self.id, self._shown)
         self._journal.save(connection)
 
-    def finish(self, status: Status, error_summary: str | None = None) -> RunReport:
+    def finish(self, status: RunStatus, error_summary: str | None = None) -> RunReport:
         """End the run; a finished run never changes again.
 
         One that another process took over has failed, however far it came.
@@ -240,10 +245,10 @@ class Run:
         with self._database.write() as connection:
             if connection.execute(ending).rowcount:
                 self.save(connection)
-                stamp_state(connection, self.source, now, succeeded=status is Status.SUCCESS)
+                stamp_state(connection, self.source, now, succeeded=status is RunStatus.SUCCESS)
             else:
                 self._journal.save(connection)
-                status, error_summary = Status.FAILED, error_summary or TAKEN_OVER
+                status, error_summary = RunStatus.FAILED, error_summary or TAKEN_OVER
         return RunReport(
             run_id=self.id,
             source=self.source,
@@ -253,21 +258,21 @@ class Run:
             error_summary=error_summary,
         )
 
-    def _say_farewell(self, status: Status, error_summary: str | None) -> None:
+    def _say_farewell(self, status: RunStatus, error_summary: str | None) -> None:
         self.stages.conclude(self.counts.by_stage())
         self._journal.tell_the_rest()
         told = {name: number for name, number in asdict(self.counts).items() if number}
         cause = {"cause": error_summary} if error_summary else {}
-        level = "info" if status is Status.SUCCESS else "warn"
+        level = "info" if status is RunStatus.SUCCESS else "warn"
         self.log(level, f"run ended: {status}", **told, **cause)
 
 
 def close_dead_runs(connection: Connection, source: str, now: datetime) -> int:
     """Mark runs of a source as failed whose process is gone; the caller holds its claim."""
     table = ingestion_runs.c
-    dead = (table.source == source) & (table.status == Status.RUNNING)
+    dead = (table.source == source) & (table.status == RunStatus.RUNNING)
     ended = {
-        "status": Status.FAILED,
+        "status": RunStatus.FAILED,
         "finished_at": now,
         "error_summary": "the process ended without finishing this run",
     }

@@ -14,14 +14,14 @@ import snowballstemmer
 from fonds.search.query import STOP_WORDS
 from fonds.stores.fulltext import with_bigrams
 
-_WORD: Final = re.compile(r"[^\W_]+")
+_PLAIN_WORD: Final = re.compile(r"[^\W_]+")
 _PREFIXES: Final = (3, 2)
 """Letters that no rule about endings touches; a stem may be as short as two."""
 
 
 def words_of(text: str) -> list[str]:
     """Runs of letters and digits, in lower case; pairs of CJK characters."""
-    return _WORD.findall(with_bigrams(text.lower()))
+    return _PLAIN_WORD.findall(with_bigrams(text.lower()))
 
 
 @lru_cache(maxsize=50_000)

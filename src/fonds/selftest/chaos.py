@@ -34,7 +34,7 @@ def lineages(kills: int, seed: int, operations: Mapping[str, int]) -> Iterator[C
             part="chaos",
             name=f"lineage {each}",
             corpus=WHOLE,
-            run=partial(_live, strikes=strikes),
+            run=partial(_live_randomly, strikes=strikes),
             replay=f"--chaos {len(strikes)} --seed {each}",
         )
         if not kills:
@@ -54,7 +54,7 @@ def plan(chance: random.Random, operations: Mapping[str, int]) -> list[Strike]:
     return strikes
 
 
-def _live(place: Place, report: Report, *, strikes: Sequence[Strike]) -> Iterator[str]:
+def _live_randomly(place: Place, report: Report, *, strikes: Sequence[Strike]) -> Iterator[str]:
     points: list[tuple[str, str]] = []
     steps, left = list(STEPS), list(strikes)
     while True:

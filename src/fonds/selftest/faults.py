@@ -52,14 +52,14 @@ def all_faults(seed: int, operations: Mapping[str, int], *, rounds: int) -> list
         "two processes": _two_processes,
         "no permission": partial(_forbidden, operations),
     }
-    cases = [_case(name, fault, seed, SMALL) for name, fault in once.items()]
-    cases += [_case("two schedulers", _two_schedulers, seed, WHOLE)]
+    cases = [_fault_case(name, fault, seed, SMALL) for name, fault in once.items()]
+    cases += [_fault_case("two schedulers", _two_schedulers, seed, WHOLE)]
     for name, fault in often.items():
-        cases += [_case(name, fault, seed + number, SMALL) for number in range(rounds)]
+        cases += [_fault_case(name, fault, seed + number, SMALL) for number in range(rounds)]
     return cases
 
 
-def _case(name: str, fault: Fault, seed: int, corpus: str) -> Case:
+def _fault_case(name: str, fault: Fault, seed: int, corpus: str) -> Case:
     return Case(
         part="faults",
         name=f"{name} {seed}",

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import func, select, text
 
 from fonds.library import Library
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.selftest.story import INDEX
 from fonds.shards.index import open_index
 from fonds.shards.verify import verify
@@ -55,7 +55,7 @@ def _rows(library: Library) -> Iterator[str]:
 
 def _runs(library: Library, *, is_done: bool) -> Iterator[str]:
     run = ingestion_runs.c
-    many = select(run.source, func.count()).where(run.status == Status.RUNNING)
+    many = select(run.source, func.count()).where(run.status == RunStatus.RUNNING)
     with library.database.read() as connection:
         for source, count in connection.execute(many.group_by(run.source)):
             # Whoever could not write that it failed is taken for dead by the next.

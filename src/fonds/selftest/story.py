@@ -19,7 +19,7 @@ from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import DATA, FIRST_DAY, LAST_DAY
 from fonds.library import Library
-from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.selftest.site import WEBSITE
 from fonds.settings import Settings
 from fonds.shards.compiler import Compiler
@@ -109,7 +109,7 @@ def _code(library: Library, _corpus: Corpus) -> Iterable[str]:
 
 
 def _unsuccessful(report: RunReport) -> Iterable[str]:
-    if report.status is not Status.SUCCESS:
+    if report.status is not RunStatus.SUCCESS:
         yield f"{report.source} ended as {report.status}: {report.error_summary}"
 
 
@@ -142,7 +142,7 @@ def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
     for name, data in corpus.papers.items():
         claim = Claim(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         job = begin_upload(shelf, settings, user, claim)
-        if job.status is states.Status.UPLOADED:
+        if job.status is states.JobStatus.UPLOADED:
             library.blobs.put(staging_key(job), data)
             complete_upload(shelf, settings, job)
     return ()
@@ -152,7 +152,7 @@ def _worker(library: Library, _corpus: Corpus) -> Iterable[str]:
     with library.workbench() as bench:
         BaseWorker(bench, poll=0.01).drain()
     table = upload_jobs.c
-    unfinished = select(table.name, table.status).where(table.status != states.Status.COMPLETE)
+    unfinished = select(table.name, table.status).where(table.status != states.JobStatus.COMPLETE)
     with library.database.read() as connection:
         yield from (f"{name} is {status}" for name, status in connection.execute(unfinished))
 

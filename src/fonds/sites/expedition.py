@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from fonds.errors import UsageError
 from fonds.runs.context import Workplace
-from fonds.runs.state import RunReport, Status
+from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.advice.strategy import Advisor
@@ -91,7 +91,7 @@ class Expedition:
     async def end(self, website: Website, report: RunReport) -> None:
         """Note how a website ended: crawled, if anything of it is in the library."""
         await self.crawl.finish(website)
-        failed = report.status is Status.FAILED
+        failed = report.status is RunStatus.FAILED
         error = None
         if report.error_summary:
             error = CrawlError(

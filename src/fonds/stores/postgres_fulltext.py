@@ -26,7 +26,7 @@ from sqlalchemy import (
 from fonds.stores.fulltext import SPARE, IndexEntry, first_passing, with_bigrams
 from fonds.stores.tables import document_chunk_buffer
 
-_ADD = text(
+_POSTGRES_ADD = text(
     "INSERT INTO chunk_index (id, words) VALUES (:id, "
     "setweight(to_tsvector('english', :title), 'A') || "
     "setweight(to_tsvector('english', :headings), 'B') || "
@@ -39,7 +39,7 @@ COUNTED: Final = 5000
 """Passages that are counted one by one, as the server visits each. They come about in the order
 in which they were written, so that the last of them tells how many there must be in all."""
 
-_INDEX: Final = table("chunk_index", column("id"), column("words"))
+_POSTGRES_INDEX: Final = table("chunk_index", column("id"), column("words"))
 _ROW: Final = document_chunk_buffer.c.id
 
 
@@ -50,7 +50,7 @@ class PostgresFullText:
         """Make passages findable."""
         if entries:
             connection.execute(
-                _ADD,
+                _POSTGRES_ADD,
                 [
                     {
                         "id": entry.row,
@@ -83,13 +83,17 @@ class PostgresFullText:
         if not phrases:
             return []
         query = reduce(lambda one, other: one.op("||")(other), phrases)
-        ranked = _rows(query).order_by(func.ts_rank(_WEIGHTS, _INDEX.c.words, query, 1).desc())
-        ranked = ranked.order_by(_INDEX.c.id)
+        ranked = _postgres_rows(query).order_by(
+            func.ts_rank(_WEIGHTS, _POSTGRES_INDEX.c.words, query, 1).desc()
+        )
+        ranked = ranked.order_by(_POSTGRES_INDEX.c.id)
         first = list(connection.scalars(ranked.limit(limit * SPARE)))
         passing = first_passing(connection, first, eligible, limit)
         if len(passing) == limit or len(first) < limit * SPARE:
             return passing
-        return list(connection.scalars(ranked.where(_INDEX.c.id.in_(eligible)).limit(limit)))
+        return list(
+            connection.scalars(ranked.where(_POSTGRES_INDEX.c.id.in_(eligible)).limit(limit))
+        )
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
         """In how many passages each term stands; of frequent ones, about."""
@@ -112,13 +116,14 @@ class PostgresFullText:
         """Conditions on passages: all of the phrases, and none of the excluded."""
         # A phrase of nothing but stop words is in no index: nobody can ask for it.
         wanted = [
-            or_(func.numnode(phrase) == 0, _ROW.in_(_rows(phrase))) for phrase in _phrases(phrases)
+            or_(func.numnode(phrase) == 0, _ROW.in_(_postgres_rows(phrase)))
+            for phrase in _phrases(phrases)
         ]
-        return wanted + [_ROW.not_in(_rows(phrase)) for phrase in _phrases(excluded)]
+        return wanted + [_ROW.not_in(_postgres_rows(phrase)) for phrase in _phrases(excluded)]
 
 
 def _counted(place: int, phrase: Any) -> Select[Any, Any, Any]:
-    first = _rows(phrase).limit(COUNTED).subquery()
+    first = _postgres_rows(phrase).limit(COUNTED).subquery()
     return select(literal(place), func.count(), func.max(first.c.id))
 
 
@@ -126,5 +131,5 @@ def _phrases(phrases: Sequence[str]) -> list[Any]:
     return [func.phraseto_tsquery("english", with_bigrams(phrase)) for phrase in phrases]
 
 
-def _rows(query: Any) -> Select[Any]:
-    return select(_INDEX.c.id).where(_INDEX.c.words.op("@@")(query))
+def _postgres_rows(query: Any) -> Select[Any]:
+    return select(_POSTGRES_INDEX.c.id).where(_POSTGRES_INDEX.c.words.op("@@")(query))

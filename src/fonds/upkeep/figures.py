@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Table, cast, func, select
 
 from fonds.embed.standstill import left_alone
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.stores import queues
 from fonds.stores.tables import (
     embedding_batches,
@@ -116,7 +116,7 @@ def _runs(connection: Connection) -> dict[tuple[str, str], int]:
 
 def _durations(connection: Connection) -> dict[str, Distribution]:
     took = _milliseconds(connection, _run.started_at, _run.finished_at)
-    spans = select(_run.source, took.label("took")).where(_run.status != Status.RUNNING).cte()
+    spans = select(_run.source, took.label("took")).where(_run.status != RunStatus.RUNNING).cte()
     # SQLite would compute a span anew wherever it is compared.
     spans = spans.prefix_with("MATERIALIZED")
     columns = spread(spans.c.took, SECONDS, unit=1000)

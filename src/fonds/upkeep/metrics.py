@@ -13,29 +13,31 @@ from prometheus_client.metrics_core import Metric
 from sqlalchemy import Connection
 
 from fonds.runs.exposition import counter, exposed, gauge, histogram
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.upkeep.figures import QueueState, RunFigures, run_figures
 from fonds.uploads import metrics as uploads
 
 
 def render(connection: Connection, now: datetime) -> str:
     """All figures in Prometheus' text format."""
-    return exposed([*families(connection, now), *uploads.families(connection, now)])
+    return exposed([*families(connection, now), *uploads.upload_families(connection, now)])
 
 
 def families(connection: Connection, now: datetime) -> Iterator[Metric]:
     """The figures of runs, queues and embedding."""
     told = run_figures(connection, now)
-    yield from _runs(told)
-    yield from _stages(told)
+    yield from _run_metrics(told)
+    yield from _stage_metrics(told)
     yield from _queues({**told.queues, "command": told.commands})
     yield from _embedding(told)
 
 
-def _runs(told: RunFigures) -> Iterator[Metric]:
-    ended = [(key, count) for key, count in told.runs.items() if key[1] != Status.RUNNING]
+def _run_metrics(told: RunFigures) -> Iterator[Metric]:
+    ended = [(key, count) for key, count in told.runs.items() if key[1] != RunStatus.RUNNING]
     yield counter("fonds_runs", "Runs that have ended.", ended, ["source", "status"])
-    going = [((source,), n) for (source, is_in), n in told.runs.items() if is_in == Status.RUNNING]
+    going = [
+        ((source,), n) for (source, is_in), n in told.runs.items() if is_in == RunStatus.RUNNING
+    ]
     yield gauge("fonds_running_runs", "Runs that have not ended.", going, ["source"])
     yield histogram(
         "fonds_run_duration_seconds",
@@ -57,7 +59,7 @@ def _runs(told: RunFigures) -> Iterator[Metric]:
     )
 
 
-def _stages(told: RunFigures) -> Iterator[Metric]:
+def _stage_metrics(told: RunFigures) -> Iterator[Metric]:
     labels = ["source", "stage"]
     totals = told.stages.items()
     yield counter(

@@ -23,13 +23,13 @@ from fonds.stores.tables import upload_jobs
 from fonds.upkeep.findings import Patient
 from fonds.upkeep.leftovers import GRACE
 from fonds.upkeep.references import editions, ledger, references
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 ARCHIVE: Final = "corpus/"
 PARSED: Final = "parsed/"
 INCOMING: Final = "incoming/"
 PROBES: Final = "doctor/"
-AT_ONCE: Final = 500
+ORPHANS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,13 +109,13 @@ def staged(patient: Patient, *, apply: bool) -> Iterator[Removal]:
     """Bytes that users sent for jobs that do not wait for them any more."""
     for some in _old(patient, INCOMING):
         jobs = {info.key: _uuid(info.key.rpartition("/")[2]) for info in some}
-        waiting = _jobs(patient, [job for job in jobs.values() if job], Status.UPLOADED)
+        waiting = _jobs(patient, [job for job in jobs.values() if job], JobStatus.UPLOADED)
         for info in some:
             if jobs[info.key] not in waiting and (not apply or remove(patient.blobs, info)):
                 yield Removal(info=info)
 
 
-def _jobs(patient: Patient, ids: Sequence[UUID], status: Status) -> set[UUID]:
+def _jobs(patient: Patient, ids: Sequence[UUID], status: JobStatus) -> set[UUID]:
     table = upload_jobs.c
     query = select(table.job_id).where(table.job_id.in_(ids), table.status == status.value)
     with patient.database.read() as connection:
@@ -127,7 +127,7 @@ def _in_work(patient: Patient, keys: Iterable[str]) -> set[str]:
     documents = {key: _document(key) for key in keys if key.startswith(PARSED)}
     table = upload_jobs.c
     named = table.document_id.in_([one for one in documents.values() if one])
-    query = select(table.document_id).where(named, table.status != Status.COMPLETE.value)
+    query = select(table.document_id).where(named, table.status != JobStatus.COMPLETE.value)
     with patient.database.read() as connection:
         working = set(connection.scalars(query)) if documents else set[UUID]()
     return {key for key, document in documents.items() if document in working}
@@ -140,7 +140,7 @@ def _old(patient: Patient, prefix: str) -> Iterator[Sequence[BlobInfo]]:
 
 def _pieces(infos: Iterable[BlobInfo]) -> Iterator[Sequence[BlobInfo]]:
     waiting = iter(infos)
-    while some := list(islice(waiting, AT_ONCE)):
+    while some := list(islice(waiting, ORPHANS_AT_ONCE)):
         yield some
 
 

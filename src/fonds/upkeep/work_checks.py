@@ -13,7 +13,7 @@ from fonds.embed.standstill import left_alone
 from fonds.errors import SourceBusyError
 from fonds.runs.locks import claim_source
 from fonds.runs.schedule import trigger_of
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.registry import all_sources
 from fonds.stores.tables import (
     ingestion_leases,
@@ -49,7 +49,7 @@ _DRAINED_BY: Final = {
 def check_runs(patient: Patient) -> Iterator[Finding]:
     """Whether every run that seems to go on has a process."""
     table = ingestion_runs.c
-    query = select(table.source, table.started_at).where(table.status == Status.RUNNING)
+    query = select(table.source, table.started_at).where(table.status == RunStatus.RUNNING)
     with patient.database.read() as connection:
         running = connection.execute(query.order_by(table.started_at)).all()
     dead = [row.source for row in running if _is_dead(patient, row.source)]

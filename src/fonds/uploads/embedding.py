@@ -31,7 +31,7 @@ from fonds.stores.vectors import Generation
 from fonds.uploads.gates import check_embedded
 from fonds.uploads.jobs import AFRESH, Job
 from fonds.uploads.moving import Way, moving
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Model, Workbench
 
 UNSTORED: Final = -1
@@ -73,7 +73,7 @@ def queued(way: Way, bench: Workbench, model: Model) -> None:
     """The passages wait for a model."""
     generation, total = model.generation, _total(way.job)
     way.move(
-        Status.EMBEDDING_QUEUED,
+        JobStatus.EMBEDDING_QUEUED,
         why=f"{total} passages wait for {generation.name} {generation.version}",
         now=bench.shelf.seams.clock.now(),
         embed_model=generation.name,
@@ -201,9 +201,9 @@ def _cause(fresh: Sequence[Passage], answers: Answers) -> EmbedError | None:
 def _advance(way: Way, generation: Generation, now: datetime, *, is_whole: bool) -> None:
     job = way.job
     count = staged(way.connection, job.document_id, generation.name, generation.version)
-    if job.status is Status.EMBEDDING_QUEUED:
+    if job.status is JobStatus.EMBEDDING_QUEUED:
         why = f"the first of {count.passages} passages have a vector"
-        way.move(Status.EMBEDDING_IN_PROGRESS, why=why, now=now)
+        way.move(JobStatus.EMBEDDING_IN_PROGRESS, why=why, now=now)
     way.keep(
         now,
         **AFRESH,
@@ -215,7 +215,7 @@ def _advance(way: Way, generation: Generation, now: datetime, *, is_whole: bool)
     if count.vectors == count.passages and is_whole:
         check_embedded(count.passages, count.vectors, _total(job))
         why = f"all {count.passages} passages have a vector"
-        way.move(Status.EMBEDDINGS_STORED, why=why, now=now)
+        way.move(JobStatus.EMBEDDINGS_STORED, why=why, now=now)
 
 
 def _total(job: Job) -> int:

@@ -28,7 +28,7 @@ from fonds.settings import Settings
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import check_claim, check_content, claimed_format, clean_name, extension_of
 from fonds.uploads.jobs import Job, create, fail, job_of, move
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 ARRIVES_WITHIN: Final = timedelta(hours=1)
 """A file that was announced and has not come by then does not come."""
@@ -66,7 +66,7 @@ def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: Claim) 
         "job_id": UUID(int=shelf.seams.chance.getrandbits(128), version=4),
         "user_id": user_id,
         "document_id": uid,
-        "status": Status.UPLOADED.value,
+        "status": JobStatus.UPLOADED.value,
         "name": name,
         "format": form,
         "bytes": claim.size,
@@ -82,12 +82,12 @@ def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: Claim) 
         held = job_of(connection, uid, to_write=True)
         held = held or create(connection, values, now) or job_of(connection, uid, to_write=True)
         assert held is not None
-        if held.status is Status.FAILED_PARSE and held.arrived_at is None:
+        if held.status is JobStatus.FAILED_PARSE and held.arrived_at is None:
             renamed = {key: values[key] for key in ("name", "format", "raw_path", "parser")}
             return move(
                 connection,
                 held,
-                Status.UPLOADED,
+                JobStatus.UPLOADED,
                 by=f"user:{user_id}",
                 why="announced again",
                 now=now,
@@ -102,7 +102,7 @@ def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
 
     Whatever is wrong with it ends the job, with a reason its user can read.
     """
-    if job.status is not Status.UPLOADED:
+    if job.status is not JobStatus.UPLOADED:
         return job
     try:
         with _staged_file(shelf, settings, job) as path:
@@ -117,11 +117,11 @@ def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
     with shelf.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
         assert held is not None
-        if held.status is Status.UPLOADED and held.raw_path == job.raw_path:
+        if held.status is JobStatus.UPLOADED and held.raw_path == job.raw_path:
             why = f"{job.bytes} bytes came, as announced"
             by = f"user:{job.user_id}"
             held = move(
-                connection, held, Status.PARSE_QUEUED, by=by, why=why, now=now, arrived_at=now
+                connection, held, JobStatus.PARSE_QUEUED, by=by, why=why, now=now, arrived_at=now
             )
     shelf.blobs.delete(staging_key(job))
     return held
@@ -170,7 +170,7 @@ def _refuse(shelf: Shelf, job: Job, error: FondsError) -> None:
     now = shelf.seams.clock.now()
     with shelf.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
-        if held is not None and held.status is Status.UPLOADED:
+        if held is not None and held.status is JobStatus.UPLOADED:
             fail(connection, held, error, now, by=f"user:{job.user_id}")
 
 
@@ -193,13 +193,13 @@ def retry_upload(shelf: Shelf, job: Job, *, by: str) -> Job:
         )
 
 
-def _last_good(job: Job) -> Status:
-    if job.status is Status.FAILED_PARSE:
-        return Status.UPLOADED if job.arrived_at is None else Status.PARSE_QUEUED
-    if job.status is Status.FAILED_CHUNKING:
-        return Status.PARSE_VALIDATED
-    if job.status is Status.FAILED_EMBEDDING:
-        return Status.CHUNKS_STORED
+def _last_good(job: Job) -> JobStatus:
+    if job.status is JobStatus.FAILED_PARSE:
+        return JobStatus.UPLOADED if job.arrived_at is None else JobStatus.PARSE_QUEUED
+    if job.status is JobStatus.FAILED_CHUNKING:
+        return JobStatus.PARSE_VALIDATED
+    if job.status is JobStatus.FAILED_EMBEDDING:
+        return JobStatus.CHUNKS_STORED
     raise UsageError(f"only a job that failed can be retried; this one is {job.status}")
 
 
@@ -207,13 +207,13 @@ def expire_uploads(shelf: Shelf) -> int:
     """End the jobs whose file never came; says how many."""
     now = shelf.seams.clock.now()
     table = upload_jobs.c
-    overdue = (table.status == Status.UPLOADED.value) & (table.updated_at < now - ARRIVES_WITHIN)
+    overdue = (table.status == JobStatus.UPLOADED.value) & (table.updated_at < now - ARRIVES_WITHIN)
     with shelf.database.read() as connection:
         found = list(connection.scalars(select(table.document_id).where(overdue).limit(AT_ONCE)))
     for document_id in found:
         with shelf.database.write() as connection:
             job = job_of(connection, document_id, to_write=True)
-            if job is not None and job.status is Status.UPLOADED:
+            if job is not None and job.status is JobStatus.UPLOADED:
                 error = UploadRefusedError("the file never came", kind="not-there")
                 fail(connection, job, error, now)
     return len(found)

@@ -35,7 +35,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from fonds.errors import FondsError, LeaseLostError
 from fonds.stores.columns import Timestamp
 from fonds.stores.tables import upload_errors, upload_events, upload_jobs
-from fonds.uploads.states import WORKED_ON, Status, failure_of, stage_of
+from fonds.uploads.states import WORKED_ON, JobStatus, failure_of, stage_of
 
 RETRIES: Final = 3
 FIRST_WAIT: Final = timedelta(seconds=3)
@@ -51,7 +51,7 @@ class Job:
     job_id: UUID
     user_id: UUID
     document_id: UUID
-    status: Status
+    status: JobStatus
     name: str
     """Of the file, as its user calls it."""
     format: str
@@ -89,7 +89,7 @@ class Job:
         """The job of a row that has all the columns."""
         values = row._asdict()
         told = {name: values[name] for name in KNOWN}
-        return cls(**{**told, "status": Status(told["status"])})
+        return cls(**{**told, "status": JobStatus(told["status"])})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +138,7 @@ def page_of_jobs(
     connection: Connection,
     *,
     user_id: UUID | None = None,
-    statuses: Iterable[Status] = (),
+    statuses: Iterable[JobStatus] = (),
     before: tuple[datetime, UUID] | None = None,
     limit: int = 50,
 ) -> list[Job]:
@@ -240,7 +240,7 @@ def create(connection: Connection, values: Mapping[str, Any], now: datetime) -> 
 def move(
     connection: Connection,
     job: Job,
-    *path: Status,
+    *path: JobStatus,
     by: str,
     why: str,
     now: datetime,
@@ -329,7 +329,7 @@ def _write(connection: Connection, job: Job, values: Mapping[str, Any]) -> Job:
     if connection.execute(statement, given).rowcount != 1:
         raise LeaseLostError(f"job {job.job_id} has moved on; nothing was written")
     known = {name: value for name, value in values.items() if name in KNOWN}
-    return replace(job, **{**known, "status": Status(values.get("status", job.status))})
+    return replace(job, **{**known, "status": JobStatus(values.get("status", job.status))})
 
 
 @cache

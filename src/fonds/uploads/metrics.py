@@ -21,12 +21,12 @@ ALL_USERS: Final = "all"
 """Stands for a user's id where there are too many of them."""
 
 
-def render(connection: Connection, now: datetime) -> str:
+def render_uploads(connection: Connection, now: datetime) -> str:
     """The figures of uploads in Prometheus' text format."""
-    return exposed(families(connection, now))
+    return exposed(upload_families(connection, now))
 
 
-def families(connection: Connection, now: datetime) -> Iterator[Metric]:
+def upload_families(connection: Connection, now: datetime) -> Iterator[Metric]:
     """The figures of uploads."""
     told = figures(connection, now)
     yield from _jobs(told)

@@ -19,7 +19,7 @@ from fonds.errors import LeaseLostError
 from fonds.stores.database import Database, run
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.jobs import AFRESH, KNOWN, Job
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 _job: Final = upload_jobs.c
 
@@ -45,12 +45,12 @@ class Way:
         return self._job
 
     @property
-    def status(self) -> Status:
+    def status(self) -> JobStatus:
         """Where it will stand then."""
-        status: Status = self._changed.get("status", self._job.status)
+        status: JobStatus = self._changed.get("status", self._job.status)
         return status
 
-    def move(self, to: Status, *, why: str, now: datetime, **columns: Any) -> None:
+    def move(self, to: JobStatus, *, why: str, now: datetime, **columns: Any) -> None:
         """Note a move that was justified in this transaction, and what goes with it."""
         made = {"status": to.value, "moved_by": self._holder, "moved_why": why, "updated_at": now}
         self._moves.append(made)
@@ -71,7 +71,7 @@ class Way:
         if self._moves:
             stations = [self._at.value, *(move["status"] for move in self._moves)]
             self._write(self._moves, stations[:-1])
-            self._at, self._moves = Status(stations[-1]), []
+            self._at, self._moves = JobStatus(stations[-1]), []
 
     def arrive(self) -> None:
         """Write all that is noted."""
@@ -87,13 +87,13 @@ class Way:
         given = [
             {**row, **ours, "station": station} for row, station in zip(rows, stations, strict=True)
         ]
-        done = run(self.connection, _update(tuple(rows[0])), given)
+        done = run(self.connection, _move_update(tuple(rows[0])), given)
         if done.rowcount != len(rows):
             raise LeaseLostError(f"job {self._job.job_id} has moved on; nothing was written")
 
 
 @cache
-def _update(names: tuple[str, ...]) -> Update:
+def _move_update(names: tuple[str, ...]) -> Update:
     values = {name: bindparam(name, type_=_job[name].type) for name in names}
     return (
         update(upload_jobs)

@@ -23,7 +23,7 @@ from fonds.uploads.gates import check_parsed
 from fonds.uploads.jobs import Job, move, postpone
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
 from fonds.uploads.moving import Way, moving
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Workbench
 
 MARKDOWN: Final = "markdown_v1"
@@ -180,7 +180,7 @@ def _checked(data: bytes, sha256: str, told: Mapping[str, Any]) -> NormalizedBod
 
 def parsed(way: Way, stored: ParsedFile, now: datetime) -> None:
     """The text is stored, by a worker."""
-    way.move(Status.PARSED, why=stored.why, now=now, **stored.columns(now))
+    way.move(JobStatus.PARSED, why=stored.why, now=now, **stored.columns(now))
 
 
 def take_parsed(
@@ -188,4 +188,6 @@ def take_parsed(
 ) -> Job:
     """Move a job to `parsed` that no worker holds."""
     told = stored.columns(now)
-    return move(connection, job, Status.PARSED, by=by, why=stored.why, now=now, **told, **columns)
+    return move(
+        connection, job, JobStatus.PARSED, by=by, why=stored.why, now=now, **told, **columns
+    )

@@ -23,7 +23,7 @@ from fonds.uploads.gates import check_embedded
 from fonds.uploads.jobs import Job
 from fonds.uploads.moving import Way, moving
 from fonds.uploads.parsing import MARKDOWN, read_parsed
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Workbench
 
 SOURCE: Final = "uploads"
@@ -53,7 +53,7 @@ def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | Non
     """The document appears, if every passage that was cut is there with its vector."""
     job, now = way.job, bench.shelf.seams.clock.now()
     way.move(
-        Status.COMPLETE,
+        JobStatus.COMPLETE,
         why="the document can be found",
         now=now,
         completed_at=now,

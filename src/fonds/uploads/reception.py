@@ -14,7 +14,7 @@ from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.uploads.jobs import Job, fail, job_of
 from fonds.uploads.parsing import MARKDOWN, ParsedFile, store_parsed, take_parsed
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.webhook import Failed, Parsed, read_payload, remember_nonce, verify_signature
 
 _BY: Final = "webhook:llamaparse"
@@ -52,7 +52,7 @@ def _job_told_of(connection: Connection, told: Parsed | Failed, *, to_write: boo
 
 
 def _stored(shelf: Shelf, job: Job, told: Parsed) -> ParsedFile | None:
-    if job.status is not Status.PARSE_QUEUED:
+    if job.status is not JobStatus.PARSE_QUEUED:
         return None
     text = get_normalizer(MARKDOWN).to_markdown(told.markdown.encode())
     return store_parsed(shelf.blobs, job, text, by=f"{told.parser_name}@{told.parser_version}")
@@ -65,7 +65,7 @@ def _take(
     stored: ParsedFile | None,
     now: datetime,
 ) -> Effect:
-    if job.status is not Status.PARSE_QUEUED:
+    if job.status is not JobStatus.PARSE_QUEUED:
         return "ignored"
     if isinstance(told, Failed):
         fail(connection, job, ParserError(told.error), now, by=_BY)

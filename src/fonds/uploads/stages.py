@@ -22,14 +22,14 @@ from fonds.uploads.jobs import Job
 from fonds.uploads.moving import Way, moving
 from fonds.uploads.parsing import parse_here, parse_outside, read_parsed
 from fonds.uploads.publication import finalize
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Workbench
 
 _UNVALIDATED: Final = (
-    Status.UPLOADED,
-    Status.PARSE_QUEUED,
-    Status.PARSED,
-    Status.FAILED_PARSE,
+    JobStatus.UPLOADED,
+    JobStatus.PARSE_QUEUED,
+    JobStatus.PARSED,
+    JobStatus.FAILED_PARSE,
 )
 
 Step = Callable[[Workbench, Job], Job]
@@ -59,7 +59,7 @@ def validated(way: Way, bench: Workbench) -> None:
     canonical = min(earlier).parsed_path if earlier else job.parsed_path
     is_copy = canonical != job.parsed_path
     way.move(
-        Status.PARSE_VALIDATED,
+        JobStatus.PARSE_VALIDATED,
         why="the same text as of an earlier file" if is_copy else "the text is whole",
         now=bench.shelf.seams.clock.now(),
         parsed_path=canonical,
@@ -95,7 +95,7 @@ def begin_chunking(bench: Workbench, job: Job) -> Job:
 def chunking(way: Way, bench: Workbench) -> None:
     """The text is about to be cut."""
     label, now = chunker_label(bench.shelf.chunker), bench.shelf.seams.clock.now()
-    way.move(Status.CHUNKING, why=f"cut by {label}", now=now, chunks_version=label)
+    way.move(JobStatus.CHUNKING, why=f"cut by {label}", now=now, chunks_version=label)
 
 
 def chunk(bench: Workbench, job: Job) -> Job:
@@ -120,7 +120,7 @@ def chunks_stored(way: Way, bench: Workbench, passages: Passages) -> list[dict[s
     rows = stage_passages(way.connection, shelf.database.fulltext, passages, now)
     _check_stored(way.connection, passages)
     way.move(
-        Status.CHUNKS_STORED,
+        JobStatus.CHUNKS_STORED,
         why=f"{count} passages",
         now=now,
         chunks_version=chunker_label(shelf.chunker),
@@ -136,13 +136,13 @@ def _check_stored(connection: Connection, passages: Passages) -> None:
         raise GateError("the passages that are stored are not those that were cut")
 
 
-STEPS: Final[Mapping[Status, Step]] = {
-    Status.PARSE_QUEUED: parse,
-    Status.PARSED: validate,
-    Status.PARSE_VALIDATED: begin_chunking,
-    Status.CHUNKING: chunk,
-    Status.CHUNKS_STORED: queue_embedding,
-    Status.EMBEDDING_QUEUED: embed_batch,
-    Status.EMBEDDING_IN_PROGRESS: embed_batch,
-    Status.EMBEDDINGS_STORED: finalize,
+STEPS: Final[Mapping[JobStatus, Step]] = {
+    JobStatus.PARSE_QUEUED: parse,
+    JobStatus.PARSED: validate,
+    JobStatus.PARSE_VALIDATED: begin_chunking,
+    JobStatus.CHUNKING: chunk,
+    JobStatus.CHUNKS_STORED: queue_embedding,
+    JobStatus.EMBEDDING_QUEUED: embed_batch,
+    JobStatus.EMBEDDING_IN_PROGRESS: embed_batch,
+    JobStatus.EMBEDDINGS_STORED: finalize,
 }

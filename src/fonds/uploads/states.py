@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Status(StrEnum):
+class JobStatus(StrEnum):
     """Where a job stands."""
 
     UPLOADED = "uploaded"
@@ -33,35 +33,37 @@ class Status(StrEnum):
 
 
 MOVES: Final = {
-    Status.UPLOADED: {Status.PARSE_QUEUED, Status.FAILED_PARSE},
-    Status.PARSE_QUEUED: {Status.PARSED, Status.FAILED_PARSE},
-    Status.PARSED: {Status.PARSE_VALIDATED, Status.FAILED_PARSE},
-    Status.PARSE_VALIDATED: {Status.CHUNKING, Status.FAILED_CHUNKING},
-    Status.CHUNKING: {Status.CHUNKS_STORED, Status.FAILED_CHUNKING},
-    Status.CHUNKS_STORED: {Status.EMBEDDING_QUEUED, Status.FAILED_EMBEDDING},
-    Status.EMBEDDING_QUEUED: {Status.EMBEDDING_IN_PROGRESS, Status.FAILED_EMBEDDING},
-    Status.EMBEDDING_IN_PROGRESS: {Status.EMBEDDINGS_STORED, Status.FAILED_EMBEDDING},
-    Status.EMBEDDINGS_STORED: {Status.COMPLETE, Status.FAILED_EMBEDDING},
-    Status.COMPLETE: set[Status](),
-    Status.FAILED_PARSE: {Status.UPLOADED, Status.PARSE_QUEUED},
-    Status.FAILED_CHUNKING: {Status.PARSE_VALIDATED},
-    Status.FAILED_EMBEDDING: {Status.CHUNKS_STORED},
+    JobStatus.UPLOADED: {JobStatus.PARSE_QUEUED, JobStatus.FAILED_PARSE},
+    JobStatus.PARSE_QUEUED: {JobStatus.PARSED, JobStatus.FAILED_PARSE},
+    JobStatus.PARSED: {JobStatus.PARSE_VALIDATED, JobStatus.FAILED_PARSE},
+    JobStatus.PARSE_VALIDATED: {JobStatus.CHUNKING, JobStatus.FAILED_CHUNKING},
+    JobStatus.CHUNKING: {JobStatus.CHUNKS_STORED, JobStatus.FAILED_CHUNKING},
+    JobStatus.CHUNKS_STORED: {JobStatus.EMBEDDING_QUEUED, JobStatus.FAILED_EMBEDDING},
+    JobStatus.EMBEDDING_QUEUED: {JobStatus.EMBEDDING_IN_PROGRESS, JobStatus.FAILED_EMBEDDING},
+    JobStatus.EMBEDDING_IN_PROGRESS: {JobStatus.EMBEDDINGS_STORED, JobStatus.FAILED_EMBEDDING},
+    JobStatus.EMBEDDINGS_STORED: {JobStatus.COMPLETE, JobStatus.FAILED_EMBEDDING},
+    JobStatus.COMPLETE: set[JobStatus](),
+    JobStatus.FAILED_PARSE: {JobStatus.UPLOADED, JobStatus.PARSE_QUEUED},
+    JobStatus.FAILED_CHUNKING: {JobStatus.PARSE_VALIDATED},
+    JobStatus.FAILED_EMBEDDING: {JobStatus.CHUNKS_STORED},
 }
 
-INITIAL: Final = (Status.UPLOADED, Status.PARSE_QUEUED)
+INITIAL: Final = (JobStatus.UPLOADED, JobStatus.PARSE_QUEUED)
 """A job begins with one of these."""
-FAILURES: Final = frozenset({Status.FAILED_PARSE, Status.FAILED_CHUNKING, Status.FAILED_EMBEDDING})
-ENDED: Final = FAILURES | {Status.COMPLETE}
-WORKED_ON: Final = tuple(status for status in MOVES if status not in {*ENDED, Status.UPLOADED})
+FAILURES: Final = frozenset(
+    {JobStatus.FAILED_PARSE, JobStatus.FAILED_CHUNKING, JobStatus.FAILED_EMBEDDING}
+)
+ENDED: Final = FAILURES | {JobStatus.COMPLETE}
+WORKED_ON: Final = tuple(status for status in MOVES if status not in {*ENDED, JobStatus.UPLOADED})
 """What a worker takes forward; a file that is on its way is its user's business."""
 
 
-def failure_of(status: Status) -> Status:
+def failure_of(status: JobStatus) -> JobStatus:
     """How a job ends that cannot go on from here."""
     return next(after for after in MOVES[status] if after in FAILURES)
 
 
-def stage_of(status: Status) -> str:
+def stage_of(status: JobStatus) -> str:
     """`parse`, `chunking` or `embedding`: what a job at this status fails in."""
     failure = status if status in FAILURES else failure_of(status)
     return failure.removeprefix("failed_")

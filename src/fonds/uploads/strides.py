@@ -28,7 +28,7 @@ from fonds.uploads.moving import Way, moving
 from fonds.uploads.parsing import parsed, read_file
 from fonds.uploads.publication import InHand, publish
 from fonds.uploads.stages import STEPS, chunking, chunks_stored, cut, drop_copy, validated
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Workbench
 
 SMALL: Final = 32
@@ -41,7 +41,7 @@ Then = Callable[[Connection], Job | None]
 
 def take_forward(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
     """Take a job that is held by a lease as far as goes at once; where it ends, the next too."""
-    if job.status is Status.PARSE_QUEUED and job.parser == "local":
+    if job.status is JobStatus.PARSE_QUEUED and job.parser == "local":
         return _through(bench, job, then)
     return STEPS[job.status](bench, job), None
 
@@ -61,7 +61,7 @@ def _through(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
             if answered is not None and rows:
                 _end(way, bench, text, rows, answered)
             way.arrive()
-            ahead = then(way.connection) if way.status is Status.COMPLETE else None
+            ahead = then(way.connection) if way.status is JobStatus.COMPLETE else None
     except (LeaseLostError, SQLAlchemyError):
         raise
     except Exception:  # noqa: BLE001 — the step it belongs to meets it again, and tells
@@ -69,7 +69,7 @@ def _through(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
             parsed(way, stored, stored_at)
         return way.job, None
     drop_copy(bench, stored.path, way.job)
-    if answered is not None and way.status is not Status.CHUNKS_STORED and answered.cause:
+    if answered is not None and way.status is not JobStatus.CHUNKS_STORED and answered.cause:
         raise answered.cause
     return way.job, ahead
 
@@ -99,5 +99,5 @@ def _end(
     ]
     queued(way, bench, answered.model)
     ours = embedded(way, bench, replace(answered, passages=numbered))
-    if way.status is Status.EMBEDDINGS_STORED:
+    if way.status is JobStatus.EMBEDDINGS_STORED:
         publish(way, bench, text, InHand(rows=rows, generation=generation, vectors=ours))

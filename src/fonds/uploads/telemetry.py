@@ -25,7 +25,7 @@ from fonds.stores.tables import upload_errors, upload_jobs
 from fonds.uploads.consumption import Costs, Storage, costs, storage
 from fonds.uploads.distribution import Distribution, spread
 from fonds.uploads.jobs import can_be_claimed
-from fonds.uploads.states import WORKED_ON, Status, stage_of
+from fonds.uploads.states import WORKED_ON, JobStatus, stage_of
 
 SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 STAGES: Final = ("parse", "chunking", "embedding")
@@ -73,7 +73,7 @@ class WaitingJob:
     """A job whose file has come and that has not ended."""
 
     job_id: UUID
-    status: Status
+    status: JobStatus
     seconds: float
     """Since its file came."""
 
@@ -108,7 +108,7 @@ class Reprocessing:
 class UploadFigures:
     """How uploads are doing."""
 
-    jobs: Mapping[Status, int]
+    jobs: Mapping[JobStatus, int]
     """By every status there is."""
     durations: Mapping[str, Distribution]
     """Seconds from the arrival of files to their milestones: `parse`, `chunk`,
@@ -145,10 +145,10 @@ def figures(connection: Connection, now: datetime) -> UploadFigures:
 # Jobs and their errors --------------------------------------------------------------------
 
 
-def _jobs(connection: Connection) -> dict[Status, int]:
+def _jobs(connection: Connection) -> dict[JobStatus, int]:
     query = select(_job.status, func.count()).group_by(_job.status)
     counted: dict[str, int] = dict(connection.execute(query).all())
-    return {status: counted.get(status.value, 0) for status in Status}
+    return {status: counted.get(status.value, 0) for status in JobStatus}
 
 
 def _errors(connection: Connection) -> tuple[ErrorCount, ...]:
@@ -166,13 +166,13 @@ def _met(connection: Connection) -> dict[str, int]:
     return dict(connection.execute(query).all())
 
 
-def _entered(stage: str, jobs: Mapping[Status, int]) -> int:
+def _entered(stage: str, jobs: Mapping[JobStatus, int]) -> int:
     """No retry leads back to an earlier stage: where a job stands tells which ones it has seen."""
     first = STAGES.index(stage)
     return sum(
         count
         for status, count in jobs.items()
-        if status is Status.COMPLETE or STAGES.index(stage_of(status)) >= first
+        if status is JobStatus.COMPLETE or STAGES.index(stage_of(status)) >= first
     )
 
 
@@ -228,7 +228,7 @@ def _longest(connection: Connection, now: datetime) -> WaitingJob | None:
     row = connection.execute(query.order_by(_began, _job.job_id).limit(1)).one_or_none()
     if row is None:
         return None
-    return WaitingJob(job_id=row.job_id, status=Status(row.status), seconds=_age(row.began, now))
+    return WaitingJob(job_id=row.job_id, status=JobStatus(row.status), seconds=_age(row.began, now))
 
 
 def _age(since: datetime, now: datetime) -> float:

@@ -12,7 +12,7 @@ from fonds.catalog.changes import Wanted, changes
 from fonds.catalog.shelves import sources_held
 from fonds.web.frame import page, query, visitor_of
 
-ON_A_PAGE: Final = 50
+CHANGES_ON_A_PAGE: Final = 50
 
 _Text = Annotated[str, Query(max_length=1000)]
 
@@ -28,7 +28,7 @@ def show_changes(
     wanted = Wanted(
         source=source or None, under=under or None, owner=visitor.user_id, newest_first=True
     )
-    found = changes(database, wanted, limit=ON_A_PAGE, cursor=cursor or None)
+    found = changes(database, wanted, limit=CHANGES_ON_A_PAGE, cursor=cursor or None)
     here = {"source": source, "under": under}
     return page(
         request,

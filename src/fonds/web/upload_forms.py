@@ -29,7 +29,7 @@ from fonds.api.spooling import PIECE
 from fonds.errors import UploadRefusedError
 from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
-from fonds.uploads.states import FAILURES, Status
+from fonds.uploads.states import FAILURES, JobStatus
 from fonds.uploads.users import Caller, ensure_user
 from fonds.web.frame import FORM_KEY
 
@@ -232,7 +232,7 @@ def _taken(desk: Desk, caller: Caller, part: _Coming) -> Outcome:
             return Outcome(name=name, job=None, problem=problem)
     with desk.library.database.read() as connection:
         job = job_of(connection, ids.upload_uid(user_id, sha256))
-    if job is not None and job.status not in FAILURES | {Status.UPLOADED}:
+    if job is not None and job.status not in FAILURES | {JobStatus.UPLOADED}:
         problem = None  # the same file came twice at once, and one of them is enough
     return Outcome(name=name, job=job, problem=problem)
 
@@ -240,7 +240,7 @@ def _taken(desk: Desk, caller: Caller, part: _Coming) -> Outcome:
 def _store(desk: Desk, user_id: UUID, claim: Claim, path: Path) -> None:
     settings = desk.library.settings
     job = begin_upload(desk.shelf, settings, user_id, claim)
-    if job.status is Status.UPLOADED:
+    if job.status is JobStatus.UPLOADED:
         desk.library.blobs.put(staging_key(job), path)
         complete_upload(desk.shelf, settings, job)
 

@@ -26,7 +26,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, JobEvent, events_of, job_of, page_of_jobs
-from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, Status
+from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus
 from fonds.uploads.users import Caller
 from fonds.web.frame import Visitor, known_visitor, page, require_own_form, templates
 from fonds.web.upload_forms import Outcome, take_files
@@ -44,9 +44,9 @@ PATIENCE: Final = timedelta(seconds=30)
 _LONGEST_FIELD: Final = 2000
 _WAY: Final = tuple(status for status in MOVES if status not in FAILURES)
 _DONE: Final = {
-    Status.CHUNKING: ("chunks_done", "chunks_total"),
-    Status.EMBEDDING_QUEUED: ("embeds_done", "embeds_total"),
-    Status.EMBEDDING_IN_PROGRESS: ("embeds_done", "embeds_total"),
+    JobStatus.CHUNKING: ("chunks_done", "chunks_total"),
+    JobStatus.EMBEDDING_QUEUED: ("embeds_done", "embeds_total"),
+    JobStatus.EMBEDDING_IN_PROGRESS: ("embeds_done", "embeds_total"),
 }
 _BY: Final = {
     "user": "you",
@@ -74,7 +74,7 @@ class Card:
     @property
     def state(self) -> str:
         """Where it stands; an upload that is announced is `coming`, until nobody awaits it."""
-        is_coming = self.job.status is Status.UPLOADED and self.now - self.job.updated_at < COMES
+        is_coming = self.job.status is JobStatus.UPLOADED and self.now - self.job.updated_at < COMES
         return "coming" if is_coming else self.job.status.value
 
     @property
@@ -90,7 +90,7 @@ class Card:
     @property
     def document_id(self) -> str | None:
         """The document that came of it."""
-        if self.job.status is not Status.COMPLETE:
+        if self.job.status is not JobStatus.COMPLETE:
             return None
         return ids.upload_id(self.job.document_id)
 

@@ -11,7 +11,7 @@ from tests.sources.publishing import Run, library_of
 
 from fonds.demo.bundle import DATA, StaticFiles
 from fonds.demo.serving import Request, Response
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.bills import source
 
 HOST = "www.govinfo.gov"
@@ -55,11 +55,11 @@ def test_a_cosponsor_who_is_taken_off_a_bill_disappears_and_the_rest_stays(tmp_p
     site = Corrected()
     with library_of(tmp_path, source, {HOST: site}) as run:
         first = run.run()
-        assert (first.status, first.counts.inserted) == (Status.SUCCESS, 11)
+        assert (first.status, first.counts.inserted) == (RunStatus.SUCCESS, 11)
         before = cosponsors(run)
         assert "W901008" in before
         site.corrected = True
         second = run.run()
-        assert second.status == Status.SUCCESS
+        assert second.status == RunStatus.SUCCESS
         assert (second.counts.inserted, second.counts.updated, second.counts.gone) == (0, 1, 0)
         assert cosponsors(run) == before - {"W901008"}

@@ -10,7 +10,7 @@ from tests.sources.publishing import Run, library_of
 
 from fonds.demo.bundle import DATA, StaticFiles
 from fonds.demo.serving import Handler, Request, Response, not_found
-from fonds.runs.state import RunReport, RunRequest, Status
+from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.sources.crs import source
 
 SITE = StaticFiles(DATA / "www.everycrsreport.com")
@@ -35,7 +35,7 @@ def bodies(run: Run) -> dict[str, tuple[str, str]]:
 def test_the_bundled_reports_are_held_and_a_second_run_writes_nothing(tmp_path: Path) -> None:
     with library_of(tmp_path, source, sites()) as library:
         report = backfill(library)
-        assert (report.status, report.counts.inserted) == (Status.SUCCESS, 5)
+        assert (report.status, report.counts.inserted) == (RunStatus.SUCCESS, 5)
         assert {number: form for number, (_, form) in bodies(library).items()} == {
             "crs:R48481": "html",
             "crs:IF12990": "html",
@@ -44,7 +44,11 @@ def test_the_bundled_reports_are_held_and_a_second_run_writes_nothing(tmp_path: 
             "crs:98-807": "pdf",
         }
         again = library.run()
-        assert (again.status, again.counts.skipped, again.counts.fetched) == (Status.SUCCESS, 5, 0)
+        assert (again.status, again.counts.skipped, again.counts.fetched) == (
+            RunStatus.SUCCESS,
+            5,
+            0,
+        )
 
 
 def test_a_report_whose_html_is_lost_is_held_with_its_pdf(tmp_path: Path) -> None:
@@ -54,7 +58,7 @@ def test_a_report_whose_html_is_lost_is_held_with_its_pdf(tmp_path: Path) -> Non
         )
 
     with library_of(tmp_path, source, sites(forgetful)) as library:
-        assert backfill(library).status == Status.SUCCESS
+        assert backfill(library).status == RunStatus.SUCCESS
         assert bodies(library)["crs:R48481"] == ("crs:R48481#pdf", "pdf")
         assert library.run().counts.gone == 0
         assert len(bodies(library)) == 5

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.sources.publishing import library_of
 
 from fonds.demo.serving import Request, Response
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.gao import source
 
 FEED = (Path(__file__).parent / "files" / "reports.xml").read_bytes()
@@ -27,6 +27,6 @@ def test_refused_files_cost_no_record(tmp_path: Path) -> None:
 
     with library_of(tmp_path, source, {"www.gao.gov": www, "files.gao.gov": files}) as library:
         report = library.run()
-        assert (report.status, report.counts.inserted) == (Status.SUCCESS, 3)
+        assert (report.status, report.counts.inserted) == (RunStatus.SUCCESS, 3)
         again = library.run()
-        assert (again.status, again.counts.skipped) == (Status.SUCCESS, 3)
+        assert (again.status, again.counts.skipped) == (RunStatus.SUCCESS, 3)

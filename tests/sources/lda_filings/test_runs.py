@@ -12,7 +12,7 @@ from tests.sources.publishing import Run, library_of
 
 from fonds.demo.bundle import DATA, StaticFiles
 from fonds.demo.serving import Request, Response
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.lda_filings import source
 
 ADDRESS = "/api/v1/filings/"
@@ -33,7 +33,7 @@ def test_the_bundled_filings_are_loaded_and_linked(tmp_path: Path) -> None:
     sites = {"lda.gov": StaticFiles(DATA / "lda.gov")}
     with library_of(tmp_path, source, sites) as library:
         report = library.run()
-        assert (report.status, report.counts.error) == (Status.SUCCESS, 0)
+        assert (report.status, report.counts.error) == (RunStatus.SUCCESS, 0)
         assert len(library.titles()) == 5
         assert count(library, "SELECT count(*) FROM lda_registrants") == 3
         assert count(library, "SELECT count(*) FROM lda_clients") == 4
@@ -65,7 +65,7 @@ def test_a_corrected_filing_and_registrant_are_updated_exactly(tmp_path: Path) -
         filings[0]["lobbying_activities"].pop()
         filings[0]["registrant"]["contact_name"] = "ADA FENN"
         report = library.run()
-        assert (report.status, report.counts.updated) == (Status.SUCCESS, 2)
+        assert (report.status, report.counts.updated) == (RunStatus.SUCCESS, 2)
         assert count(library, activities) == 1
         renamed = "SELECT count(*) FROM lda_registrants WHERE contact_name = 'ADA FENN'"
         assert count(library, renamed) == 1

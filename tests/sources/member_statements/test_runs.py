@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.sources.publishing import library_of
 
 from fonds.demo.serving import Handler, Request, Response, not_found
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.member_statements import source
 
 MEMBERS = """
@@ -55,7 +55,11 @@ def test_a_statement_that_left_its_feed_stays(tmp_path: Path) -> None:
         assert library.run().counts.inserted == 4  # two statements and two feeds
         pettibone["/rss.xml"] = feed("three", "two")
         second = library.run()
-        assert (second.status, second.counts.inserted, second.counts.gone) == (Status.SUCCESS, 1, 0)
+        assert (second.status, second.counts.inserted, second.counts.gone) == (
+            RunStatus.SUCCESS,
+            1,
+            0,
+        )
         assert library.titles() == ["one", "three", "two"]
 
 
@@ -64,7 +68,7 @@ def test_a_run_without_news_is_no_empty_run(tmp_path: Path) -> None:
     with library_of(tmp_path, source, sites) as library:
         library.run()
         again = library.run()
-        assert (again.status, again.counts.parsed) == (Status.SUCCESS, 0)
+        assert (again.status, again.counts.parsed) == (RunStatus.SUCCESS, 0)
 
 
 def test_a_dead_feed_is_a_failure_of_its_own(tmp_path: Path) -> None:
@@ -72,10 +76,10 @@ def test_a_dead_feed_is_a_failure_of_its_own(tmp_path: Path) -> None:
     sites = offices({"/rss.xml": feed("one"), "/one": PAGE}, whitlock)
     with library_of(tmp_path, source, sites) as library:
         first = library.run()
-        assert (first.status, first.counts.error) == (Status.PARTIAL, 1)
+        assert (first.status, first.counts.error) == (RunStatus.PARTIAL, 1)
         assert library.titles() == ["one"]
         whitlock["/rss.xml"] = feed()
-        assert library.run().status == Status.SUCCESS
+        assert library.run().status == RunStatus.SUCCESS
 
 
 def test_a_refused_page_costs_the_text_only(tmp_path: Path) -> None:
@@ -86,5 +90,5 @@ def test_a_refused_page_costs_the_text_only(tmp_path: Path) -> None:
 
     sites = offices({}, {"/rss.xml": feed()}) | {"pettibone.example": refuse}
     with library_of(tmp_path, source, sites) as library:
-        assert library.run().status == Status.SUCCESS
+        assert library.run().status == RunStatus.SUCCESS
         assert library.titles() == ["one"]

@@ -20,7 +20,7 @@ from tests.sources.publishing import (
 from fonds.demo.bundle import DATA, bundled_sites
 from fonds.errors import RefusedError, SuspiciousYieldError, UsageError, WrongContentError
 from fonds.model import SourceState, Watermark
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.base import Auditable, Expected, Source
 from fonds.sources.public_laws import source
 from fonds.sources.registry import builtin_sources
@@ -274,11 +274,11 @@ def test_the_bundled_laws_are_loaded_and_found_unchanged(tmp_path: Path) -> None
     assert source.info.depends_on[0] in builtin_sources()  # which also declares all tables
     with library_of(tmp_path, source, bundled_sites()) as library:
         report = library.run()
-        assert report.status is Status.SUCCESS
+        assert report.status is RunStatus.SUCCESS
         assert "Young Harvest Workers Safety Act" in library.titles()
         again = library.run()
         assert (again.status, again.counts.inserted, again.counts.fetched) == (
-            Status.SUCCESS,
+            RunStatus.SUCCESS,
             0,
             0,
         )

@@ -24,7 +24,7 @@ from fonds.demo.bundle import DATA, bundled_sites
 from fonds.demo.serving import Handler, Request, Response
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import SourceState
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.base import Source
 from fonds.sources.taxonomy import source
 from fonds.sources.taxonomy.tables import agencies, policy_areas, subjects
@@ -193,7 +193,7 @@ def held(library: Any, *columns: Any) -> list[tuple[Any, ...]]:
 def test_the_bundled_lists_are_loaded_linked_and_found_unchanged(tmp_path: Path) -> None:
     with library_of(tmp_path, source, sites()) as library:
         report = library.run()
-        assert report.status is Status.SUCCESS
+        assert report.status is RunStatus.SUCCESS
         areas = dict(held(library, subjects.c.name, subjects.c.policy_area))
         assert areas["Worker safety and health"] == "Labor and Employment"
         assert areas["New Jersey"] is None
@@ -202,7 +202,7 @@ def test_the_bundled_lists_are_loaded_linked_and_found_unchanged(tmp_path: Path)
         assert len(linked) > 1
         assert all(stated == found for stated, found in linked.items())
         again = library.run()
-        assert (again.status, again.counts.inserted) == (Status.SUCCESS, 0)
+        assert (again.status, again.counts.inserted) == (RunStatus.SUCCESS, 0)
 
 
 def test_what_a_list_no_longer_names_disappears(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_what_a_list_no_longer_names_disappears(tmp_path: Path) -> None:
         library.run()
         assert ("Wetlands",) in held(library, subjects.c.name)
     with library_of(tmp_path, source, sites(liv111_xml=fewer_terms, agencies=fewer)) as library:
-        assert library.run().status is Status.SUCCESS
+        assert library.run().status is RunStatus.SUCCESS
         assert ("Wetlands",) not in held(library, subjects.c.name)
         assert ("Water Resources Development",) not in held(library, policy_areas.c.name)
         assert (above,) not in held(library, agencies.c.id)

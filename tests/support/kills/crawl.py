@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.support.crawls import crawler
 
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.sites.crawl import Limits
 from fonds.sites.expedition import Plan
@@ -40,7 +40,7 @@ def main() -> None:
             resume=begun,
         )
         for report in asyncio.run(library.crawl(plan)):
-            if report.status is not Status.SUCCESS:
+            if report.status is not RunStatus.SUCCESS:
                 sys.exit(f"{report.source}: {report.error_summary}")
     sys.stdout.write(f"{len(saboteur.operations)}\n")
 

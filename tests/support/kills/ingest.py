@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from fonds.library import open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import Saboteur
 
@@ -29,7 +29,7 @@ def main() -> None:
         for source in ("legislators", "committees", "federal_register"):
             request = RunRequest(mode="backfill", since=SINCE, until=UNTIL)
             report = asyncio.run(library.ingest(source, request))
-            if report.status is not Status.SUCCESS:
+            if report.status is not RunStatus.SUCCESS:
                 sys.exit(f"{source}: {report.error_summary}")
     sys.stdout.write(f"{len(saboteur.operations)}\n")
 

@@ -26,16 +26,16 @@ from fonds.stores.tables import (
 )
 from fonds.uploads.intake import staging_key
 from fonds.uploads.jobs import Job, page_of_jobs
-from fonds.uploads.states import ENDED, FAILURES, MOVES, Status, stage_of
+from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, stage_of
 from fonds.uploads.worker import BaseWorker
 
 CUT: Final = (
-    Status.CHUNKS_STORED,
-    Status.EMBEDDING_QUEUED,
-    Status.EMBEDDING_IN_PROGRESS,
-    Status.EMBEDDINGS_STORED,
-    Status.COMPLETE,
-    Status.FAILED_EMBEDDING,
+    JobStatus.CHUNKS_STORED,
+    JobStatus.EMBEDDING_QUEUED,
+    JobStatus.EMBEDDING_IN_PROGRESS,
+    JobStatus.EMBEDDINGS_STORED,
+    JobStatus.COMPLETE,
+    JobStatus.FAILED_EMBEDDING,
 )
 """Where a job stands that has passages."""
 
@@ -120,7 +120,7 @@ def require_truth(world: World, calm: Calm) -> None:
     _check_errors(seen.jobs)
     _check_texts(world.files, seen.jobs)
     _check_passages(seen, calm)
-    complete = [job.document_id for job in seen.jobs if job.status is Status.COMPLETE]
+    complete = [job.document_id for job in seen.jobs if job.status is JobStatus.COMPLETE]
     assert seen.documents == sorted(map(ids.upload_id, complete))
 
 
@@ -128,9 +128,9 @@ def _check_moves(seen: Seen) -> None:
     """Every job came by legal moves to where it stands, and each failure was noted."""
     for job in seen.jobs:
         own = [move for move in seen.moves if move.job_id == job.job_id]
-        path = [Status(move.to_status) for move in own]
+        path = [JobStatus(move.to_status) for move in own]
         assert [move.from_status for move in own] == [None, *path[:-1]]
-        assert (path[0], path[-1]) == (Status.UPLOADED, job.status)
+        assert (path[0], path[-1]) == (JobStatus.UPLOADED, job.status)
         assert all(after in MOVES[before] for before, after in pairwise(path))
     assert seen.final_errors == sum(move.to_status in FAILURES for move in seen.moves)
 
@@ -143,7 +143,7 @@ def _check_errors(jobs: Sequence[Job]) -> None:
             assert job.last_error["stage"] == stage_of(job.status)
             assert job.last_error["type"]
             assert job.last_error["message"].strip()
-        if job.status in ENDED or job.status is Status.UPLOADED:
+        if job.status in ENDED or job.status is JobStatus.UPLOADED:
             assert job.lease_owner is None
 
 
@@ -152,7 +152,7 @@ def _check_texts(blobs: FolderBlobs, jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.arrived_at is not None:
             assert blobs.get(job.raw_path) == BY_SHA[job.raw_sha256].data
-        if job.parsed_path is not None and job.status not in {*FAILURES, Status.PARSE_QUEUED}:
+        if job.parsed_path is not None and job.status not in {*FAILURES, JobStatus.PARSE_QUEUED}:
             parsed = blobs.get(job.parsed_path)
             assert hashlib.sha256(parsed).hexdigest() == job.parsed_sha256
 
@@ -174,9 +174,9 @@ def _check_passages(seen: Seen, calm: Calm) -> None:
 def _check_progress(job: Job, vectors: int, passages: int) -> None:
     assert job.progress is not None
     assert job.progress["chunks_total"] == passages
-    if job.status in {Status.EMBEDDINGS_STORED, Status.COMPLETE}:
+    if job.status in {JobStatus.EMBEDDINGS_STORED, JobStatus.COMPLETE}:
         assert vectors == passages
-    if job.status is Status.EMBEDDING_IN_PROGRESS:
+    if job.status is JobStatus.EMBEDDING_IN_PROGRESS:
         assert job.progress["embeds_done"] == vectors > 0
-    if job.status is Status.CHUNKS_STORED and not job.reprocessed:
+    if job.status is JobStatus.CHUNKS_STORED and not job.reprocessed:
         assert vectors == 0

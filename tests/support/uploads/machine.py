@@ -33,7 +33,7 @@ from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
 from fonds.uploads.jobs import Job, claim
 from fonds.uploads.reception import receive_webhook
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import ENDED, FAILURES, Status
+from fonds.uploads.states import ENDED, FAILURES, JobStatus
 from fonds.uploads.webhook import ID_HEADER, KEPT, sign
 from fonds.uploads.worker import LEASE, BaseWorker
 
@@ -243,7 +243,7 @@ class UploadMachine(RuleBasedStateMachine):
 
     def _answer_all(self, status: str) -> list[Job]:
         waiting = [job for job in self.world.jobs() if job.parser == "llamaparse"]
-        waiting = [job for job in waiting if job.status is Status.PARSE_QUEUED]
+        waiting = [job for job in waiting if job.status is JobStatus.PARSE_QUEUED]
         for job in waiting:
             assert self._deliver(told_of(job, status)) in {"taken", "down"}
         return waiting
@@ -270,7 +270,7 @@ class UploadMachine(RuleBasedStateMachine):
     @rule(number=some, status=st.sampled_from(["parsed", "parsed", "failed"]), crash=crashes)
     def webhook(self, number: int, status: str, crash: int | None) -> None:
         job = now_of(self.world.library, self._handle(number))
-        expected = "taken" if job.status is Status.PARSE_QUEUED else "ignored"
+        expected = "taken" if job.status is JobStatus.PARSE_QUEUED else "ignored"
         expected = "unknown-job" if job.parser == "local" else expected
         ends: list[str] = []
         self._act(lambda: ends.append(self._deliver(told_of(job, status))), crash)
@@ -332,7 +332,7 @@ class UploadMachine(RuleBasedStateMachine):
         world.drain(self._workers)
         self.nothing_lies()
         for job in world.jobs():
-            assert job.status in {*ENDED, Status.UPLOADED}
+            assert job.status in {*ENDED, JobStatus.UPLOADED}
             assert job.lease_owner is None
             if job.status in FAILURES:
                 retry_upload(world.shelf, job, by="tester")
@@ -345,14 +345,14 @@ class UploadMachine(RuleBasedStateMachine):
         for user in USERS:
             self._check_search(user)
 
-    def _expected_end(self, job: Job) -> Status:
+    def _expected_end(self, job: Job) -> JobStatus:
         if job.arrived_at is None:
-            return Status.UPLOADED
+            return JobStatus.UPLOADED
         wordless = BY_SHA[job.raw_sha256].wordless
-        return Status.FAILED_PARSE if wordless else Status.COMPLETE
+        return JobStatus.FAILED_PARSE if wordless else JobStatus.COMPLETE
 
     def _check_search(self, user: UUID) -> None:
         jobs = [job for job in self.world.jobs() if job.user_id == user]
-        own = {ids.upload_id(job.document_id) for job in jobs if job.status is Status.COMPLETE}
+        own = {ids.upload_id(job.document_id) for job in jobs if job.status is JobStatus.COMPLETE}
         hits = self.world.library.search("insured part nothing below", owner=user, limit=200)
         assert {hit.id for hit in hits} == own

@@ -18,11 +18,11 @@ from fonds.stores.tables import (
     users,
 )
 from fonds.uploads.jobs import Job, create, fail, keep, move, retry_later
-from fonds.uploads.states import ENDED, MOVES, Status
+from fonds.uploads.states import ENDED, MOVES, JobStatus
 from fonds.uploads.telemetry import UploadFigures, figures
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-WAY = [status for status in Status if status not in ENDED] + [Status.COMPLETE]
+WAY = [status for status in JobStatus if status not in ENDED] + [JobStatus.COMPLETE]
 
 
 def ago(seconds: float) -> datetime:
@@ -44,7 +44,7 @@ def user(database: Database, name: str = "Ada") -> UUID:
 def job(
     database: Database,
     owner: UUID,
-    status: Status = Status.PARSE_QUEUED,
+    status: JobStatus = JobStatus.PARSE_QUEUED,
     *,
     made: datetime = NOW,
     moved: datetime = NOW,

@@ -11,7 +11,7 @@ from rich.console import Console
 from fonds.cli import output
 from fonds.cli.output import harmless, plain, print_table, safe
 from fonds.cli.reports import summary
-from fonds.runs.state import Counts, Status
+from fonds.runs.state import Counts, RunStatus
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_everything_handed_out_becomes_json_values() -> None:
         1: (moment, date(2026, 1, 2)),
         "counts": Counts(inserted=2),
         "id": UUID(int=1),
-        "status": Status.PARTIAL,
+        "status": RunStatus.PARTIAL,
         "none": None,
     }
     shown = plain(value)

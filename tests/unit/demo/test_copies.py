@@ -13,7 +13,7 @@ from tests.support import servers
 from fonds.demo.bundle import FIRST_DAY, bundled_sites
 from fonds.demo.upstream import DemoUpstream
 from fonds.library import Library, open_library
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.stores.tables import document_chunk_buffer, documents
 
 TIMES = 3
@@ -29,7 +29,7 @@ def filled(home: Path, times: int) -> dict[str, int]:
             for source in ("federal_register", "crs"):
                 request = RunRequest(mode="backfill", since=FIRST_DAY)
                 report = asyncio.run(library.ingest(source, request))
-                assert report.status is Status.SUCCESS, report.error_summary
+                assert report.status is RunStatus.SUCCESS, report.error_summary
             return _counted(library)
 
 

@@ -15,7 +15,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Resp
 from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.library import Library, open_library
 from fonds.runs.locks import LEASE, LeaseClaim, claim_source
-from fonds.runs.state import RunRequest, Status
+from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import FakeSource, ManualClock
 
@@ -138,4 +138,4 @@ def test_run_that_lost_its_lease_writes_nothing_more(
     usurper.renew()
     usurper.release()
     report = asyncio.run(shared.ingest(FakeSource(), RunRequest()))
-    assert report.status is Status.SUCCESS
+    assert report.status is RunStatus.SUCCESS

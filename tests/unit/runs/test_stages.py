@@ -21,7 +21,7 @@ from fonds.fetch.redact import Redaction
 from fonds.library import Library
 from fonds.runs.journal import LONGEST, MOST_PER_CAUSE, Journal
 from fonds.runs.stages import StageTime
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
@@ -113,7 +113,7 @@ def test_lines_of_one_cause_are_bounded_and_the_rest_is_counted(
     for number in range(MOST_PER_CAUSE + 50):
         run.log("error", f"note {number} is torn", stage="parse", type="MalformedError")
     run.log("error", "another cause", stage="fetch", type="NotFoundError")
-    run.finish(Status.FAILED, "torn")
+    run.finish(RunStatus.FAILED, "torn")
     torn = [line for line in lines(database) if "torn" in line["message"]]
     assert len(torn) == MOST_PER_CAUSE + 1
     assert torn[-1]["message"] == "and 50 more like these; the last: note 149 is torn"

@@ -33,7 +33,7 @@ from fonds.stores.tables import (
 from fonds.testing import ManualClock
 from fonds.upkeep.doctor import examine
 from fonds.upkeep.findings import Finding, Health, sized
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 NOW: Final = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -196,7 +196,7 @@ def test_command_that_nobody_takes_is_told(settings: Settings) -> None:
 
 def test_upload_that_no_worker_takes_is_told(settings: Settings) -> None:
     def act(database: Database) -> None:
-        job(database, user(database), Status.PARSE_QUEUED, moved=ago(minutes=30))
+        job(database, user(database), JobStatus.PARSE_QUEUED, moved=ago(minutes=30))
 
     damage(settings, act)
     found = looked(settings)["uploads"]

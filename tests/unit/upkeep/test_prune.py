@@ -41,7 +41,7 @@ from fonds.testing import ManualClock, Saboteur
 from fonds.upkeep.findings import Patient
 from fonds.upkeep.orphans import remove
 from fonds.upkeep.prune import Heap, hints, prune
-from fonds.uploads.states import Status
+from fonds.uploads.states import JobStatus
 
 NOW: Final = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
 """Whatever is written during a test is two days old by this clock."""
@@ -331,8 +331,8 @@ def test_leftovers_and_old_pages_go_and_younger_ones_stay(patient: Patient) -> N
 
 def test_staged_bytes_go_with_the_job_that_waited_for_them(patient: Patient) -> None:
     owner = user(patient.database)
-    waits = job(patient.database, owner, Status.UPLOADED)
-    ended = job(patient.database, owner, Status.PARSE_QUEUED)
+    waits = job(patient.database, owner, JobStatus.UPLOADED)
+    ended = job(patient.database, owner, JobStatus.PARSE_QUEUED)
     names = {one: f"incoming/{owner}/{one}" for one in (waits.job_id, ended.job_id, uuid4())}
     for key in names.values():
         patient.blobs.create(key, b"x")
@@ -342,8 +342,8 @@ def test_staged_bytes_go_with_the_job_that_waited_for_them(patient: Patient) -> 
 
 def test_text_of_an_upload_stays_while_its_job_may_come_upon_it(patient: Patient) -> None:
     owner = user(patient.database)
-    done = job(patient.database, owner, Status.COMPLETE)
-    working = job(patient.database, owner, Status.PARSE_QUEUED)
+    done = job(patient.database, owner, JobStatus.COMPLETE)
+    working = job(patient.database, owner, JobStatus.PARSE_QUEUED)
     for document in (done.document_id, working.document_id):
         patient.blobs.create(f"parsed/{owner}/{document}.md@12345678", b"x")
     assert pruned(patient)["unreferenced files"].count == 1

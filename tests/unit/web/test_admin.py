@@ -19,7 +19,7 @@ from tests.unit.web.visiting import Visit, visiting
 from fonds.library import Library
 from fonds.runs import commands
 from fonds.runs.commands import Command
-from fonds.runs.state import Run, RunRequest, Status
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import ManualClock
 from fonds.web.admin import asking, overview, queues, records, runs, sources, stores
@@ -142,9 +142,9 @@ def test_library_in_which_nothing_has_run_is_shown(here: Visit) -> None:
 
 
 def test_what_failed_stands_before_what_is_well(here: Visit) -> None:
-    for source, status in (("bills", Status.SUCCESS), ("votes", Status.SUCCESS)):
+    for source, status in (("bills", RunStatus.SUCCESS), ("votes", RunStatus.SUCCESS)):
         begin_run(here.library, source).finish(status)
-    begin_run(here.library, "federal_register").finish(Status.FAILED, "the publisher is away")
+    begin_run(here.library, "federal_register").finish(RunStatus.FAILED, "the publisher is away")
     html = here.get(AT).text
     assert "Something needs you" in html
     assert "the publisher is away" in html
@@ -153,7 +153,7 @@ def test_what_failed_stands_before_what_is_well(here: Visit) -> None:
 
 
 def test_source_that_should_have_succeeded_since_is_late(here: Visit, clock: ManualClock) -> None:
-    begin_run(here.library, "federal_register").finish(Status.SUCCESS)
+    begin_run(here.library, "federal_register").finish(RunStatus.SUCCESS)
     assert "behind its schedule" not in here.get(AT).text
     clock.move(days=8)
     assert "Federal Register is behind its schedule" in here.get(AT).text
@@ -178,8 +178,8 @@ def test_overview_takes_few_questions_whatever_there_is(here: Visit) -> None:
 def test_runs_are_filtered_and_paged(here: Visit, clock: ManualClock) -> None:
     for _ in range(runs.ON_A_PAGE + 1):
         clock.move(seconds=1)
-        begin_run(here.library).finish(Status.SUCCESS)
-    begin_run(here.library, "federal_register").finish(Status.FAILED)
+        begin_run(here.library).finish(RunStatus.SUCCESS)
+    begin_run(here.library, "federal_register").finish(RunStatus.FAILED)
     first = here.get(f"{AT}/runs?source=bills&status=success").text
     assert "federal_register</a>" not in first
     (further,) = re.findall(r'rel="next" href="([^"]+)"', first)
@@ -294,7 +294,7 @@ def test_run_is_cancelled_while_it_goes_on_and_shown_when_it_has_ended(here: Vis
     (asked,) = asked_of(here.library)
     assert asked.args == {"run_id": str(run.id)}
     assert "asked to end" in here.get(page).text
-    run.finish(Status.CANCELLED)
+    run.finish(RunStatus.CANCELLED)
     assert "Cancel</button>" not in here.get(page).text
     ended = send(here, f"/runs/{run.id}/cancel")
     assert ended.headers["location"] == page
@@ -327,7 +327,7 @@ def test_command_leads_to_the_run_that_goes_on_and_then_to_what_came_of_it(
     run = begin_run(here.library)
     html = here.get(shown_at).text
     assert f'href="{AT}/runs/{run.id}">follow the run' in html
-    run.finish(Status.SUCCESS)
+    run.finish(RunStatus.SUCCESS)
     with database.write() as connection:
         commands.finish(
             connection, held.id, "somebody", "success: 3 new", run_id=run.id, now=clock.now()

@@ -11,7 +11,7 @@ import pytest
 from markupsafe import Markup
 
 from fonds.runs.insight import DayYield, RunInsight, StageInsight
-from fonds.runs.state import Counts, Status
+from fonds.runs.state import Counts, RunStatus
 from fonds.web import charts
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -32,14 +32,14 @@ def bars(picture: Markup) -> list[dict[str, Any]]:
     ]
 
 
-def run_of(status: Status, **counts: int) -> RunInsight:
+def run_of(status: RunStatus, **counts: int) -> RunInsight:
     return RunInsight(
         id=UUID(int=1),
         source="fake",
         mode="incremental",
         status=status,
         started_at=NOW - timedelta(hours=1),
-        finished_at=None if status is Status.RUNNING else NOW,
+        finished_at=None if status is RunStatus.RUNNING else NOW,
         counts=Counts(**counts),
         config={},
         error_summary=None,
@@ -51,7 +51,7 @@ def day_of(day: str, **sums: int) -> DayYield:
 
 
 def test_strip_shows_the_last_thirty_runs_at_the_right() -> None:
-    runs = [run_of(Status.FAILED), *(run_of(Status.SUCCESS) for _ in range(30))]
+    runs = [run_of(RunStatus.FAILED), *(run_of(RunStatus.SUCCESS) for _ in range(30))]
     shown = bars(charts.strip(runs, NOW))
     assert [each["kind"] for each in shown] == ["success"] * 30
     (only,) = bars(charts.strip(runs[:1], NOW))
@@ -59,13 +59,13 @@ def test_strip_shows_the_last_thirty_runs_at_the_right() -> None:
 
 
 def test_worse_runs_are_taller() -> None:
-    order = (Status.CANCELLED, Status.SUCCESS, Status.PARTIAL, Status.FAILED)
+    order = (RunStatus.CANCELLED, RunStatus.SUCCESS, RunStatus.PARTIAL, RunStatus.FAILED)
     heights = [each["height"] for each in bars(charts.strip([run_of(s) for s in order], NOW))]
     assert heights == sorted(set(heights))
 
 
 def test_strip_tells_in_words_what_it_shows() -> None:
-    runs = [run_of(Status.SUCCESS, inserted=1200), run_of(Status.RUNNING)]
+    runs = [run_of(RunStatus.SUCCESS, inserted=1200), run_of(RunStatus.RUNNING)]
     picture = read(charts.strip(runs, NOW))
     assert picture.get("aria-label") == "last 2 runs: 1 success, 1 running; the last: running"
     titles = [each.text or "" for each in picture.iter("title")]

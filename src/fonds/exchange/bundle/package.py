@@ -77,12 +77,12 @@ def describe(package: Package) -> bytes:
         "root": package.root,
         "content": package.content,
         "selection": package.sources,
-        "resources": [_resource(each, package.parts[each]) for each in RESOURCES],
+        "resources": [_described_resource(each, package.parts[each]) for each in RESOURCES],
     }
     return (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _resource(resource: Resource, parts: Sequence[Part]) -> dict[str, Any]:
+def _described_resource(resource: Resource, parts: Sequence[Part]) -> dict[str, Any]:
     return {
         "name": resource.name,
         "type": "table",

@@ -10,7 +10,7 @@ from fonds.normalize.docx.parts import W
 from fonds.normalize.docx.styles import Numbered, Styles, number, value
 
 _PLACE: Final = re.compile(r"%([1-9])")
-_DEEPEST: Final = 8
+_DEEPEST_LIST: Final = 8
 _MOST_LETTERS: Final = 30
 _MOST_LINKS: Final = 10
 _ALPHABET: Final = 26
@@ -103,18 +103,18 @@ class Numbering:
         for one in instance.iterchildren(f"{W}lvlOverride"):
             depth = number(one.get(f"{W}ilvl"))
             start = number(value(one, "startOverride"))
-            if depth is None or depth > _DEEPEST:
+            if depth is None or depth > _DEEPEST_LIST:
                 continue
             own = one.find(f"{W}lvl")
             if own is not None:
-                counted.levels[depth] = _level(own)
+                counted.levels[depth] = _list_level(own)
             if start is not None:
                 counted.counts[depth] = start - 1
 
 
 def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
     if numbered.level is not None:
-        return min(numbered.level, _DEEPEST)
+        return min(numbered.level, _DEEPEST_LIST)
     # A style names its list, and the list says which of its levels the style stands for.
     own = (depth for depth, level in counted.levels.items() if style_id and level.style == style_id)
     return next(own, 0)
@@ -123,11 +123,11 @@ def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
 def _levels(abstract: Any) -> dict[int, _Level]:
     levels: dict[int, _Level] = {}
     for one in abstract.iterchildren(f"{W}lvl"):
-        levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _DEEPEST), _level(one))
+        levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _DEEPEST_LIST), _list_level(one))
     return levels
 
 
-def _level(element: Any) -> _Level:
+def _list_level(element: Any) -> _Level:
     start = number(value(element, "start"))
     return _Level(
         start=1 if start is None else start,

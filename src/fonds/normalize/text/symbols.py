@@ -16,7 +16,9 @@ _GREEK: Final = {
     "ps": "ψ",
 }
 _SIGNS: Final = {"bullet": "•", "plus-minus": "±"}
-_CODE: Final = re.compile(r"<(?:greek-([A-Za-z]{1,2})|bullet|[a-z]{2,8}(?:-[a-z]{2,8}){1,3})>")
+_SYMBOL_CODE: Final = re.compile(
+    r"<(?:greek-([A-Za-z]{1,2})|bullet|[a-z]{2,8}(?:-[a-z]{2,8}){1,3})>"
+)
 
 
 def spelled_out(text: str) -> tuple[str, tuple[str, ...]]:
@@ -29,7 +31,7 @@ def spelled_out(text: str) -> tuple[str, tuple[str, ...]]:
             unread.setdefault(code[0])
         return read or code[0]
 
-    text = _CODE.sub(character, text)
+    text = _SYMBOL_CODE.sub(character, text)
     warning = f"typesetting codes left as they are: {', '.join(unread)}"
     return text, (warning,) if unread else ()
 

@@ -13,7 +13,7 @@ _LONGEST: Final = 500
 _TEXT: Final = 4 << 20
 _MOST: Final = 20_000
 _MOST_REPEATS: Final = 5_000
-_PATIENCE: Final = 2.0
+_PATTERN_SECONDS: Final = 2.0
 """Seconds; the standard library's engine cannot be stopped, whatever it is given."""
 
 
@@ -50,7 +50,7 @@ def matches(expression: str, text: str) -> Iterator[tuple[int, str]]:
     """Where each match begins and its first group, or all of it where it has none."""
     compiled = pattern(expression)
     try:
-        for found, match in enumerate(compiled.finditer(text[:_TEXT], timeout=_PATIENCE)):
+        for found, match in enumerate(compiled.finditer(text[:_TEXT], timeout=_PATTERN_SECONDS)):
             if found >= _MOST:
                 return
             told = match[1] if compiled.groups and match[1] is not None else match[0]

@@ -19,7 +19,7 @@ from fonds.errors import UsageError
 from fonds.sites.pages.css import chained
 
 _LONGEST: Final = 500
-_PATIENCE: Final = 3.0
+_XPATH_SECONDS: Final = 3.0
 _MOST_ELEMENTS: Final = 20_000
 """Of a page, for a condition that looks far around each of them."""
 _LITERAL: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -60,7 +60,7 @@ def select(expression: str, root: Any) -> list[Any]:
     """The elements that an expression means on a page, in the order of the document."""
     checked(expression)
     found: dict[Any, None] = {}
-    deadline = monotonic() + _PATIENCE
+    deadline = monotonic() + _XPATH_SECONDS
     branches = _split(expression, "|")
     for branch in branches:
         found |= dict.fromkeys(_walked(branch.strip(), root, deadline))

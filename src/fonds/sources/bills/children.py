@@ -20,10 +20,10 @@ from fonds.sources.bills.elements import (
     first,
     latest_action,
     listed,
+    number_at,
     texts,
     truth,
 )
-from fonds.sources.bills.elements import number as number_at
 from fonds.sources.bills.names import BillName, committee_ref
 from fonds.sources.families import xml_files
 

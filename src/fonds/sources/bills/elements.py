@@ -25,7 +25,7 @@ def first(element: Any, *paths: str) -> str | None:
     return next(found, None)
 
 
-def number(element: Any, path: str) -> int | None:
+def number_at(element: Any, path: str) -> int | None:
     """The whole number at a path, or None."""
     return next(
         (

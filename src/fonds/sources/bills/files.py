@@ -10,7 +10,7 @@ from fonds.model import FetchTask, ParsedRecord, RawPart
 from fonds.sources.bills.names import package_parts
 from fonds.sources.bills.status import (
     bill_of_api,
-    name_of,
+    name_of_bill,
     read_status,
     status_record,
     title_of,
@@ -77,7 +77,7 @@ def read_status_part(part: RawPart, key: str | None) -> Iterator[ParsedRecord | 
 
 
 def _bill(bill: Any, part: RawPart, key: str | None = None) -> Iterator[ParsedRecord | FetchTask]:
-    name = name_of(bill)
+    name = name_of_bill(bill)
     if key is not None and name.id != key:
         raise WrongContentError(f"the status file of {key} is about {name.id}")
     yield status_record(bill, part.archived)

@@ -20,9 +20,9 @@ from fonds.sources.bills.elements import (
     from_json,
     latest_action,
     listed,
+    number_at,
     texts,
 )
-from fonds.sources.bills.elements import number as number_at
 from fonds.sources.bills.names import BillName
 from fonds.sources.bills.tables import bills
 from fonds.sources.families import xml_files
@@ -54,7 +54,7 @@ def bill_of_api(value: Any) -> Any:
     return from_json("bill", value)
 
 
-def name_of(bill: Any) -> BillName:
+def name_of_bill(bill: Any) -> BillName:
     """Which bill it is; fields were called billType and billNumber before format 3.0.0."""
     kind = first(bill, "type", "billType")
     number = number_at(bill, "number")
@@ -73,7 +73,7 @@ def title_of(bill: Any, name: BillName) -> str:
 
 def status_record(bill: Any, archived: Archived) -> ParsedRecord:
     """The bill with all rows below it, and its document: the latest summary is its body."""
-    name = name_of(bill)
+    name = name_of_bill(bill)
     return ParsedRecord(
         source=NAME,
         table=bills.name,

@@ -43,7 +43,7 @@ FILE: Final = re.compile(
 TITLE_LINK: Final = re.compile(
     rb"""\bhref\s*=\s*["']?[^"'<>\s]{0,300}?\btitle_0*([0-9]+[a-z]*)\.html?""", re.IGNORECASE
 )
-_ID: Final = re.compile(rb"""\bid\s*=\s*["']?([^\s"'<>]+)""", re.IGNORECASE)
+_ID_ATTRIBUTE: Final = re.compile(rb"""\bid\s*=\s*["']?([^\s"'<>]+)""", re.IGNORECASE)
 
 
 def seen(data: bytes) -> str:
@@ -55,5 +55,5 @@ def seen(data: bytes) -> str:
 
 def identifier(attributes: bytes) -> str:
     """The id among an element's attributes, or nothing."""
-    match = _ID.search(attributes)
+    match = _ID_ATTRIBUTE.search(attributes)
     return unescape(match[1].decode("utf-8", "replace")) if match else ""

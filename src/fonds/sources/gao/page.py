@@ -55,15 +55,15 @@ def read_product_page(data: bytes) -> ProductPage:
         product=named[1].upper(),
         address=address,
         title=text_of(heading),
-        published=_day(_PUBLISHED.search(info)),
-        publicly_released=_day(_RELEASED.search(info)),
+        published=_printed_day(_PUBLISHED.search(info)),
+        publicly_released=_printed_day(_RELEASED.search(info)),
         fast_facts=text_of(next(by_class(root, "field--name-field-fast-facts-description"), None)),
         topics=tuple(dict.fromkeys(_topics(root))),
         recommendations=tuple(_recommendations(root)),
     )
 
 
-def _day(found: re.Match[str] | None) -> date | None:
+def _printed_day(found: re.Match[str] | None) -> date | None:
     if found is None:
         return None
     try:

@@ -60,7 +60,7 @@ def filing_type(words: str | None) -> str | None:
 
 def _filing(element: Any) -> Filing:
     registrant = _registrant(element.find("Registrant"))
-    client = _client(element.find("Client"), registrant)
+    client = _legacy_client(element.find("Client"), registrant)
     words = _attribute(element, "Type")
     period = _chosen(element, "Period")
     return Filing(
@@ -84,12 +84,16 @@ def _filing(element: Any) -> Filing:
         client=client if client and client["id"] else None,
         below={
             "lda_activities": list(map(_issue, element.iterfind("Issues/Issue"))),
-            "lda_activity_lobbyists": list(map(_lobbyist, element.iterfind("Lobbyists/Lobbyist"))),
+            "lda_activity_lobbyists": list(
+                map(_legacy_lobbyist, element.iterfind("Lobbyists/Lobbyist"))
+            ),
             "lda_activity_entities": [
                 {"name": _attribute(item, "GovEntityName")}
                 for item in element.iterfind("GovernmentEntities/GovernmentEntity")
             ],
-            "lda_foreign_entities": list(map(_foreign, element.iterfind("ForeignEntities/Entity"))),
+            "lda_foreign_entities": list(
+                map(_legacy_foreign, element.iterfind("ForeignEntities/Entity"))
+            ),
             "lda_affiliated_organizations": list(
                 _affiliated(element.iterfind("AffiliatedOrgs/Org"))
             ),
@@ -111,7 +115,7 @@ def _registrant(element: Any) -> Row | None:
     }
 
 
-def _client(element: Any, registrant: Row | None) -> Row | None:
+def _legacy_client(element: Any, registrant: Row | None) -> Row | None:
     if element is None:
         return None
     number = _number(element, "ClientID")
@@ -139,7 +143,7 @@ def _issue(element: Any) -> Row:
     }
 
 
-def _lobbyist(element: Any) -> Row:
+def _legacy_lobbyist(element: Any) -> Row:
     return {
         "name": _attribute(element, "LobbyistName"),
         "covered_position": _attribute(element, "OfficialPosition"),
@@ -149,7 +153,7 @@ def _lobbyist(element: Any) -> Row:
     }
 
 
-def _foreign(element: Any) -> Row:
+def _legacy_foreign(element: Any) -> Row:
     share = "ForeignEntityOwnershipPercentage"
     return {
         "name": _attribute(element, "ForeignEntityName"),

@@ -20,7 +20,7 @@ _IDENTIFIED: Final = re.compile(r"/us/sComp/([0-9]{1,3})/([0-9]{1,4})(?:/|$)")
 def compilation_record(root: Any, part: RawPart) -> ParsedRecord:
     """The record of a compilation with its text."""
     law, through = _compiled(root), _through(root)
-    row = _row(root, law, through)
+    row = _compilation_row(root, law, through)
     cited = cite_compilation(
         title=row["title"],
         law=law.cited if law else None,
@@ -45,7 +45,7 @@ def compilation_record(root: Any, part: RawPart) -> ParsedRecord:
     return ParsedRecord(source=NAME, table=table, key=row["id"], payload=row, document=document)
 
 
-def _row(root: Any, law: LawNumber | None, through: LawNumber | None) -> dict[str, Any]:
+def _compilation_row(root: Any, law: LawNumber | None, through: LawNumber | None) -> dict[str, Any]:
     file = printed(root.find("meta/property[@role='fileId']")) or ""
     if not file.isdecimal():
         raise MalformedError("the compilation states no file number")

@@ -22,7 +22,7 @@ _SESSION: Final = re.compile(r"([12])(?:st|nd)?")
 _FRACTION: Final = re.compile(r"\d/\d")
 _BIOGUIDE: Final = re.compile(r"[A-Z]\d{6}")
 # The Clerk's totals, and the columns they stand in.
-_COUNTS: Final = {
+_HOUSE_COUNTS: Final = {
     "yea": "yea-total",
     "nay": "nay-total",
     "present": "present-total",
@@ -41,8 +41,8 @@ def read_house_vote(root: Any) -> Vote:
     clock = about.find("action-time")
     totals = list(_totals(about))
     row = {
-        **_described(about),
-        **_counts(about, totals),
+        **_house_description(about),
+        **_house_counts(about, totals),
         "voted_at": read_clock(day, None if clock is None else clock.get("time-etz")),
         "bill_ref": bill_reference(congress, text(about, "legis-num")),
     }
@@ -52,14 +52,14 @@ def read_house_vote(root: Any) -> Vote:
         session=_session(required(about, "session")),
         number=required_whole(about, "rollcall-num"),
         day=day,
-        title=_title(row),
+        title=_house_title(row),
         row=row,
         totals=totals,
-        positions=[_position(item) for item in root.iterfind("vote-data/recorded-vote")],
+        positions=[_house_position(item) for item in root.iterfind("vote-data/recorded-vote")],
     )
 
 
-def _described(about: Any) -> Row:
+def _house_description(about: Any) -> Row:
     vote_type = text(about, "vote-type")
     fraction = _FRACTION.search(vote_type or "")
     return {
@@ -87,7 +87,7 @@ def _session(stated: str) -> int:
     return int(match[1])
 
 
-def _title(row: Row) -> str | None:
+def _house_title(row: Row) -> str | None:
     amended = row["amendment_num"] and f"Amendment {row['amendment_num']}"
     about = " to ".join(part for part in (amended, row["legis_num"]) if part)
     return ": ".join(part for part in (row["vote_question"], about) if part) or None
@@ -95,25 +95,25 @@ def _title(row: Row) -> str | None:
 
 def _totals(about: Any) -> Iterator[Row]:
     for total in about.iterfind("vote-totals/totals-by-party"):
-        counts = {column: whole(total, path) for column, path in _COUNTS.items()}
+        counts = {column: whole(total, path) for column, path in _HOUSE_COUNTS.items()}
         yield {"kind": "party", "name": required(total, "party"), **counts}
     for total in about.iterfind("vote-totals/totals-by-candidate"):
         name = required(total, "candidate")
         yield {"kind": "candidate", "name": name, "votes": required_whole(total, "candidate-total")}
 
 
-def _counts(about: Any, totals: list[Row]) -> Row:
+def _house_counts(about: Any, totals: list[Row]) -> Row:
     published = about.find("vote-totals/totals-by-vote")
     if published is not None:
-        return {column: whole(published, path) for column, path in _COUNTS.items()}
+        return {column: whole(published, path) for column, path in _HOUSE_COUNTS.items()}
     # In an election those who named no candidate are counted as if they had.
-    counts: Row = dict.fromkeys(_COUNTS)
+    counts: Row = dict.fromkeys(_HOUSE_COUNTS)
     return counts | {
         _NO_VOTE[total["name"]]: total["votes"] for total in totals if total["name"] in _NO_VOTE
     }
 
 
-def _position(item: Any) -> Row:
+def _house_position(item: Any) -> Row:
     member = item.find("legislator")
     if member is None:
         raise MalformedError("a recorded-vote without a legislator")

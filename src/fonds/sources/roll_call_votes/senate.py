@@ -28,7 +28,7 @@ _AMENDMENT: Final = (
     "amendment_purpose",
 )
 # The Senate's counts; a count of none is left blank.
-_COUNTS: Final = {"yea": "yeas", "nay": "nays", "present": "present", "not_voting": "absent"}
+_SENATE_COUNTS: Final = {"yea": "yeas", "nay": "nays", "present": "present", "not_voting": "absent"}
 
 
 def read_senate_vote(root: Any, listed: Sequence[Matter] = ()) -> Vote:
@@ -39,12 +39,12 @@ def read_senate_vote(root: Any, listed: Sequence[Matter] = ()) -> Vote:
     documents = [*_documents(root, congress), *_matters(matters, congress)]
     amendments = list(_amendments(root, congress))
     row = {
-        **_described(root, matters),
+        **_senate_description(root, matters),
         "voted_at": moment,
         "modify_date": _modified(root),
         "nomination": _nomination(documents),
         "bill_ref": _first_bill([*documents, *amendments]),
-        **{column: whole(root, f"count/{path}") or 0 for column, path in _COUNTS.items()},
+        **{column: whole(root, f"count/{path}") or 0 for column, path in _SENATE_COUNTS.items()},
     }
     return Vote(
         chamber="senate",
@@ -56,7 +56,7 @@ def read_senate_vote(root: Any, listed: Sequence[Matter] = ()) -> Vote:
         row=row,
         documents=documents,
         amendments=amendments,
-        positions=[_position(member) for member in root.iterfind("members/member")],
+        positions=[_senate_position(member) for member in root.iterfind("members/member")],
     )
 
 
@@ -68,7 +68,7 @@ def read_matters(element: Any) -> list[Matter]:
     ]
 
 
-def _described(root: Any, matters: Sequence[Matter]) -> Row:
+def _senate_description(root: Any, matters: Sequence[Matter]) -> Row:
     return {
         "vote_question": text(root, "question") or _shared(matters, "question"),
         "vote_question_text": text(root, "vote_question_text"),
@@ -140,7 +140,7 @@ def _first_bill(rows: Sequence[Row]) -> str | None:
     return next((row["bill_ref"] for row in rows if row["bill_ref"]), None)
 
 
-def _position(member: Any) -> Row:
+def _senate_position(member: Any) -> Row:
     position = required(member, "vote_cast")
     lis = text(member, "lis_member_id")
     return {

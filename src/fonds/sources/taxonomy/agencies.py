@@ -12,7 +12,7 @@ from fonds.sources.taxonomy.tables import AGENCY_TEXTS, agencies
 from fonds.sources.taxonomy.terms import NAME
 
 # What else comes as JSON, by a key of its first entry, and why it holds no row of ours.
-_OTHERS: Final = {
+_OTHER_AGENCY_LISTS: Final = {
     "cfr_references": "eCFR's list of agencies, which does not number them as documents do",
     "value": "constants of the lobbying disclosure API, which are its own",
     "document_number": "documents of the Federal Register, which federal_register reads",
@@ -24,7 +24,7 @@ def agency_records(loaded: Any) -> Iterator[ParsedRecord]:
     listed = _listed(loaded)
     if not listed:
         raise WrongContentError("a list without any agency")
-    for other, what in _OTHERS.items():
+    for other, what in _OTHER_AGENCY_LISTS.items():
         if other in listed[0]:
             raise WrongContentError(what)
     if not {"id", "slug"} <= listed[0].keys():

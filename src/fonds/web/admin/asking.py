@@ -19,7 +19,7 @@ from fonds.api.desk import desk_of
 from fonds.errors import UsageError
 from fonds.runs import commands
 from fonds.runs.commands import Command, Kind
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.web.frame import Visitor, operator_of, page, query, require_own_form
 
 AT: Final = "/admin/ingestion"
@@ -151,7 +151,7 @@ def cancel(request: Request, run_id: RunId, form_key: FormKey) -> Response:
     visitor, shown_at = _sender(request, form_key), f"{AT}/runs/{run_id}"
     with desk_of(request).library.database.read() as connection:
         going_on = known_run(connection, run_id)
-    if going_on.status is not Status.RUNNING:
+    if going_on.status is not RunStatus.RUNNING:
         return RedirectResponse(shown_at, HTTPStatus.SEE_OTHER)
     args, source = {"run_id": run_id}, going_on.source
     return _ask(request, visitor, "cancel", args, source=source, shown_at=shown_at)

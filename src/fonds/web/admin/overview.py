@@ -14,14 +14,14 @@ from fonds.api.desk import desk_of
 from fonds.runs.backlog import Backlog, backlogs
 from fonds.runs.insight import SourceInsight, sources_at_a_glance
 from fonds.runs.schedule import next_run
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.registry import all_sources
 from fonds.upkeep.work_checks import LATE, SLOW
 from fonds.web import charts
 from fonds.web.admin.asking import AT, Asked, admin_page, standing
 from fonds.web.frame import ago, operator_of
 
-SHORT: Final = frozenset({Status.FAILED, Status.PARTIAL})
+SHORT: Final = frozenset({RunStatus.FAILED, RunStatus.PARTIAL})
 
 router: Final = APIRouter(prefix=AT)
 
@@ -88,7 +88,7 @@ def _gravity(each: SourceInsight, late: set[str]) -> int:
     """What needs somebody stands above what goes on, and that above what is as it should be."""
     last = each.overview.last_status
     ranks = (
-        last == Status.FAILED,
+        last == RunStatus.FAILED,
         last in SHORT,
         bool(each.overview.open_errors),
         each.name in late,
@@ -119,9 +119,9 @@ def _of_sources(
         if last in SHORT:
             run = each.strip[-1]
             why = run.error_summary or f"{run.counts.error:,} of its tasks failed"
-            what = "failed" if last == Status.FAILED else "fell short"
+            what = "failed" if last == RunStatus.FAILED else "fell short"
             told = f"{each.title} {what} {ago(run.started_at, now)}"
-            yield Trouble(what=told, why=why, href=href, is_grave=last == Status.FAILED)
+            yield Trouble(what=told, why=why, href=href, is_grave=last == RunStatus.FAILED)
         elif each.name in late:
             told = f"{each.title} is behind its schedule"
             why = f"last success {ago(each.overview.last_success_at, now)}"

@@ -12,7 +12,7 @@ from fonds.api.admin import After, Stage, cursor_of, known_run, read_cursor
 from fonds.api.admin_answers import RunId
 from fonds.api.desk import desk_of
 from fonds.runs import insight
-from fonds.runs.state import Status
+from fonds.runs.state import RunStatus
 from fonds.sources.registry import all_sources
 from fonds.web import charts
 from fonds.web.admin.asking import AT, Asked, admin_page, standing
@@ -33,7 +33,7 @@ router: Final = APIRouter(prefix=AT)
 def show_runs(
     request: Request,
     source: _Source = "",
-    status: Status | Literal[""] = "",
+    status: RunStatus | Literal[""] = "",
     cursor: Cursor = "",
     asked: Asked = 0,
 ) -> Response:
@@ -43,7 +43,7 @@ def show_runs(
         found = insight.runs(
             connection,
             source=source or None,
-            status=Status(status) if status else None,
+            status=RunStatus(status) if status else None,
             before=read_cursor(cursor) if cursor else None,
             limit=ON_A_PAGE + 1,
         )
@@ -58,7 +58,7 @@ def show_runs(
         state,
         runs=found[:ON_A_PAGE],
         sources=sorted(all_sources()),
-        statuses=list(Status),
+        statuses=list(RunStatus),
         source=source,
         wanted=status,
         cursor=cursor,
@@ -101,7 +101,7 @@ def show_run(
         lines=lines,
         most_lines=LINES,
         title=all_sources()[run.source].info.title if run.source in all_sources() else run.source,
-        is_going=run.status is Status.RUNNING,
+        is_going=run.status is RunStatus.RUNNING,
         is_ending=any(each.args.get("run_id") == run_id for each in state.under_way),
     )
 
@@ -114,4 +114,4 @@ async def follow_run(
     last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
 ) -> Response:
     """The same as it goes on, behind the lines that a page has already."""
-    return await following.follow(request, run_id, last_event_id or str(after or ""))
+    return await following.follow_run(request, run_id, last_event_id or str(after or ""))

@@ -17,7 +17,7 @@ from fonds.web.admin.asking import AT, Asked, admin_page, standing
 from fonds.web.admin.overview import is_late
 from fonds.web.frame import operator_of, query
 
-ON_A_PAGE: Final = 15
+SOURCES_ON_A_PAGE: Final = 15
 Cursor = Annotated[str, Query(pattern=r"^([0-9]{13}-[0-9a-f]{32})?$")]
 
 router: Final = APIRouter(prefix=AT)
@@ -33,7 +33,7 @@ def show_source(
     before = read_cursor(cursor) if cursor else None
     with desk.library.database.read() as connection:
         detail = insight.source_detail(connection, source, now)
-        runs = insight.runs(connection, source=name, before=before, limit=ON_A_PAGE + 1)
+        runs = insight.runs(connection, source=name, before=before, limit=SOURCES_ON_A_PAGE + 1)
         errors = insight.standing_groups(connection, name)
         audited = audits.history(connection, source=name, limit=1)
         state = standing(connection, now, asked)
@@ -44,7 +44,7 @@ def show_source(
         state,
         detail=detail,
         source=detail.insight,
-        runs=runs[:ON_A_PAGE],
+        runs=runs[:SOURCES_ON_A_PAGE],
         following=_further(name, runs),
         cursor=cursor,
         errors=errors,
@@ -57,9 +57,9 @@ def show_source(
 
 
 def _further(name: str, runs: list[insight.RunInsight]) -> str | None:
-    if len(runs) <= ON_A_PAGE:
+    if len(runs) <= SOURCES_ON_A_PAGE:
         return None
-    return f"{AT}/sources/{name}?{query({'cursor': cursor_of(runs[ON_A_PAGE - 1])})}#runs"
+    return f"{AT}/sources/{name}?{query({'cursor': cursor_of(runs[SOURCES_ON_A_PAGE - 1])})}#runs"
 
 
 def _speed(runs: tuple[insight.RunInsight, ...]) -> dict[str, object] | None:

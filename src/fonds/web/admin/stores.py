@@ -11,7 +11,7 @@ from starlette.responses import Response
 from fonds.api.admin_figures import index_health, site_health, upload_work
 from fonds.api.desk import desk_of
 from fonds.sources.registry import all_sources
-from fonds.uploads.states import FAILURES, WORKED_ON, Status
+from fonds.uploads.states import FAILURES, WORKED_ON, JobStatus
 from fonds.web import charts
 from fonds.web.admin.asking import AT, Asked, admin_page, standing
 from fonds.web.frame import operator_of
@@ -37,14 +37,14 @@ def show_uploads(request: Request, asked: Asked = 0) -> Response:
         figures=work.figures,
         under_way=_sum(jobs, WORKED_ON),
         failed=_sum(jobs, FAILURES),
-        complete=jobs[Status.COMPLETE],
+        complete=jobs[JobStatus.COMPLETE],
         most=max(jobs.values(), default=0),
         failures=FAILURES,
         share=charts.share,
     )
 
 
-def _sum(jobs: Mapping[Status, int], which: Collection[Status]) -> int:
+def _sum(jobs: Mapping[JobStatus, int], which: Collection[JobStatus]) -> int:
     return sum(count for status, count in jobs.items() if status in which)
 
 
