@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from bench.figures import Figure, asking, tell
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.chunk.tokens import count
 from fonds.model import NormalizedBody
 

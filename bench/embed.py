@@ -29,17 +29,16 @@ from bench.figures import Figure, asking, tell
 from bench.search import real
 from tests.support.libraries.passages import problems, put
 
-from fonds.embed.base import Embedder
+from fonds.embed.base import Embedder, vector_sha
 from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.generations import ensure_generation
-from fonds.embed.packing import vector_sha
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import drain
 from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.stores.batches import pieces
 from fonds.stores.database import Database, open_database
+from fonds.stores.sqlite import pieces
 
 AT_LEAST = 0.7
 PER_DOCUMENT = 10

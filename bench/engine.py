@@ -27,11 +27,10 @@ from bench.figures import Figure, asking, tell
 from ray.cluster_utils import Cluster
 from tests.unit.normalize.written_pdf import Said, written
 
-from fonds.embed.apart import Texts, embed_texts
-from fonds.embed.registry import open_embedder
+from fonds.embed.registry import Texts, embed_texts, open_embedder
 from fonds.engine.base import Engine
 from fonds.engine.opening import open_engine
-from fonds.normalize.work import READERS, WORN, Work, make_text
+from fonds.normalize.registry import READERS, WORN, Work, make_text
 from fonds.settings import Settings
 
 PROCESSES: Final = 2

@@ -26,8 +26,8 @@ from bench.figures import Figure, asking, tell, within
 
 from fonds import ids
 from fonds.library import Library, open_library
-from fonds.stores.batches import pieces
 from fonds.stores.database import insert_many
+from fonds.stores.sqlite import pieces
 from fonds.stores.tables import document_chunk_buffer, documents
 
 LIMIT_MIB = 400
@@ -43,7 +43,7 @@ def told(begun):
 home, to = Path(sys.argv[1]), Path(sys.argv[2])
 """
 BUNDLE = """
-from fonds.exchange.bundle.creation import create
+from fonds.exchange.bundle.create import create
 from fonds.library import open_library
 from fonds.stores.blobs import open_blobs
 with open_library(home) as library:
@@ -52,7 +52,7 @@ with open_library(home) as library:
 told(begun)
 """
 EXPORT = """
-from fonds.exchange.export.export import export
+from fonds.exchange.export import export
 from fonds.library import open_library
 from fonds.stores.blobs import open_blobs
 import duckdb
@@ -62,8 +62,8 @@ with open_library(home) as library:
 told(begun)
 """
 DIFF = """
-from fonds.exchange.bundle.difference import differences, of_bundle, of_library
-from fonds.exchange.bundle.package import read_package
+from fonds.exchange.bundle.diff import differences, of_bundle, of_library
+from fonds.exchange.bundle.contents import read_package
 from fonds.exchange.snapshot import snapshot
 from fonds.library import open_library
 from fonds.stores.blobs import open_blobs

@@ -26,7 +26,7 @@ from lxml import etree
 from semantic_text_splitter import MarkdownSplitter
 
 from fonds.chunk import tokens
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.errors import FondsError
 from fonds.model import NormalizedBody
 from fonds.normalize.pdf import PdfNormalizer

@@ -33,13 +33,13 @@ from bench.figures import Figure, asking, reaching, tell
 from sqlalchemy import column, func, select, table
 
 from fonds import ids
-from fonds.embed.current import embed_waiting
+from fonds.embed.worker import embed_waiting
 from fonds.library import Library, open_library
 from fonds.model import Archived, Chunk, Document
 from fonds.search.query import read_query
-from fonds.stores.batches import pieces
 from fonds.stores.documents import Writing, write_documents
 from fonds.stores.passages import Passages
+from fonds.stores.sqlite import pieces
 from fonds.stores.tables import document_chunk_buffer, documents
 
 AIM = 0.72

@@ -50,9 +50,9 @@ from fonds.library import Library, open_library
 from fonds.model import Chunk
 from fonds.search.filters import Filters, eligible
 from fonds.search.query import read_query
-from fonds.stores.batches import pieces
 from fonds.stores.database import insert_many
 from fonds.stores.passages import Passages, add_passages
+from fonds.stores.sqlite import pieces
 from fonds.stores.tables import document_vector_buffer, documents
 from fonds.stores.vectors import Generation
 

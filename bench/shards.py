@@ -34,12 +34,10 @@ from bench.figures import Figure, asking, tell, within
 from fonds.seams import Seams
 from fonds.shards import usv
 from fonds.shards.compiler import Compiler
-from fonds.shards.domains import DOMAINS
-from fonds.shards.index import Index, open_index
+from fonds.shards.index import DOMAINS, Index, open_index
 from fonds.shards.layout import Layout
 from fonds.shards.lookup import Lookup
-from fonds.shards.manifest import entry_of, publish, write_shard
-from fonds.shards.merge import find, merge
+from fonds.shards.manifest import entry_of, find, merge, publish, write_shard
 from fonds.shards.query import query
 from fonds.stores.blobs import Blobs, open_blobs
 

@@ -43,21 +43,21 @@ from tests.support.libraries.uploads import make_user, send
 from tests.unit.normalize.written_pdf import Said, written
 
 from fonds import ids
-from fonds.chunk.splitter import Chunker
-from fonds.embed.packing import packed
+from fonds.chunk.chunker import Chunker
+from fonds.embed.base import packed
 from fonds.embed.registry import open_embedder
 from fonds.errors import FondsError
 from fonds.library import Library, open_library
 from fonds.model import Chunk, NormalizedBody
 from fonds.normalize.registry import get_normalizer
 from fonds.settings import Settings
-from fonds.stores.batches import pieces
 from fonds.stores.documents import body_map
-from fonds.stores.embedding import Vector
 from fonds.stores.fulltext import as_seen, with_bigrams
 from fonds.stores.passages import chunk_meta
+from fonds.stores.sqlite import pieces
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import documents
+from fonds.stores.vector_buffer import Vector
 from fonds.stores.vectors import Generation
 from fonds.uploads.worker import BaseWorker
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from fonds.errors import FondsError, UnknownDocumentError
-from fonds.runs.order import in_order
+from fonds.runs.concurrency import in_order
 from fonds.runs.state import Counts, RunReport, RunRequest
 from fonds.schema import ensure_plugin_tables, require_current
 from fonds.seams import Clock, Seams
@@ -33,32 +33,30 @@ from fonds.sources.registry import (
     get_source,
     plugin_sources,
 )
-from fonds.stores.blobs import open_blobs
-from fonds.stores.body_refs import read_body
+from fonds.stores.blobs import open_blobs, read_body
 from fonds.stores.database import Database, open_database
+from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_aliases, documents
-from fonds.stores.visibility import visible_to
 
 if TYPE_CHECKING:
     from threading import Event
     from uuid import UUID
 
-    from fonds.chunk.splitter import Chunker
+    from fonds.chunk.chunker import Chunker
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.engine.base import Engine
     from fonds.fetch.transport import Transport
     from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
-    from fonds.runs import citing
+    from fonds.runs import citations
     from fonds.runs.context import Progress, Workplace
     from fonds.runs.normalization import Drained, Renormalized
     from fonds.runs.shelf import Shelf
     from fonds.search.filters import Filters
-    from fonds.search.meaning import Mode, Understanding
-    from fonds.sites.crawl import CrawlWatch
-    from fonds.sites.expedition import Expedition, Plan
-    from fonds.sites.fleet import PartOrder
-    from fonds.sites.source import Website
+    from fonds.search.retrieve import Mode, Understanding
+    from fonds.sites.cluster import PartOrder
+    from fonds.sites.session import CrawlWatch, Expedition, Plan
+    from fonds.sites.website import Website
     from fonds.uploads.workbench import Workbench
 
 WEBSITE: Final = "site-"
@@ -125,7 +123,7 @@ class Library:
 
         `apart` gives each of them a process of its own, held to its memory by the kernel.
         """
-        from fonds.codes.process import open_invoker  # noqa: PLC0415 — few commands need it
+        from fonds.codes.invocation import open_invoker  # noqa: PLC0415 — few commands need it
         from fonds.codes.run import CodeReport, run_code  # noqa: PLC0415 — as above
 
         adapter = get_code(name)
@@ -150,8 +148,8 @@ class Library:
 
         An output has one crawl at a time: one that `waits` begins when another has ended.
         """
-        from fonds.sites.expedition import open_expedition  # noqa: PLC0415 — few commands need it
-        from fonds.sites.turns import turn_at  # noqa: PLC0415 — as above
+        from fonds.sites.output import turn_at  # noqa: PLC0415 — as above
+        from fonds.sites.session import open_expedition  # noqa: PLC0415 — few commands need it
 
         part = plan.share.name if plan.share else ""
         async with (
@@ -165,7 +163,7 @@ class Library:
         return [reports[name] for name in waiting]
 
     async def _crawl_again(self, website: str, progress: Progress | None) -> RunReport:
-        from fonds.sites.expedition import plan_again  # noqa: PLC0415 — few commands need it
+        from fonds.sites.session import plan_again  # noqa: PLC0415 — few commands need it
 
         plan = plan_again(self.database, website, self.settings)
         (report,) = await self.crawl(plan, progress=progress, waits=True)
@@ -311,7 +309,7 @@ class Library:
         self, citation: str, *, as_of: date | str | None = None, owner: UUID | None = None
     ) -> Resolution:
         """What a citation, an id or another name leads to, in the edition of a day."""
-        from fonds.search.resolution import resolve  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.resolve import resolve  # noqa: PLC0415 — ingesting needs none
 
         return resolve(self.database, citation, as_of=_day(as_of), owner=owner)
 
@@ -324,25 +322,25 @@ class Library:
         owner: UUID | None = None,
     ) -> QuoteCheck:
         """Whether words stand in what a citation leads to: exactly, changed since, or not."""
-        from fonds.search.quotes import check_quote  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.check_quote import check_quote  # noqa: PLC0415 — ingesting needs none
 
         return check_quote(self.shelf(), cite, text, as_of=_day(as_of), owner=owner)
 
     def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
         """Make a document or passage again from the archived bytes, and compare each link."""
-        from fonds.runs.verification import verify  # noqa: PLC0415 — ingesting needs none
+        from fonds.runs.verify import verify  # noqa: PLC0415 — ingesting needs none
 
         return verify(self.shelf(), name, owner=owner)
 
     def sample(self, source: str, count: int) -> list[str]:
         """Ids of some public documents of a source, by chance."""
-        from fonds.runs.verification import sample  # noqa: PLC0415 — as above
+        from fonds.runs.verify import sample  # noqa: PLC0415 — as above
 
         return sample(self.shelf(), source, count)
 
     @cached_property
     def _understanding(self) -> Understanding:
-        from fonds.search.meaning import Understanding  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.retrieve import Understanding  # noqa: PLC0415 — ingesting needs none
 
         return Understanding(self.database, self.settings)
 
@@ -356,7 +354,7 @@ class Library:
     def readers(self, workers: int | None = None) -> Engine:
         """Processes that read documents, here or on the cluster of the settings."""
         from fonds.engine.opening import open_engine  # noqa: PLC0415 — few commands need it
-        from fonds.normalize.work import READERS, WORN  # noqa: PLC0415 — as above
+        from fonds.normalize.registry import READERS, WORN  # noqa: PLC0415 — as above
 
         return open_engine(self.settings.engine, workers=workers, fresh=READERS, worn=WORN)
 
@@ -369,12 +367,12 @@ class Library:
         return renormalize(self.shelf(), source=source, normalizer=normalizer)
 
     def extract_citations(
-        self, *, limit: int | None = None, watch: citing.Watch | None = None
-    ) -> citing.Extracted:
+        self, *, limit: int | None = None, watch: citations.Watch | None = None
+    ) -> citations.Extracted:
         """Find the citations in documents that are new or changed, and link them to documents."""
-        from fonds.runs import citing  # noqa: PLC0415 — few commands need it
+        from fonds.runs import citations  # noqa: PLC0415 — few commands need it
 
-        return citing.drain(self.database, self.seams, limit=limit, watch=watch)
+        return citations.drain(self.database, self.seams, limit=limit, watch=watch)
 
     def embed(
         self,
@@ -385,7 +383,7 @@ class Library:
         stop: Event | None = None,
     ) -> EmbeddingReport:
         """Make the vectors of documents that are new or changed."""
-        from fonds.embed.current import embed_waiting  # noqa: PLC0415 — models take long to import
+        from fonds.embed.worker import embed_waiting  # noqa: PLC0415 — models take long to import
 
         return embed_waiting(
             self.database,
@@ -445,7 +443,7 @@ class Library:
         )
 
     def _chunker(self) -> Chunker:
-        from fonds.chunk.splitter import Chunker  # noqa: PLC0415 — few readings need it
+        from fonds.chunk.chunker import Chunker  # noqa: PLC0415 — few readings need it
 
         settings = self.settings
         return Chunker(max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap)
@@ -480,7 +478,7 @@ def _websites(database: Database) -> list[Website]:
     with database.read() as connection:
         if connection.scalar(select(websites.c.id).limit(1)) is None:
             return []
-    from fonds.sites.websites import known_websites  # noqa: PLC0415 — few libraries need it
+    from fonds.sites.website import known_websites  # noqa: PLC0415 — few libraries need it
 
     return known_websites(database)
 
@@ -496,10 +494,10 @@ async def _run(source: Registered, request: RunRequest, workplace: Workplace) ->
 
 async def _crawled(expedition: Expedition, workplace: Workplace) -> dict[str, RunReport]:
     """The websites of a crawl, here or on a cluster; what came of each source."""
-    from fonds.sites.turns import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
+    from fonds.sites.output import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
 
     if workplace.settings.engine != "local":
-        from fonds.sites.fleet import crawl_apart, divide  # noqa: PLC0415 — as above
+        from fonds.sites.cluster import crawl_apart, divide  # noqa: PLC0415 — as above
 
         if orders := divide(expedition):
             return await crawl_apart(orders, crawl_part, expedition)

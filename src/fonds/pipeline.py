@@ -24,27 +24,26 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fonds.errors import SuspiciousYieldError
 from fonds.fetch.redact import Redaction
-from fonds.runs.ahead import each
+from fonds.runs.concurrency import each
 from fonds.runs.context import Job, Workplace
-from fonds.runs.discovery import Asker, changed, discover, discovery_key
-from fonds.runs.fetching import Fetched, fetch
-from fonds.runs.guards import check_yield, require_key
+from fonds.runs.discover import Asker, changed, check_yield, discover, discovery_key, require_key
+from fonds.runs.fetch import Fetched, fetch
 from fonds.runs.hosts import notes_hosts
-from fonds.runs.loading import Loader
+from fonds.runs.load import Loader
 from fonds.runs.locks import claim_source, kept
 from fonds.runs.pulse import shown
 from fonds.runs.state import Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import Failure, open_errors, resolve
 from fonds.sources.base import Registered, Source
 from fonds.sources.jurisdiction import JurisdictionAdapter
-from fonds.stores.rows import link_references
+from fonds.stores.records import link_references
 
 
 @notes_hosts
 async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed
-        from fonds.codes.process import open_invoker  # noqa: PLC0415 — other sources need none of it
+        from fonds.codes.invocation import open_invoker  # noqa: PLC0415 — other sources need none of it
         from fonds.codes.run import run_code  # noqa: PLC0415 — as above
 
         with open_invoker(source, workplace) as invoker:

@@ -18,16 +18,17 @@ from tests.support.libraries.uploads import announce, make_user
 from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.api.calling import Api, api_of, events_in, refusal
 
-from fonds.api import following, streams
+from fonds.api import events as following
+from fonds.api import events as streams
 from fonds.api.app import make_app
-from fonds.cli.commanding import audited, dispatcher
 from fonds.library import Library
-from fonds.runs.insight import sources_at_a_glance
+from fonds.operations import audited, dispatcher
+from fonds.runs.overview import sources_at_a_glance
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
+from fonds.shards.compiler import Locks
 from fonds.shards.inbox import put
 from fonds.shards.index import open_index
-from fonds.shards.locks import Locks
 from fonds.sites.tables import site_addresses, websites
 from fonds.sources.base import Registered
 from fonds.sources.registry import adopt, all_sources

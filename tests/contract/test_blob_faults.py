@@ -14,7 +14,7 @@ from tests.support.upstreams.failing_store import FailingStore, Fault, Request, 
 
 from fonds.errors import BlobChangedError, StoreError
 from fonds.seams import Seams
-from fonds.stores import removal
+from fonds.stores import objects
 from fonds.stores.blobs import open_blobs
 
 SIGNATURES = ("X-Amz-Signature", "X-Amz-Credential", "sig=")
@@ -30,7 +30,7 @@ def behind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for no server that is busy."""
-    monkeypatch.setattr(removal, "_WAITS", (0.0, 0.0))
+    monkeypatch.setattr(objects, "_WAITS", (0.0, 0.0))
 
 
 @pytest.mark.parametrize("fault", [Fault.BUSY, Fault.SILENT])
@@ -76,7 +76,7 @@ def test_a_second_try_spares_what_came_in_between(behind: str) -> None:
 def test_a_client_that_waited_long_enough_asks_again(
     behind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(objects, "_TIMEOUT", 0.2)
     with FailingStore(behind, first("DELETE", Fault.SILENT), silence=60) as way:
         store = open_blobs(way.address, seams=Seams())
         store.remove("a", etag=store.create("a", b"1"))

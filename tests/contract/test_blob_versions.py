@@ -16,7 +16,7 @@ from tests.support.upstreams.failing_store import FailingStore, Fault, always, f
 from fonds.errors import BlobChangedError, BlobMissingError, StoreError
 from fonds.seams import Seams
 from fonds.shards.layout import Layout
-from fonds.stores import removal
+from fonds.stores import objects
 from fonds.stores.blobs import Blobs, open_blobs
 
 
@@ -268,7 +268,7 @@ def test_a_bad_moment_does_not_mislead_the_trial(
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for no server that is busy."""
-    monkeypatch.setattr(removal, "_WAITS", (0.0, 0.0))
+    monkeypatch.setattr(objects, "_WAITS", (0.0, 0.0))
 
 
 @pytest.mark.usefixtures("impatient")

@@ -24,13 +24,13 @@ from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
 from fonds.errors import BundleError, StoreError, UsageError
-from fonds.exchange.bundle import parts
-from fonds.exchange.bundle.creation import Created, create
-from fonds.exchange.bundle.difference import Difference, differences, of_bundle, of_library
-from fonds.exchange.bundle.package import DESCRIPTOR, read_package
-from fonds.exchange.bundle.verification import verify
+from fonds.exchange.bundle import contents
+from fonds.exchange.bundle.contents import DESCRIPTOR, read_package
+from fonds.exchange.bundle.create import Created, create
+from fonds.exchange.bundle.diff import Difference, differences, of_bundle, of_library
+from fonds.exchange.bundle.verify import verify
 from fonds.exchange.snapshot import snapshot
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, RunStatus
@@ -282,8 +282,8 @@ def test_a_second_bundle_writes_nothing(held: Library, tmp_path: Path) -> None:
 @pytest.fixture
 def many(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
     """A library whose bundle has many files."""
-    monkeypatch.setattr(parts, "LEAST", 2_000)
-    monkeypatch.setattr(parts, "MOST", 6_000)
+    monkeypatch.setattr(contents, "LEAST", 2_000)
+    monkeypatch.setattr(contents, "MOST", 6_000)
     for number in range(40):
         hold(library, f"held:{number:02}", f"# Note\n\n{'A word or two. ' * 20}")
     library.extract_citations()
@@ -351,7 +351,7 @@ def test_a_library_that_changes_meanwhile_is_seen_as_it_was(held: Library, tmp_p
 
 
 def named() -> dict[str, Any]:
-    from fonds.exchange.bundle.content import RESOURCES  # noqa: PLC0415
+    from fonds.exchange.bundle.contents import RESOURCES  # noqa: PLC0415
 
     return {resource.name: resource for resource in RESOURCES}
 

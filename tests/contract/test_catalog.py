@@ -12,13 +12,12 @@ from tests.support.libraries.documents import hold, hold_edition, library_holds_
 
 from fonds import ids
 from fonds.catalog.changes import MOST_CHANGES, Wanted, changes
-from fonds.catalog.comparison import Name, compare
-from fonds.catalog.editions import shapes
+from fonds.catalog.codes import Node, code, codes, place
 from fonds.catalog.links import cited_by, cites
-from fonds.catalog.shelves import sources_held
-from fonds.catalog.tree import Node, code, codes, place
+from fonds.catalog.versions import Name, compare, shapes
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
+from fonds.runs.overview import sources_held
 from fonds.search.filters import Filters
 from fonds.stores.documents import mark_gone
 from fonds.stores.tables import document_versions, nodes

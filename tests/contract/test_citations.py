@@ -18,10 +18,10 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.model import ParsedRecord
-from fonds.runs.citing import Extracted
+from fonds.runs.citations import Extracted
 from fonds.seams import Seams
 from fonds.stores.citations import link, resolve
-from fonds.stores.queues import LEASE, MAX_ATTEMPTS, claim
+from fonds.stores.leases import LEASE, MAX_ATTEMPTS, claim
 from fonds.stores.tables import document_aliases, documents, ingestion_citation_queue
 from fonds.testing import FakeSource, ManualClock
 

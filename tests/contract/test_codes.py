@@ -33,16 +33,16 @@ from tests.unit.codes.trees import (
     units,
 )
 
-from fonds.codes import bodies, plan
-from fonds.codes.audit import audit_code
+from fonds.codes import packs as bodies
+from fonds.codes import plan
 from fonds.codes.invocation import invoke
-from fonds.codes.run import CodeRequest, find_orders
+from fonds.codes.run import CodeRequest, audit_code, find_orders
 from fonds.library import Library, open_library
 from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.sources.jurisdiction import TocNode
-from fonds.stores.body_refs import read_body
+from fonds.stores.blobs import read_body
 from fonds.testing import ManualClock, Saboteur
 
 ABOVE = "fakecode/2024/root"

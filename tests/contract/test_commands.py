@@ -19,16 +19,16 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.polling import wait_until
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
-from fonds.cli.commanding import dispatcher, handlers_of
 from fonds.errors import SourceBusyError, UsageError
 from fonds.library import Library
-from fonds.runs import audits, commands
+from fonds.operations import Dispatcher, Done, Handlers, dispatcher, handlers_of
+from fonds.runs import audit as audits
+from fonds.runs import commands
 from fonds.runs.commands import KINDS, LEASE, Command, Kind
-from fonds.runs.dispatch import Dispatcher, Done, Handlers
 from fonds.runs.locks import claim_source
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams, SystemClock
-from fonds.selftest.nursery import Nursery
+from fonds.selftest.child import Nursery
 from fonds.sources.registry import adopt
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_runs
@@ -549,8 +549,8 @@ def test_cancelled_run_of_several_leaves_the_others_alone(
 def test_cancel_of_a_run_whose_process_is_gone_buries_it(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.cli.commanding.PATIENCE", 0.1)
-    monkeypatch.setattr("fonds.cli.commanding.GLANCE", 0.1)
+    monkeypatch.setattr("fonds.operations.PATIENCE", 0.1)
+    monkeypatch.setattr("fonds.operations.GLANCE", 0.1)
     begin_run(library.database)  # and never hold its claim
     asked = ask(library.database, "cancel")
     do_all(library)

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import event, insert, update
 
 from fonds import ids
-from fonds.codes.diff import comparison
-from fonds.codes.diff.comparison import Section, UnitComparison, compare_editions
+from fonds.codes.diff import editions as comparison
+from fonds.codes.diff.editions import Section, UnitComparison, compare_editions
 from fonds.errors import UsageError
 from fonds.stores.database import Database
 from fonds.stores.tables import code_units, documents, nodes

@@ -10,8 +10,8 @@ from tests.support.uploads.statistics import ago, batch, generation, job, stumbl
 from fonds import ids
 from fonds.errors import ParserError, RetryableEmbedError
 from fonds.stores.database import Database
-from fonds.uploads.consumption import DEAREST, Spent, Stored
 from fonds.uploads.states import JobStatus
+from fonds.uploads.usage import DEAREST, Spent, Stored
 
 
 def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:

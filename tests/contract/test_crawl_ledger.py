@@ -29,12 +29,11 @@ from tests.support.ledgers import abandoned, begun, metadata, put_file, text
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
+from fonds.sites import crawl_state as ledgers
+from fonds.sites.crawl_state import Ledger, read_part
+from fonds.sites.journal import Totals, read_events
 from fonds.sites.models import PdfState
-from fonds.sites.records import ledger as ledgers
-from fonds.sites.records.events import Totals, read_events
-from fonds.sites.records.ledger import Ledger
-from fonds.sites.records.output import JOURNAL, METADATA, Output, open_output
-from fonds.sites.records.parts import read_part
+from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 from fonds.stores.blobs import Blobs, open_blobs
 from fonds.testing import Saboteur
 
@@ -584,8 +583,8 @@ _MANY = """
 import os, sys
 from tests.support.kills.ledger import CLOCK, entry, opening, url_of
 from fonds.seams import Seams
-from fonds.sites.records.ledger import Ledger
-from fonds.sites.records.output import open_output
+from fonds.sites.crawl_state import Ledger
+from fonds.sites.output import open_output
 
 def held():
     pages = open("/proc/self/statm").read().split()[1]

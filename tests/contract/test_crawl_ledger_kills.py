@@ -24,11 +24,11 @@ from tests.support.kills.ledger import (
 from tests.support.ledgers import abandoned, begun, copied, metadata, text
 
 from fonds.seams import Seams
-from fonds.selftest.nursery import Nursery
+from fonds.selftest.child import Nursery
+from fonds.sites.crawl_state import Ledger
+from fonds.sites.journal import Totals, read_events
 from fonds.sites.models import PdfState
-from fonds.sites.records.events import Totals, read_events
-from fonds.sites.records.ledger import Ledger
-from fonds.sites.records.output import JOURNAL, METADATA, Output, open_output
+from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 
 
 @pytest.fixture(params=["folder", "s3", "azure"])

@@ -12,7 +12,7 @@ import pytest
 
 from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
-from fonds.sites.records.output import JOURNAL, METADATA, Output, open_output
+from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 from fonds.stores.blobs import Data
 
 NAME = "jiyuu-minshutou_2024-q1_報告書 (最終).pdf"

@@ -19,8 +19,7 @@ from tests.support.libraries.demo import copy_demo_library
 from tests.support.libraries.every_table import crowd, odd_values, rows
 
 from fonds.errors import SchemaError, StoreError, UsageError
-from fonds.exchange.database.copying import Copied, copy
-from fonds.exchange.database.endpoints import database_address
+from fonds.exchange.database_copy import Copied, copy, database_address
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
@@ -275,7 +274,7 @@ def test_a_copy_that_fails_at_any_durable_operation_leaves_nothing(
 
 KILLED = """
 import os, signal, sys
-from fonds.exchange.database.copying import copy
+from fonds.exchange.database_copy import copy
 copy(sys.argv[1], sys.argv[2], watch=lambda table, rows: os.kill(os.getpid(), signal.SIGKILL))
 """
 

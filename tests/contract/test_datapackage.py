@@ -16,10 +16,8 @@ from fonds.errors import ShardError
 from fonds.seams import Seams
 from fonds.shards import usv
 from fonds.shards.compiler import Compiler
-from fonds.shards.datapackage import Entry, describe, read_description
-from fonds.shards.domains import DOMAINS
 from fonds.shards.inbox import put_many
-from fonds.shards.index import Index, create_index
+from fonds.shards.index import DOMAINS, Entry, Index, create_index, describe, read_description
 from fonds.shards.layout import Layout
 from fonds.shards.manifest import entry_of
 from fonds.shards.schema import Record

@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy import text
 from tests.support.libraries.passages import problems, put
 
-from fonds.embed import workshop
+from fonds.embed import batches as workshop
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
-from fonds.embed.calls import PROBE
+from fonds.embed.client import PROBE
 from fonds.embed.costs import spent
 from fonds.embed.generations import ensure_generation
 from fonds.embed.worker import EmbeddingReport, drain, fill
 from fonds.errors import EmbedError, RetryableEmbedError, UsageError
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.stores import queues
+from fonds.stores import leases
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vectors import Generation
@@ -448,7 +448,7 @@ def test_leases_are_renewed_while_a_long_document_is_worked_on(
     def take_long(_texts: Sequence[str]) -> None:
         clock.move(seconds=25)
         with database.write() as connection:
-            found = queues.claim(connection, queue, "another", clock.now(), 10)
+            found = leases.claim(connection, queue, "another", clock.now(), 10)
         assert found == []
 
     model.before = take_long

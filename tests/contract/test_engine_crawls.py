@@ -20,18 +20,18 @@ from tests.zoo import SITES, Zoo, serve
 
 import fonds.library
 import fonds.pipeline
+from fonds.engine.base import on_the_way
 from fonds.engine.opening import open_engine
-from fonds.engine.reach import on_the_way
 from fonds.errors import SettingsError
 from fonds.library import Library, crawl_part
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
-from fonds.sites import fleet
-from fonds.sites.expedition import Share
-from fonds.sites.fleet import PartOrder
+from fonds.sites import cluster as fleet
+from fonds.sites.cluster import PartOrder
 from fonds.sites.models import CrawlMetadata, read_metadata
-from fonds.sites.records.output import JOURNAL, METADATA, PARTS, open_output
+from fonds.sites.output import JOURNAL, METADATA, PARTS, open_output
+from fonds.sites.session import Share
 
 BY_ID = {site.id: site for site in SITES}
 HOSTS = ("register-table", "kitaura-list", "bezirk-robots")

@@ -14,17 +14,16 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.codes.run import CodeRequest
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
+from fonds.engine.base import on_the_way, require_here
 from fonds.engine.opening import open_engine
-from fonds.engine.reach import on_the_way, require_here
 from fonds.errors import SettingsError
 from fonds.library import open_library
 from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.settings import Settings
-from fonds.shards.apart import ShardOrder, compile_shard, compiling_on
-from fonds.shards.compiler import Compiled, Compiler
+from fonds.shards.compiler import Compiled, Compiler, ShardOrder, compile_shard, compiling_on
 from fonds.shards.inbox import put_many, waiting
 from fonds.stores.blobs import open_blobs
 from fonds.testing import FakeSource

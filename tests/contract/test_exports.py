@@ -20,8 +20,7 @@ from tests.support.libraries.documents import hold
 from tests.support.libraries.uploads import make_user
 
 from fonds.errors import StoreError, UsageError
-from fonds.exchange.export.conversion import Format
-from fonds.exchange.export.export import DESCRIPTOR, Done, export
+from fonds.exchange.export import DESCRIPTOR, Done, Format, export
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.sources.lda_filings.tables import lda_filings

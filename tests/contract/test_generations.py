@@ -16,7 +16,6 @@ from tests.support.upstreams.embedding_endpoint import FINE, NAN, EmbeddingEndpo
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
-from fonds.embed.current import embed_waiting, embedder_of
 from fonds.embed.generations import (
     drop,
     ensure_generation,
@@ -25,11 +24,9 @@ from fonds.embed.generations import (
     switch,
 )
 from fonds.embed.hashing import HashingEmbedder
-from fonds.embed.migration import Migration, migrate
-from fonds.embed.overlap import Asked, compare, query_vectors, sample_queries
-from fonds.embed.plan import plan_embedding
-from fonds.embed.status import embedding_status
-from fonds.embed.worker import EmbeddingReport, drain
+from fonds.embed.migration import Asked, Migration, compare, migrate, query_vectors, sample_queries
+from fonds.embed.status import embedding_status, plan_embedding
+from fonds.embed.worker import EmbeddingReport, drain, embed_waiting, embedder_of
 from fonds.errors import EmbedError, ModelMissingError, UsageError
 from fonds.library import Library
 from fonds.seams import Seams

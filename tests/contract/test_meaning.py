@@ -15,8 +15,8 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import ModelMissingError
 from fonds.library import Library
-from fonds.search.meaning import Mode
-from fonds.stores import postgres_fulltext
+from fonds.search.retrieve import Mode
+from fonds.stores import fulltext
 from fonds.stores.tables import documents, embedding_generations
 from fonds.testing import note
 
@@ -117,7 +117,7 @@ def test_hostile_questions_have_an_answer(library: Library, query: str) -> None:
 def test_frequent_words_are_counted_about(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_fulltext, "COUNTED", 10)
+    monkeypatch.setattr(fulltext, "COUNTED", 10)
     with library.database.read() as connection:
         found = library.database.fulltext.frequencies(connection, ["swims", "44", "xyzzy"])
     assert found["swims"] == pytest.approx(len(NOTES), rel=0.3)

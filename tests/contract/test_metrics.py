@@ -10,11 +10,11 @@ from tests.support.uploads.statistics import NOW, ago, batch, failing, generatio
 
 from fonds import ids
 from fonds.errors import ParserError
+from fonds.maintenance.metrics import ALL_USERS, render_uploads
 from fonds.stores.database import Database
-from fonds.uploads.consumption import LISTED_USERS
 from fonds.uploads.jobs import Job
-from fonds.uploads.metrics import ALL_USERS, render_uploads
 from fonds.uploads.states import JobStatus
+from fonds.uploads.usage import LISTED_USERS
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

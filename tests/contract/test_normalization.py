@@ -11,7 +11,7 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
-from fonds.stores.queues import MAX_ATTEMPTS
+from fonds.stores.leases import MAX_ATTEMPTS
 from fonds.stores.tables import documents
 from fonds.testing import FakeSource
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from fonds.runs import commands
-from fonds.stores import queues
+from fonds.stores import leases
 from fonds.stores.database import Database
 from fonds.stores.documents import enqueue
 from fonds.stores.tables import ingestion_embedding_queue as queue
@@ -29,7 +29,7 @@ def put(database: Database, clock: ManualClock, *names: str, sha: str = "one") -
 
 def claim(database: Database, clock: ManualClock, owner: str, limit: int = 10) -> list[str]:
     with database.write() as connection:
-        rows = queues.claim(connection, queue, owner, clock.now(), limit)
+        rows = leases.claim(connection, queue, owner, clock.now(), limit)
     return [row.record_id for row in rows]
 
 
@@ -69,7 +69,7 @@ def test_what_is_kept_stays_with_its_owner_however_long_it_takes(
 ) -> None:
     put(database, clock, "a", "b")
     claim(database, clock, "one", 1)
-    with queues.kept(database, queue, "one", clock, every=0.01):
+    with leases.kept(database, queue, "one", clock, every=0.01):
         for _ in range(3):
             clock.move(seconds=40)
             await_lease(database, clock)
@@ -80,7 +80,7 @@ def test_what_is_kept_stays_with_its_owner_however_long_it_takes(
 
 def test_rows_of_a_dead_worker_are_free_when_its_command_is_taken_up() -> None:
     beat = commands.LEASE / 4
-    assert commands.LEASE - beat > queues.LEASE
+    assert commands.LEASE - beat > leases.LEASE
 
 
 def await_lease(database: Database, clock: ManualClock) -> None:
@@ -88,7 +88,7 @@ def await_lease(database: Database, clock: ManualClock) -> None:
     held = select(queue.c.lease_until).where(queue.c.lease_owner == "one")
     for _ in range(1000):
         with database.read() as connection:
-            if connection.scalar(held) == clock.now() + queues.LEASE:
+            if connection.scalar(held) == clock.now() + leases.LEASE:
                 return
         time.sleep(0.01)
     pytest.fail("the lease was not renewed")
@@ -96,31 +96,31 @@ def await_lease(database: Database, clock: ManualClock) -> None:
 
 def test_row_is_given_up_after_five_tries_and_shown(database: Database, clock: ManualClock) -> None:
     put(database, clock, "a", "b")
-    for _ in range(queues.MAX_ATTEMPTS):
+    for _ in range(leases.MAX_ATTEMPTS):
         assert "a" in claim(database, clock, "one")
         with database.write() as connection:
             for row in connection.execute(select(queue)).all():
-                queues.fail(connection, queue, row, "no luck")
+                leases.fail(connection, queue, row, "no luck")
     assert claim(database, clock, "one") == []
     with database.read() as connection:
-        assert queues.depth(connection, queue) == {"waiting": 0, "given_up": 2}
+        assert leases.depth(connection, queue) == {"waiting": 0, "given_up": 2}
         assert set(connection.scalars(select(queue.c.last_error))) == {"no luck"}
 
 
 def test_row_whose_input_changed_meanwhile_stays(database: Database, clock: ManualClock) -> None:
     put(database, clock, "a")
     with database.write() as connection:
-        (row,) = queues.claim(connection, queue, "one", clock.now(), 1)
+        (row,) = leases.claim(connection, queue, "one", clock.now(), 1)
     put(database, clock, "a", sha="two")
     with database.write() as connection:
-        assert not queues.finish(connection, queue, row)
+        assert not leases.finish(connection, queue, row)
     assert claim(database, clock, "two") == ["a"]
 
 
 def test_finished_row_is_gone(database: Database, clock: ManualClock) -> None:
     put(database, clock, "a")
     with database.write() as connection:
-        (row,) = queues.claim(connection, queue, "one", clock.now(), 1)
-        assert queues.finish(connection, queue, row)
+        (row,) = leases.claim(connection, queue, "one", clock.now(), 1)
+        assert leases.finish(connection, queue, row)
     with database.read() as connection:
-        assert queues.depth(connection, queue) == {"waiting": 0, "given_up": 0}
+        assert leases.depth(connection, queue) == {"waiting": 0, "given_up": 0}

@@ -16,7 +16,7 @@ from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library, open_library
 from fonds.results import QuoteCheck
 from fonds.seams import Seams
-from fonds.search.quotes import check_quote
+from fonds.search.check_quote import check_quote
 from fonds.testing import ManualClock
 
 OLD = "# § 103. Requests\n\n(a) The keeper shall answer within thirty days.\n\n(b) No fee is due.\n"

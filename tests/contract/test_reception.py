@@ -35,9 +35,8 @@ from fonds.testing import ManualClock
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, events_of
 from fonds.uploads.llamaparse import Fetched, LlamaParse
-from fonds.uploads.reception import Effect, receive_webhook
 from fonds.uploads.states import JobStatus
-from fonds.uploads.webhook import sign
+from fonds.uploads.webhook import Effect, receive_webhook, sign
 from fonds.uploads.worker import BaseWorker
 
 SECRET = "the secret of this test"

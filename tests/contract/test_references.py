@@ -14,7 +14,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 from fonds.library import Library
 from fonds.model import ParsedRecord
 from fonds.stores.columns import bulk_reference, position
-from fonds.stores.rows import insert_records, link_references, update_records
+from fonds.stores.records import insert_records, link_references, update_records
 from fonds.stores.tables import document_aliases, metadata
 
 

@@ -16,7 +16,7 @@ from fonds import ids
 from fonds.library import Library, open_library
 from fonds.results import Resolution
 from fonds.seams import Seams
-from fonds.search.resolution import resolve
+from fonds.search.resolve import resolve
 from fonds.stores.tables import documents
 from fonds.testing import ManualClock
 

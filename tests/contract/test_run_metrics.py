@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import insert
 from tests.support.uploads.statistics import batch, generation
 
-from fonds.embed.breaker import Breaker
-from fonds.embed.standstill import noted
+from fonds.embed.client import Breaker, noted
+from fonds.maintenance.metrics import render
 from fonds.stores.database import Database
 from fonds.stores.tables import (
     embedding_generations,
@@ -23,7 +23,6 @@ from fonds.stores.tables import (
     ingestion_tasks,
 )
 from fonds.testing import ManualClock
-from fonds.upkeep.metrics import render
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

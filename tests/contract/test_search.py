@@ -18,8 +18,7 @@ from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
 from fonds.results import RetrievalResult
 from fonds.search.filters import Filters
-from fonds.search.meaning import Mode
-from fonds.search.retrieve import search
+from fonds.search.retrieve import Mode, search
 from fonds.stores.tables import documents
 from fonds.testing import note
 

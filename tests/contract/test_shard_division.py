@@ -10,13 +10,12 @@ from tests.support.indexes import DIGITS, Opener, opener
 
 from fonds.errors import StoreError, UsageError
 from fonds.seams import Seams
-from fonds.shards.compiler import Compiler
-from fonds.shards.division import divide
+from fonds.shards.compiler import Compiler, Locks
+from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, open_index
-from fonds.shards.locks import Locks
 from fonds.shards.lookup import Lookup
-from fonds.shards.merge import merge
+from fonds.shards.manifest import merge
 from fonds.shards.schema import Value
 from fonds.shards.verify import verify
 from fonds.stores.blobs import open_blobs

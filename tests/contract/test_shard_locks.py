@@ -13,8 +13,8 @@ from tests.support.indexes import KINDS, compile_all, keys_below, make_index, op
 from tests.support.upstreams.failing_store import FailingStore, Fault
 
 from fonds.seams import Seams, SystemClock
+from fonds.shards.compiler import LIFETIME, Locks
 from fonds.shards.index import Index
-from fonds.shards.locks import LIFETIME, Locks
 from fonds.stores.blobs import BlobInfo, FolderBlobs, Version, open_blobs
 from fonds.testing import ManualClock
 

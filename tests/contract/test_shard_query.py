@@ -18,14 +18,12 @@ from tests.support.indexes import EVERY
 
 from fonds.errors import ShardError, StoreError, UsageError
 from fonds.seams import Seams, SystemClock
-from fonds.shards.compiler import Compiler
-from fonds.shards.division import divide
+from fonds.shards.compiler import Compiler, Locks
+from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, create_index, open_index, version_of
 from fonds.shards.layout import Layout
-from fonds.shards.locks import Locks
-from fonds.shards.manifest import read_entry, write_shard
-from fonds.shards.merge import find, merge
+from fonds.shards.manifest import find, merge, read_entry, write_shard
 from fonds.shards.query import query
 from fonds.shards.schema import LONGEST_RECORD, Record, Value, schema_of
 from fonds.stores.blobs import FolderBlobs, open_blobs

@@ -29,10 +29,9 @@ from tests.support.indexes import (
 )
 
 from fonds.seams import Seams
-from fonds.shards.compiler import Compiled
+from fonds.shards.compiler import Compiled, Locks
 from fonds.shards.inbox import put, put_many, read_item, waiting
 from fonds.shards.index import Index
-from fonds.shards.locks import Locks
 from fonds.shards.lookup import Lookup
 from fonds.testing import ManualClock
 

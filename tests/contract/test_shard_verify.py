@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from fonds.seams import Seams, SystemClock
-from fonds.shards.compiler import Compiler
-from fonds.shards.division import divide
+from fonds.shards.compiler import Compiler, Locks
+from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, open_index
 from fonds.shards.layout import Layout
-from fonds.shards.locks import Locks
 from fonds.shards.manifest import Noted, entry_of, publish, read_entry, write_entry
 from fonds.shards.schema import Record
 from fonds.shards.verify import Stats, stats, verify

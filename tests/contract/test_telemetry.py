@@ -18,10 +18,10 @@ from tests.support.uploads.statistics import (
 
 from fonds.errors import EmbedError, ParserError, RetryableEmbedError
 from fonds.stores.database import Database
-from fonds.uploads.consumption import Spent, Stored
 from fonds.uploads.jobs import claim, postpone
 from fonds.uploads.states import JobStatus
-from fonds.uploads.telemetry import SECONDS, ErrorCount
+from fonds.uploads.statistics import SECONDS, ErrorCount
+from fonds.uploads.usage import Spent, Stored
 
 # Jobs ---------------------------------------------------------------------------------------
 

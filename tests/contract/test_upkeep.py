@@ -12,12 +12,12 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
+from fonds.maintenance.doctor import examine
+from fonds.maintenance.findings import Health, Patient
+from fonds.maintenance.prune import Heap, prune
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.testing import FakeSource, ManualClock
-from fonds.upkeep.doctor import examine
-from fonds.upkeep.findings import Health, Patient
-from fonds.upkeep.prune import Heap, prune
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_pruned_library_reads_verifies_and_runs_as_before(
 def test_tasks_and_lines_go_in_pieces(
     library: Library, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.upkeep.prune.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("fonds.maintenance.prune.ROWS_AT_ONCE", 2)
     ingest(library)
     clock.move(days=40)
     assert pruned(library, apply=True)["tasks"].count == 6

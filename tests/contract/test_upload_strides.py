@@ -22,9 +22,9 @@ from tests.support.libraries.uploads import (
     work,
 )
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.calls import Calls
+from fonds.embed.client import Calls
 from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.registry import open_embedder
@@ -40,8 +40,7 @@ from fonds.stores.tables import (
     users,
 )
 from fonds.testing import ManualClock
-from fonds.uploads.jobs import Job, claim, events_of
-from fonds.uploads.moving import moving
+from fonds.uploads.jobs import Job, claim, events_of, moving
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import MOVES, WORKED_ON, JobStatus
 from fonds.uploads.strides import SMALL

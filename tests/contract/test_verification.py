@@ -17,13 +17,13 @@ from tests.unit.codes.trees import SHAPES, flat, pages_of, publish
 from tests.unit.codes.trees import ingest as ingest_code
 
 from fonds import ids
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.errors import UnknownDocumentError, UnknownSourceError
 from fonds.library import Library
 from fonds.model import ParsedRecord, Raw
 from fonds.results import Verification
 from fonds.runs.shelf import Shelf
-from fonds.runs.verification import sample, verify
+from fonds.runs.verify import sample, verify
 from fonds.sources.base import Source
 from fonds.stores.tables import document_chunk_buffer, documents
 from fonds.testing import FakeSource

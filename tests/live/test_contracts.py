@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from tests.support import servers
 
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError
 from fonds.library import Library, open_library
 from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.runs.context import Workplace
-from fonds.runs.discovery import Asker, pace_of
+from fonds.runs.discover import Asker, pace_of
 from fonds.sources.base import Source
 from fonds.sources.registry import all_feeds
 

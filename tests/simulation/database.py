@@ -14,12 +14,12 @@ from pysqlite3 import dbapi2
 from sqlalchemy import Connection, Engine, event, insert
 from sqlalchemy.exc import OperationalError
 
-from fonds.embed.current import ensure_current
+from fonds.embed.worker import ensure_current
 from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
-from fonds.stores.sqlite_fulltext import SqliteFullText
+from fonds.stores.fulltext import SqliteFullText
 from fonds.stores.tables import users
 from fonds.testing import FakeSource, ManualClock
 from tests.simulation.scheduler import KilledError, Scheduler

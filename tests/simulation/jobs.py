@@ -15,9 +15,9 @@ from uuid import UUID
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.calls import PROBE, Calls
+from fonds.embed.client import PROBE, Calls
 from fonds.embed.hashing import HashingEmbedder
 from fonds.engine.local import LocalEngine
 from fonds.errors import (
@@ -36,8 +36,7 @@ from fonds.stores.vectors import current_generation
 from fonds.uploads.intake import Claim, begin_upload, complete_upload, retry_upload, staging_key
 from fonds.uploads.jobs import Job
 from fonds.uploads.llamaparse import Fetched, LlamaParse
-from fonds.uploads.reception import receive_webhook
-from fonds.uploads.webhook import sign
+from fonds.uploads.webhook import receive_webhook, sign
 from fonds.uploads.workbench import Model, Workbench
 from fonds.uploads.worker import BaseWorker
 from tests.simulation.database import SeededDatabase, make_template

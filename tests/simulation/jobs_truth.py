@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from fonds.seams import Seams
 from fonds.stores.database import Database
-from fonds.stores.sqlite_fulltext import SqliteFullText
+from fonds.stores.fulltext import SqliteFullText
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus

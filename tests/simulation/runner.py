@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.errors import FondsError, SourceBusyError
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher

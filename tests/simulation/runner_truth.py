@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
-from fonds.runs.discovery import discovery_key
+from fonds.runs.discover import discovery_key
 from fonds.runs.state import MOVES, TAKEN_OVER, RunReport, RunRequest, RunStatus
 from fonds.selftest.state import HISTORY
 from tests.simulation.database import SeededDatabase

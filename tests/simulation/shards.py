@@ -9,17 +9,13 @@ from typing import Final
 
 from fonds import ids
 from fonds.errors import StoreError
-from fonds.shards.compiler import Compiler
-from fonds.shards.datapackage import describe, read_description
-from fonds.shards.division import divide
-from fonds.shards.domains import DOMAINS
+from fonds.shards.compiler import Compiler, Locks
+from fonds.shards.divide import divide
 from fonds.shards.inbox import put
-from fonds.shards.index import Index, open_index
+from fonds.shards.index import DOMAINS, Index, describe, open_index, read_description
 from fonds.shards.layout import Layout
-from fonds.shards.locks import Locks
 from fonds.shards.lookup import Lookup
-from fonds.shards.manifest import read_entries
-from fonds.shards.merge import key_of, lines_of
+from fonds.shards.manifest import key_of, lines_of, read_entries
 from fonds.shards.schema import Value, rank
 from fonds.shards.verify import verify
 from tests.simulation.scheduler import Process, Scheduler, ViolationError

@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import Connection, bindparam, update
 
 from fonds.model import Watermark
-from fonds.runs import batch
+from fonds.runs import load
 from fonds.runs.locks import LeaseClaim
 from fonds.runs.state import Run
 from fonds.shards import compiler, manifest
+from fonds.shards.compiler import Held, Locks
 from fonds.shards.inbox import forget
 from fonds.shards.index import Index
-from fonds.shards.locks import Held, Locks
 from fonds.stores.tables import upload_jobs
-from fonds.uploads import moving, worker
+from fonds.uploads import jobs, worker
 from fonds.uploads.jobs import claim
 from tests.simulation.seeds import Outcome, run_seed
 
@@ -36,14 +36,14 @@ def _first_failure(subject: str) -> Outcome:
 
 def _hurried_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Watermarks are written before the tasks that they cover."""
-    write = batch.BatchWriter.write
+    write = load.BatchWriter.write
 
-    def hurried(self: batch.BatchWriter, entries: Sequence[batch.Entry]) -> None:
+    def hurried(self: load.BatchWriter, entries: Sequence[load.Entry]) -> None:
         marks = [entry for entry in entries if isinstance(entry, Watermark)]
         write(self, marks)
         write(self, [entry for entry in entries if not isinstance(entry, Watermark)])
 
-    monkeypatch.setattr(batch.BatchWriter, "write", hurried)
+    monkeypatch.setattr(load.BatchWriter, "write", hurried)
 
 
 def _unconfirmed_claim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def _unconfirmed_claim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _silent_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are counted, and not recorded."""
-    monkeypatch.setattr(batch, "record_failures", lambda *_, **__: None)
+    monkeypatch.setattr(load, "record_failures", lambda *_, **__: None)
 
 
 def _counts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def _ignored_lease(monkeypatch: pytest.MonkeyPatch) -> None:
         values = {name: bindparam(name, type_=job[name].type) for name in names}
         return update(upload_jobs).where(job.job_id == bindparam("of")).values(values)
 
-    monkeypatch.setattr(moving, "_update", anyhow)
+    monkeypatch.setattr(jobs, "_update", anyhow)
 
 
 def _eternal_lease(monkeypatch: pytest.MonkeyPatch) -> None:

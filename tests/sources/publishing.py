@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import text
 from tests.support import servers
 
-from fonds.demo.serving import Handler
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import Handler
+from fonds.demo.server import DemoUpstream
 from fonds.errors import NotFoundError
 from fonds.library import Library, open_library
 from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, RawPart, SourceState

@@ -11,7 +11,7 @@ from typing import Any
 from fonds import ids
 from fonds.codes.origin import LocalOrigin
 from fonds.codes.plan import head_of, plan_lines, read_batches
-from fonds.codes.walk import Walked, walk
+from fonds.codes.tree import Walked, walk
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.jurisdiction import JurisdictionAdapter, Leaf, Shard, TocNode

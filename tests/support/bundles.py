@@ -7,18 +7,20 @@ from hashlib import sha256
 from typing import Any
 
 from fonds import ids
-from fonds.exchange.bundle.content import (
+from fonds.exchange.bundle.contents import (
     ALIASES,
     CITATIONS,
+    DESCRIPTOR,
     DOCUMENTS,
     ORIGINS,
     PASSAGES,
     RESOURCES,
+    Package,
     Record,
     Resource,
+    cut,
+    describe,
 )
-from fonds.exchange.bundle.package import DESCRIPTOR, Package, describe
-from fonds.exchange.bundle.parts import cut
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, open_blobs
 

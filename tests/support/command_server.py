@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
-from fonds.cli.menu import MENU
+from fonds.cli.main import MENU
 from fonds.schema import statements
 
 # The command, and what parts of it import late, which every fork would have to do anew.
@@ -30,16 +30,16 @@ _IMPORTED: Final = (
     "fonds.cli.main",
     *(f"fonds.cli.{module}" for module in sorted(set(MENU.values()))),
     "fonds.citations.extract",
-    "fonds.codes.process",
+    "fonds.codes.invocation",
     "fonds.codes.run",
-    "fonds.embed.current",
+    "fonds.embed.worker",
     "fonds.embed.openai",
     "fonds.embed.wordllama",
     "fonds.pipeline",
     "fonds.runs.normalization",
     "fonds.runs.overview",
-    "fonds.runs.verification",
-    "fonds.search.resolution",
+    "fonds.runs.verify",
+    "fonds.search.resolve",
     "fonds.search.retrieve",
     "rich._emoji_codes",
     "safetensors.numpy",

@@ -17,12 +17,11 @@ from sqlalchemy import select
 
 from fonds.library import Library, crawl_part, open_library
 from fonds.runs.state import RunReport
-from fonds.sites.crawl import Limits
-from fonds.sites.expedition import Plan
-from fonds.sites.fleet import PartOrder
+from fonds.sites.cluster import PartOrder
 from fonds.sites.models import CrawlMetadata, read_configuration, read_metadata
+from fonds.sites.session import Limits, Plan
+from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
-from fonds.sites.tactics import advisors_of
 from tests.zoo import Zoo
 
 HASTY: Final = {"allow_private": True, "rate_factor": 0.0, "retries": 3, "retry_wait": 0.01}

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fonds.errors import BlobExistsError
 from fonds.seams import Seams
 from fonds.shards.compiler import Compiled, Compiler
-from fonds.shards.datapackage import describe, read_description
-from fonds.shards.domains import DOMAINS
-from fonds.shards.index import Index, open_index, version_of
+from fonds.shards.index import DOMAINS, Index, describe, open_index, read_description, version_of
 from fonds.shards.layout import Layout
 from fonds.shards.manifest import entry_of, read_entries
 from fonds.shards.schema import Record, Value, schema_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fonds.sites.crawl_state import Ledger
 from fonds.sites.models import CrawlMetadata, read_metadata
-from fonds.sites.records.ledger import Ledger
-from fonds.sites.records.output import JOURNAL, METADATA, Output
+from fonds.sites.output import JOURNAL, METADATA, Output
 from tests.support.kills.ledger import CLOCK, data_of, opening
 
 

@@ -301,7 +301,7 @@ def fonds_command() -> Path:
 
 def serving_command() -> Path:
     """Such a program for commands that serve; too large for those that keep to a budget."""
-    modules = ("fonds.api.app", "fonds.mcp.http", "fonds.mcp.opening", "fonds.mcp.server")
+    modules = ("fonds.api.app", "fonds.mcp.http", "fonds.mcp.server", "fonds.mcp.server")
     return Path(_shared("serving", lambda home: _start_command_server(home, *modules)))
 
 

@@ -17,9 +17,9 @@ from tests.support.libraries.notes import FAST, NoteOffice, ingest, note_library
 from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 from tests.support.upstreams.redirecting_loop import RedirectingLoop
 
-from fonds.demo import serving
+from fonds.demo import http
 from fonds.demo.bundle import DATA, BundledRegister, StaticFiles
-from fonds.demo.register import RegisterApi
+from fonds.demo.federal_register_api import RegisterApi
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.transport import HttpTransport
@@ -234,7 +234,7 @@ def test_one_key_for_two_records_of_an_item_is_an_error(
 @contextmanager
 def stand_in(home: Path, server: MisbehavingServer, host: str) -> Iterator[Library]:
     """A library that asks the bundled files of a host, through a server that can be told to lie."""
-    site: serving.Handler = StaticFiles(DATA / host)
+    site: http.Handler = StaticFiles(DATA / host)
     if host == REGISTER:
         site = RegisterApi(BundledRegister(DATA / host))
     server.route("/*", _through(site))
@@ -246,9 +246,9 @@ def stand_in(home: Path, server: MisbehavingServer, host: str) -> Iterator[Libra
         yield library
 
 
-def _through(site: serving.Handler) -> Callable[[Request], Response]:
+def _through(site: http.Handler) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
-        served = site(serving.Request(request.method, request.target, request.headers))
+        served = site(http.Request(request.method, request.target, request.headers))
         return Response(served.body, served.status.value, served.media_type)
 
     return answer

@@ -33,9 +33,9 @@ from fonds.fetch.transport import HttpTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
+from fonds.sites.browser_page import Bounds
 from fonds.sites.pages.page import Page, read_page
 from fonds.sites.robots import Robots
-from fonds.sites.showing import Bounds
 
 HOME: Final = "http://www.example.org"
 PUBLIC: Final = "93.184.215.14"

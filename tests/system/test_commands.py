@@ -18,10 +18,10 @@ from tests.support.libraries.notes import redirect_to
 from tests.support.polling import wait_until
 from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
-from fonds.demo import serving
+from fonds.demo import http
 from fonds.demo.bundle import DATA, BundledRegister
-from fonds.demo.register import RegisterApi
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.federal_register_api import RegisterApi
+from fonds.demo.server import DemoUpstream
 from fonds.library import open_library
 
 REGISTER = "www.federalregister.gov"
@@ -124,7 +124,7 @@ def slow() -> Iterator[MisbehavingServer]:
     api = RegisterApi(BundledRegister(DATA / REGISTER))
 
     def answer(request: Request) -> Response:
-        served = api(serving.Request(request.method, request.target, request.headers))
+        served = api(http.Request(request.method, request.target, request.headers))
         return Response(served.body, served.status.value, served.media_type)
 
     with MisbehavingServer() as server:

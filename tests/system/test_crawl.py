@@ -17,9 +17,9 @@ from fonds.library import Library
 from fonds.runs.state import RunReport, RunStatus
 from fonds.shards.index import open_index
 from fonds.shards.lookup import Lookup
-from fonds.sites.crawl import Limits
+from fonds.sites.crawl_state import Ledger
 from fonds.sites.models import PdfState
-from fonds.sites.records.ledger import Ledger
+from fonds.sites.session import Limits
 
 pytestmark = pytest.mark.smoke
 

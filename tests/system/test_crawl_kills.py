@@ -18,7 +18,7 @@ from tests.zoo.large import large
 
 from fonds.seams import Seams
 from fonds.sites.models import CrawlMetadata, read_metadata
-from fonds.sites.records.output import METADATA, open_output
+from fonds.sites.output import METADATA, open_output
 
 FEW = 60
 MANY = 500

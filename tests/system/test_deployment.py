@@ -24,7 +24,7 @@ import pytest
 import yaml
 from tests.support import servers
 
-from fonds.cli.menu import MENU
+from fonds.cli.main import MENU
 from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.stores.blobs import open_blobs

@@ -15,8 +15,8 @@ import pytest
 from tests.support import servers
 
 from fonds.demo.bundle import bundled_sites
-from fonds.demo.serving import Handler, Request, Response
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import Handler, Request, Response
+from fonds.demo.server import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs import commands
 from fonds.runs.commands import Command, Kind

@@ -28,8 +28,8 @@ from pathlib import Path
 from fonds.library import open_library
 from fonds.seams import Seams
 from fonds.testing import Saboteur
-from fonds.upkeep.findings import Patient
-from fonds.upkeep.prune import prune
+from fonds.maintenance.findings import Patient
+from fonds.maintenance.prune import prune
 
 with open_library(Path(sys.argv[1]), seams=Seams(durable=Saboteur(kill_at=int(sys.argv[2])))) as it:
     clock = it.seams.clock

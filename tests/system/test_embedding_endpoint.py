@@ -29,7 +29,7 @@ from tests.support.upstreams.embedding_endpoint import (
     moody,
 )
 
-from fonds.embed.calls import PROBE
+from fonds.embed.client import PROBE
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import EmbeddingReport, drain

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs.overview import overview
 from fonds.runs.state import RunReport, RunRequest, RunStatus

@@ -14,14 +14,13 @@ import pytest
 from tests.support import servers
 from tests.support.faults.damage import HOSTILE, LARGEST, Damaged, damaged, endless
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.demo.bundle import DATA
 from fonds.engine.local import LocalEngine
 from fonds.errors import FondsError, ParseError, WorkerDiedError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.pdf import PdfNormalizer
-from fonds.normalize.registry import get_normalizer, normalizer_names, sniff
+from fonds.normalize.registry import Normalizer, get_normalizer, normalizer_names, sniff
 
 FIXTURES: Final = Path(__file__).parents[1] / "unit" / "normalize" / "fixtures"
 CODES: Final = Path(__file__).parents[1] / "sources"

@@ -26,8 +26,8 @@ from tests.support import servers
 from tests.support.libraries.demo import FONDS, copy_demo_library
 
 from fonds.demo.bundle import StaticFiles, bundled_sites
-from fonds.demo.serving import Handler
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import Handler
+from fonds.demo.server import DemoUpstream
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 

@@ -28,8 +28,8 @@ from tests.support.ray_cluster import RayCluster, own_cluster
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.library import Library, open_library
 from fonds.runs import commands
-from fonds.runs.backlog import TABLES
 from fonds.runs.commands import Kind, QueueName
+from fonds.runs.queue_status import TABLES
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.selftest.state import INDEXES, blobs_of, rows_of
 from fonds.sources.registry import all_feeds, dependency_graph
@@ -50,7 +50,7 @@ RANGE = {"since": FIRST_DAY.isoformat(), "until": LAST_DAY.isoformat()}
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[str]:
     """The upstream, in a process of its own."""
-    command = [sys.executable, "-m", "fonds.demo.upstream", "--times", str(COPIES)]
+    command = [sys.executable, "-m", "fonds.demo.server", "--times", str(COPIES)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

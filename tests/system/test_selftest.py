@@ -14,7 +14,7 @@ import pytest
 from tests.support import servers
 
 from fonds.selftest.report import Report
-from fonds.selftest.trial import Wanted, selftest
+from fonds.selftest.runner import Wanted, selftest
 
 BROKEN = "tests.support.faults.broken_selftest"
 

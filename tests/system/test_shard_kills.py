@@ -23,14 +23,12 @@ from tests.support.kills.shards import (
 from tests.support.upstreams.failing_store import FailingStore, Fault, Request
 
 from fonds.seams import Seams
-from fonds.selftest.nursery import Nursery
+from fonds.selftest.child import Nursery
 from fonds.shards.compiler import Compiled, Compiler
-from fonds.shards.domains import DOMAINS
 from fonds.shards.inbox import put, waiting
-from fonds.shards.index import Index
+from fonds.shards.index import DOMAINS, Index
 from fonds.shards.lookup import Lookup
-from fonds.shards.manifest import entry_of, read_entries
-from fonds.shards.merge import key_of
+from fonds.shards.manifest import entry_of, key_of, read_entries
 from fonds.shards.schema import rank
 from fonds.stores.blobs import open_blobs
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fonds.errors import ShardError
 from fonds.shards import usv
-from fonds.shards.merge import find, key_of, lines_of, merge
+from fonds.shards.manifest import find, key_of, lines_of, merge
 from fonds.shards.schema import rank, schema_of
 
 SCHEMA = schema_of([("key", "string"), ("text", "string"), ("updated_at", "datetime")])

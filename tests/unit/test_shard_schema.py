@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.indexes import EVERY
 
 from fonds.errors import RecordError, ShardError, UsageError
-from fonds.shards.domains import DOMAINS, SHIPPED
+from fonds.shards.index import DOMAINS, SHIPPED
 from fonds.shards.schema import LONGEST_RECORD, Record, Value, rank, schema_of
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -22,10 +22,10 @@ from tests.web.browsing import (
     served,
 )
 
-from fonds.cli.commanding import dispatcher
 from fonds.demo.bundle import bundled_sites
-from fonds.demo.serving import Handler, Request, Response
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import Handler, Request, Response
+from fonds.demo.server import DemoUpstream
+from fonds.operations import dispatcher
 from fonds.runs import commands
 
 AT: Final = "/admin/ingestion"

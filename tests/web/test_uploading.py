@@ -15,12 +15,12 @@ from tests.support.libraries.demo import copy_demo_library
 from tests.support.libraries.uploads import send
 from tests.web.browsing import PATIENCE, Site, check_page, served
 
-from fonds.api.desk import LOCAL
+from fonds.api.dependencies import LOCAL
 from fonds.errors import EmbedError
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.jobs import Job, fail, job_of, page_of_jobs
 from fonds.uploads.users import ensure_user
-from fonds.web.uploading import SEND
+from fonds.web.uploads import SEND
 
 HOSTILE: Final = (
     "<img src=x onerror=alert(1)>.md",

@@ -1,4 +1,7 @@
-"""For those who run the library: sources, runs, their tasks, errors and logs."""
+"""For those who run the library: sources, runs, their tasks, errors and logs.
+
+For those who run the library: queues, uploads, websites, indexes, results of audits.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +15,36 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import JSONResponse
 
-from fonds.api.admin_answers import (
+from fonds.api.admin_schemas import (
     AT,
     LAST_ID,
+    AuditPage,
+    EmbeddingQueueAnswer,
     ErrorsAnswer,
+    IndexesAnswer,
     LogPage,
+    QueueAnswer,
     RunDetailAnswer,
     RunId,
     RunPage,
+    SitesAnswer,
     SourceAnswer,
     SourceNamed,
     SourcesAnswer,
     TaskPage,
+    UploadsAnswer,
     command_answer,
     plain,
     run_answer,
 )
-from fonds.api.answers import BEARER_OR_NOBODY, problems
-from fonds.api.desk import desk_of
+from fonds.api.admin_status import index_health, site_health, upload_work
+from fonds.api.dependencies import desk_of
 from fonds.api.problems import ProblemError
-from fonds.runs import audits, commands, insight
-from fonds.runs.insight import RunInsight
+from fonds.api.schemas import BEARER_OR_NOBODY, problems
+from fonds.runs import audit, commands, overview
+from fonds.runs.commands import QueueName
+from fonds.runs.overview import RunInsight
+from fonds.runs.queue_status import backlog, embedding_work
 from fonds.runs.state import RunStatus
 from fonds.sources.base import Registered
 from fonds.sources.registry import all_sources
@@ -71,7 +83,7 @@ def source_named(name: str) -> Registered:
 
 def known_run(connection: Connection, run_id: str) -> RunInsight:
     """The run of an id; 404 if there is none."""
-    run = insight.run_of(connection, UUID(run_id))
+    run = overview.run_of(connection, UUID(run_id))
     if run is None:
         raise ProblemError(404, "unknown-run", "there is no run with this id")
     return run
@@ -86,7 +98,7 @@ def list_sources(request: Request) -> JSONResponse:
     """All sources: how each stands, and its last thirty runs."""
     now = desk_of(request).now()
     with looking(request) as connection:
-        found = insight.sources_at_a_glance(connection, list(all_sources().values()), now)
+        found = overview.sources_at_a_glance(connection, list(all_sources().values()), now)
     return JSONResponse({"sources": plain(found)})
 
 
@@ -99,9 +111,9 @@ def get_source(request: Request, name: SourceNamed) -> JSONResponse:
     """One source: what it is, where it stands, its last runs, and what it brought lately."""
     now = desk_of(request).now()
     with looking(request) as connection:
-        detail = insight.source_detail(connection, source_named(name), now)
-        recent = insight.runs(connection, source=name, limit=RECENT)
-        audited = audits.history(connection, source=name, limit=1)
+        detail = overview.source_detail(connection, source_named(name), now)
+        recent = overview.runs(connection, source=name, limit=RECENT)
+        audited = audit.history(connection, source=name, limit=1)
         open_ones = commands.listing(connection, source=name, is_open=True, limit=RECENT)
     return JSONResponse(
         {
@@ -135,7 +147,7 @@ def list_runs(
     """Runs of all sources, the newest first."""
     now = desk_of(request).now()
     with looking(request) as connection:
-        found = insight.runs(
+        found = overview.runs(
             connection,
             source=source,
             status=status,
@@ -159,7 +171,7 @@ def list_runs(
 def get_run(request: Request, run_id: RunId) -> JSONResponse:
     """One run: counts, stages, and what failed."""
     with looking(request) as connection:
-        detail = insight.run_detail(connection, known_run(connection, run_id))
+        detail = overview.run_detail(connection, known_run(connection, run_id))
     return JSONResponse(
         {
             **run_answer(detail.run, desk_of(request).now()),
@@ -186,7 +198,7 @@ def get_logs(
     """The log of a run, oldest line first."""
     with looking(request) as connection:
         run = known_run(connection, run_id)
-        lines = insight.logs(connection, run.id, level=level, after=after, limit=limit)
+        lines = overview.logs(connection, run.id, level=level, after=after, limit=limit)
     return JSONResponse(
         {
             "logs": plain(lines),
@@ -212,7 +224,7 @@ def get_tasks(
     """The tasks of a run, in the order they were settled."""
     with looking(request) as connection:
         run = known_run(connection, run_id)
-        found = insight.tasks(connection, run.id, stage=stage, after=after, limit=limit + 1)
+        found = overview.tasks(connection, run.id, stage=stage, after=after, limit=limit + 1)
     page, is_last = found[:limit], len(found) <= limit
     return JSONResponse({"tasks": plain(page), "next_after": None if is_last else page[-1].id})
 
@@ -226,7 +238,7 @@ def get_errors(request: Request, run_id: RunId) -> JSONResponse:
     """What failed in a run, by cause."""
     with looking(request) as connection:
         run = known_run(connection, run_id)
-        found = insight.error_groups(connection, run.id)
+        found = overview.error_groups(connection, run.id)
     return JSONResponse({"errors": plain(found)})
 
 
@@ -240,3 +252,107 @@ def read_cursor(cursor: str) -> tuple[datetime, UUID]:
     """The moment and the id that `cursor_of` wrote."""
     milliseconds, _, run_id = cursor.partition("-")
     return _EPOCH + timedelta(milliseconds=int(milliseconds)), UUID(run_id)
+
+
+@router.get(
+    "/embedding/queue",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": EmbeddingQueueAnswer}, **problems(401, 403, 503)},
+)
+def embedding_queue(request: Request) -> JSONResponse:
+    """What waits for vectors, why some fails, how fast it goes and what it costs."""
+    now = desk_of(request).now()
+    with looking(request) as connection:
+        found = backlog(connection, "embedding", now)
+        work = embedding_work(connection, now)
+    return JSONResponse({"queue": plain(found), "work": plain(work)})
+
+
+@router.get(
+    "/normalization/queue",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": QueueAnswer}, **problems(401, 403, 503)},
+)
+def normalization_queue(request: Request) -> JSONResponse:
+    """What waits for its text to be made, and why some fails."""
+    return _queue(request, "normalization")
+
+
+@router.get(
+    "/citations/queue",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": QueueAnswer}, **problems(401, 403, 503)},
+)
+def citation_queue(request: Request) -> JSONResponse:
+    """What waits to be searched for citations, and why some fails."""
+    return _queue(request, "citations")
+
+
+@router.get(
+    "/uploads",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": UploadsAnswer}, **problems(401, 403, 503)},
+)
+def uploads(request: Request) -> JSONResponse:
+    """Uploads by where they stand, and which have waited longest."""
+    with looking(request) as connection:
+        work = upload_work(connection, desk_of(request).now())
+    figures = work.figures
+    return JSONResponse(
+        {
+            "jobs": {status.value: count for status, count in figures.jobs.items()},
+            "due": figures.queue.due,
+            "lag_seconds": figures.queue.lag,
+            "repeated": figures.reprocessing.repeated,
+            "waiting": plain(work.waiting),
+        }
+    )
+
+
+@router.get(
+    "/sites",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": SitesAnswer}, **problems(401, 403, 503)},
+)
+def sites(request: Request) -> JSONResponse:
+    """Websites, how their PDFs are found, and how well that works."""
+    with looking(request):
+        library = desk_of(request).library
+    return JSONResponse({"sites": plain(site_health(library))})
+
+
+@router.get(
+    "/indexes",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": IndexesAnswer}, **problems(401, 403, 503)},
+)
+def indexes(request: Request) -> JSONResponse:
+    """Indexes on the object store, their sizes, and who compiles a shard of them."""
+    with looking(request):
+        library = desk_of(request).library
+    return JSONResponse(plain(index_health(library)))
+
+
+@router.get(
+    "/audits",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": AuditPage}, **problems(401, 403, 422, 503)},
+)
+def list_audits(
+    request: Request,
+    *,
+    source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
+    before: Annotated[int | None, Query(ge=1, le=LAST_ID)] = None,
+    limit: Limit = 50,
+) -> JSONResponse:
+    """What audits found, the newest first."""
+    with looking(request) as connection:
+        found = audit.history(connection, source=source, before=before, limit=limit + 1)
+    page, is_last = found[:limit], len(found) <= limit
+    return JSONResponse({"audits": plain(page), "next_before": None if is_last else page[-1].id})
+
+
+def _queue(request: Request, queue: QueueName) -> JSONResponse:
+    with looking(request) as connection:
+        found = backlog(connection, queue, desk_of(request).now())
+    return JSONResponse({"queue": plain(found)})

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse
 
 from fonds.api.admin import Limit, known_run, looking, source_named
-from fonds.api.admin_answers import (
+from fonds.api.admin_schemas import (
     AT,
     LAST_ID,
     AuditOrder,
@@ -25,9 +25,9 @@ from fonds.api.admin_answers import (
     SourceNamed,
     command_answer,
 )
-from fonds.api.answers import BEARER_OR_NOBODY, problems
-from fonds.api.desk import desk_of
+from fonds.api.dependencies import desk_of
 from fonds.api.problems import ProblemError
+from fonds.api.schemas import BEARER_OR_NOBODY, problems
 from fonds.runs import commands
 from fonds.runs.commands import Kind
 from fonds.runs.state import RunStatus

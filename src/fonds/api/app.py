@@ -10,29 +10,19 @@ from fastapi import FastAPI
 from fonds.api import (
     admin,
     admin_actions,
-    admin_stores,
     changes,
-    citing,
-    codes,
     documents,
     events,
-    feeds,
-    files,
-    following,
     health,
     jobs,
-    llms,
     problems,
-    relations,
     uploads,
 )
-from fonds.api.answers import Complaint, Problem
-from fonds.api.desk import Desk
-from fonds.api.edge import Edge
-from fonds.api.limits import make_limits
+from fonds.api.dependencies import Desk, make_limits
+from fonds.api.middleware import Edge, Watched
 from fonds.api.problems import Present
+from fonds.api.schemas import Complaint, Problem
 from fonds.api.sessions import Sessions
-from fonds.api.traffic import Watched
 from fonds.library import Library
 from fonds.uploads.signing import Signer, server_secret
 
@@ -40,19 +30,17 @@ ROUTERS: Final = (
     jobs.router,
     uploads.router,
     events.job_router,
-    relations.router,
     documents.router,
-    codes.codes_router,
-    citing.citations_router,
+    documents.codes_router,
+    documents.citations_router,
     changes.router,
-    feeds.feeds_router,
-    llms.llms_router,
-    files.files_router,
+    changes.feeds_router,
+    health.llms_router,
+    uploads.files_router,
     health.router,
-    following.run_router,
+    events.run_router,
     admin.router,
     admin_actions.router,
-    admin_stores.router,
 )
 
 _DESCRIPTION: Final = (

@@ -1,26 +1,49 @@
-"""Documents over HTTP: found, read, cited, and the raw files they were made from."""
+"""Documents over HTTP: found, read, cited, and the raw files they were made from.
+
+What surrounds a document, over HTTP: its citations, its versions, its editions.
+
+Citations over HTTP: how something is cited, what a citation leads to, and two texts compared.
+
+Codes over HTTP: from the codes that are held down to a section, one level at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from fonds.api.answers import (
+from fonds import ids
+from fonds.api.dependencies import desk_of, refuse_hurry
+from fonds.api.middleware import UNCHANGED, answered, etag_of
+from fonds.api.schemas import (
     BEARER_OR_NOBODY,
     LONGEST_ID,
     PLAIN_PATTERN,
+    CiteAnswer,
+    CodePath,
+    CodesAnswer,
+    ComparedAnswer,
     Day,
     DocumentAnswer,
     DocumentId,
+    FacetedAnswer,
+    LinksAnswer,
+    Name,
+    Offset,
+    PlaceAnswer,
+    ShapesAnswer,
     problems,
 )
-from fonds.api.conditional import UNCHANGED, answered, etag_of
-from fonds.api.desk import desk_of
-from fonds.api.limits import refuse_hurry
-from fonds.api.reading_answers import FacetedAnswer
+from fonds.catalog import codes, links, versions
+from fonds.catalog.codes import EditionHeld
+from fonds.citations.export import Style, cited_as
+from fonds.codes.diff.redline import excerpt
+from fonds.errors import UnknownDocumentError
+from fonds.results import Resolution
 from fonds.search.filters import UPLOADS, Filters, source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
 from fonds.stores.columns import format_timestamp
@@ -110,6 +133,89 @@ def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
     return RedirectResponse(signed["url"])
 
 
+_HASHES: Final = ("raw_sha256", "body_raw_sha256", "body_text_sha256", "content_sha256")
+
+
+_LinkLimit = Annotated[int, Query(ge=1, le=links.MOST_LINKS)]
+
+
+@router.get(
+    "/documents/{document_id:path}/links",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": LinksAnswer}, **problems(401, 404, 422, 503)},
+)
+def get_links(
+    request: Request,
+    document_id: DocumentId,
+    *,
+    direction: Literal["cites", "cited-by"] = "cites",
+    limit: _LinkLimit = 50,
+    offset: Offset = 0,
+) -> JSONResponse:
+    """What a document cites, in its own order; or what cites it, the newest first."""
+    desk = desk_of(request)
+    owner = desk.owner(request)
+    row = desk.library.document(document_id, owner=owner, with_text=False)
+    body: dict[str, Any] = {"id": row["id"], "direction": direction}
+    asked: dict[str, Any] = {"owner": owner, "limit": limit, "offset": offset}
+    if direction == "cites":
+        cited = links.cites(desk.library.database, row["id"], **asked)
+        body |= {"cites": [asdict(one) for one in cited.items], "next_offset": cited.next_offset}
+    else:
+        citing = links.cited_by(desk.library.database, row["id"], **asked)
+        body |= {
+            "cited_by": [asdict(one) for one in citing.items],
+            "next_offset": citing.next_offset,
+        }
+    return JSONResponse(body)
+
+
+@router.get(
+    "/documents/{document_id:path}/editions",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": ShapesAnswer}, **problems(401, 404, 422, 503)},
+)
+def get_editions(request: Request, document_id: DocumentId) -> JSONResponse:
+    """What a document said before, and the same section in other editions of a code."""
+    desk = desk_of(request)
+    owner = desk.owner(request)
+    row = desk.library.document(document_id, owner=owner, with_text=False)
+    shapes = versions.shapes(desk.library.database, row["id"], owner=owner)
+    return JSONResponse(
+        {
+            "document": shapes.document.model_dump(mode="json"),
+            "versions": [_version(one) for one in shapes.versions],
+            "editions": [_document_edition(one) for one in shapes.editions],
+        }
+    )
+
+
+def _version(version: versions.Version) -> dict[str, Any]:
+    return {
+        **asdict(version),
+        "first_seen_at": format_timestamp(version.first_seen_at),
+        "last_seen_at": format_timestamp(version.last_seen_at),
+    }
+
+
+def _document_edition(edition: versions.Edition) -> dict[str, Any]:
+    return {
+        "document": edition.document.model_dump(mode="json"),
+        "has_same_words": edition.has_same_words,
+        "is_asked": edition.is_asked,
+    }
+
+
+_Version = Annotated[
+    str | None,
+    Query(
+        pattern=rf"^[0-9a-fA-F]{{{versions.SHORTEST_VERSION},64}}$",
+        description="Beginning of the `content_sha256` of an earlier version.",
+    ),
+]
+
+
+# An id may contain slashes: the routes below a document come before the document itself.
 @router.get(
     "/documents/{document_id:path}",
     openapi_extra=BEARER_OR_NOBODY,
@@ -165,4 +271,173 @@ def _document(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_HASHES: Final = ("raw_sha256", "body_raw_sha256", "body_text_sha256", "content_sha256")
+citations_router: Final = APIRouter(prefix="/api", tags=["citations"])
+
+
+@citations_router.get(
+    "/cite",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": CiteAnswer}, **problems(401, 404, 422, 503)},
+)
+def cite(
+    request: Request,
+    name: Annotated[Name, Query(alias="id")],
+    style: Style = "bluebook",
+) -> JSONResponse:
+    """How a document is cited, or a passage of it: `fr:2026-00101#3`."""
+    desk = desk_of(request)
+    owner = desk.owner(request)
+    resolution = desk.library.resolve(name, owner=owner)
+    if resolution.document is None:
+        raise UnknownDocumentError(resolution.message)
+    row = desk.library.document(resolution.document.id, owner=owner, with_text=False)
+    return JSONResponse(
+        {
+            "id": row["id"],
+            "style": style,
+            "citation": cited_as(row, style),
+            "passage": resolution.passage,
+            "locator": resolution.locator and resolution.locator.model_dump(mode="json"),
+            "document": {
+                "citation_string": row["citation_string"],
+                "title": row["title"],
+                "organization": row["source_org"],
+                "url": row["source_url"],
+                "published_at": row["published_at"],
+            },
+        }
+    )
+
+
+@citations_router.get(
+    "/resolve",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": Resolution}, **problems(401, 422, 503)},
+)
+def resolve(
+    request: Request,
+    citation: Name,
+    as_of: Annotated[Day, Query(description="Of several editions, the one of that day.")] = None,
+) -> JSONResponse:
+    """What a citation leads to, or why it leads nowhere."""
+    desk = desk_of(request)
+    found = desk.library.resolve(citation, as_of=as_of, owner=desk.owner(request))
+    return JSONResponse(found.model_dump(mode="json"))
+
+
+@citations_router.get(
+    "/compare",
+    openapi_extra=BEARER_OR_NOBODY,
+    responses={200: {"model": ComparedAnswer}, **problems(401, 404, 422, 429, 503)},
+)
+def compare(
+    request: Request,
+    before: Annotated[Name, Query(alias="from")],
+    after: Annotated[Name, Query(alias="to")],
+    *,
+    from_version: _Version = None,
+    to_version: _Version = None,
+    whole: Annotated[bool, Query(description="With all that is unchanged.")] = False,
+) -> JSONResponse:
+    """The words that were deleted and inserted between two documents, or versions of one."""
+    refuse_hurry(request, "search")
+    desk = desk_of(request)
+    owner = desk.owner(request)
+    old, new = (
+        desk.library.document(name, owner=owner, with_text=False)["id"] for name in (before, after)
+    )
+    found = versions.compare(
+        desk.shelf,
+        versions.Name(id=old, version=from_version),
+        versions.Name(id=new, version=to_version),
+        owner=owner,
+    )
+    shown = list(found.redline.shown() if whole else excerpt(found.redline))
+    return JSONResponse(
+        {
+            "before": _side(found.before),
+            "after": _side(found.after),
+            "is_changed": found.redline.is_change,
+            "redline": [{"op": op, "text": text} for op, text in shown],
+        }
+    )
+
+
+def _side(side: versions.Side) -> dict[str, Any]:
+    return {"document": side.document.model_dump(mode="json"), "version": side.version}
+
+
+_ChildLimit = Annotated[int, Query(ge=1, le=codes.MOST_CHILDREN)]
+
+codes_router: Final = APIRouter(prefix="/api", tags=["codes"])
+
+
+@codes_router.get("/codes", responses={200: {"model": CodesAnswer}, **problems(503)})
+def list_codes(request: Request) -> JSONResponse:
+    """The codes that are held, and their editions."""
+    found = codes.codes(desk_of(request).library.database)
+    return JSONResponse({"codes": [_code(one) for one in found]})
+
+
+@codes_router.get(
+    "/codes/{path:path}",
+    responses={200: {"model": PlaceAnswer}, **problems(404, 422, 503)},
+)
+def get_place(
+    request: Request,
+    path: CodePath,
+    *,
+    limit: _ChildLimit = 100,
+    offset: Offset = 0,
+) -> JSONResponse:
+    """What stands at a path of a code, and a page of what stands below; texts are documents."""
+    database = desk_of(request).library.database
+    name, _, below = path.strip("/").partition("/")
+    if not below:
+        return JSONResponse(_of_code(codes.code(database, name)))
+    return JSONResponse(_of_place(codes.place(database, path, limit=limit, offset=offset)))
+
+
+def _of_code(code: codes.Code) -> dict[str, Any]:
+    links = {"self": f"/api/codes/{code.name}", "changes": f"/feeds/{code.name}.atom"}
+    return {"code": _code(code), "node": None, "links": links}
+
+
+def _of_place(place: codes.Place) -> dict[str, Any]:
+    root = ids.tree_root(place.source, place.version)
+    at = place.node.id if place.node else root
+    links = {"self": f"/api/codes/{at}", "changes": f"/feeds/c/{at}.atom"}
+    if place.node and place.node.is_leaf:
+        links["document"] = f"/api/documents/{at}"
+    return {
+        "node": place.node and asdict(place.node),
+        "above": [asdict(one) for one in place.above],
+        "children": [asdict(one) for one in place.children.items],
+        "total_children": place.children.total,
+        "next_offset": place.children.next_offset,
+        "previous": place.previous and asdict(place.previous),
+        "next": place.next and asdict(place.next),
+        "links": links,
+    }
+
+
+def _code(code: codes.Code) -> dict[str, Any]:
+    return {
+        "id": code.name,
+        "title": code.title,
+        "jurisdiction": code.jurisdiction,
+        "unit": code.unit,
+        "language": code.language,
+        "editions": [_code_edition(one) for one in code.editions],
+    }
+
+
+def _code_edition(one: EditionHeld) -> dict[str, Any]:
+    return {
+        "id": ids.tree_root(one.source, one.version).removesuffix("/root"),
+        "version": one.version,
+        "units": one.units,
+        "complete": one.complete,
+        "sections": one.sections,
+        "is_newest": one.is_newest,
+    }

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, and_, delete, select, update
 from starlette.responses import JSONResponse
 
 from fonds import ids
-from fonds.api.desk import Desk
+from fonds.api.dependencies import Desk
 from fonds.api.problems import MEDIA_TYPE, ProblemError, Told, told
 from fonds.stores.database import Database, insert_into
 from fonds.stores.tables import idempotency_keys

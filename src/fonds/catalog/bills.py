@@ -9,20 +9,20 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Table, select, union
 
-from fonds.catalog.paging import Page, page_of
+from fonds.catalog.changes import Page, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
-from fonds.search.holdings import document_rows, held_document
+from fonds.search.lookup import document_rows, held_document
 from fonds.sources.bills import tables
 from fonds.sources.roll_call_votes.tables import (
     roll_call_votes,
     vote_amendments,
     vote_documents,
 )
-from fonds.stores.batches import select_in
 from fonds.stores.database import Database
+from fonds.stores.documents import visible_to
+from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
-from fonds.stores.visibility import visible_to
 
 MOST_ACTIONS: Final = 100
 """Of one page."""

@@ -1,12 +1,15 @@
-"""What was added, changed and withdrawn since a moment, in the order in which it was seen."""
+"""What was added, changed and withdrawn since a moment, in the order in which it was seen.
+
+A page of a longer list: how much of it is shown, and where it goes on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 from sqlalchemy import (
@@ -24,11 +27,11 @@ from sqlalchemy import (
 
 from fonds import ids
 from fonds.errors import UsageError
-from fonds.stores.batches import select_in
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, by_bytes
+from fonds.stores.documents import visible_to
+from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, document_versions, documents
-from fonds.stores.visibility import visible_to
 
 MOST_CHANGES: Final = 500
 """Of one page."""
@@ -323,3 +326,46 @@ def _read(cursor: str) -> _Place:
     if at is None or rank not in {"0", "1"} or "\0" in name:
         raise UsageError("this cursor is none of ours; begin without one")
     return _Place(at, name, int(rank))
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page(Generic[T]):
+    """Some items of a list, in its order."""
+
+    items: tuple[T, ...]
+    next_offset: int | None
+    """Where the next page begins; None at the end."""
+    total: int | None = None
+    """Items of the whole list; None where counting them would take longer than the page."""
+
+
+def page_of(
+    connection: Connection,
+    query: Select[Any],
+    make: Callable[[Row[Any]], T],
+    *,
+    limit: int,
+    offset: int,
+) -> Page[T]:
+    """A page of what a statement gives; one row more is read to know whether it goes on."""
+    rows = connection.execute(query.limit(limit + 1).offset(offset)).all()
+    return cut(rows, make, limit=limit, offset=offset)
+
+
+def cut(
+    rows: Sequence[Any],
+    make: Callable[[Any], T],
+    *,
+    limit: int,
+    offset: int,
+    total: int | None = None,
+) -> Page[T]:
+    """The page of rows that were read from `offset` on, one more than asked for if it goes on."""
+    return Page(
+        items=tuple(make(row) for row in rows[:limit]),
+        next_offset=offset + limit if len(rows) > limit else None,
+        total=total,
+    )

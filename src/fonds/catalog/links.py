@@ -9,11 +9,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, ScalarSelect, Select, func, select
 
-from fonds.catalog.paging import Page, cut, page_of
-from fonds.stores.batches import select_in
+from fonds.catalog.changes import Page, cut, page_of
 from fonds.stores.database import Database
+from fonds.stores.documents import visible_to
+from fonds.stores.sqlite import select_in
 from fonds.stores.tables import citation_edges, documents
-from fonds.stores.visibility import visible_to
 
 MOST_LINKS: Final = 200
 """Of one page."""

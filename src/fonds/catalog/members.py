@@ -9,22 +9,22 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, select
 
 from fonds.catalog.bills import Vote, vote_of
-from fonds.catalog.paging import Page, page_of
+from fonds.catalog.changes import Page, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
-from fonds.search.holdings import document_rows, held_document
+from fonds.search.lookup import document_rows, held_document
 from fonds.sources.bills.tables import bills
-from fonds.sources.committees.tables import committee_members, committees
+from fonds.sources.committees import committee_members, committees
 from fonds.sources.legislators.tables import (
     legislator_leadership_roles,
     legislator_terms,
     legislators,
 )
-from fonds.sources.member_statements.tables import member_statements
+from fonds.sources.member_statements import member_statements
 from fonds.sources.roll_call_votes.tables import roll_call_votes, vote_positions
 from fonds.stores.database import Database
+from fonds.stores.documents import visible_to
 from fonds.stores.tables import documents
-from fonds.stores.visibility import visible_to
 
 MOST_ITEMS: Final = 50
 """Of one page."""

@@ -1,11 +1,15 @@
-"""A document's citation for other programs: CSL-JSON and BibTeX."""
+"""A document's citation for other programs: CSL-JSON and BibTeX.
+
+How a document is cited, in the styles that people and programs ask for.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 _Document = Mapping[str, Any]
 
@@ -117,3 +121,13 @@ def _date_parts(published_at: str | None) -> list[int]:
 
 def _escaped(text: str) -> str:
     return " ".join(text.split()).translate(_ESCAPES)
+
+
+Style = Literal["bluebook", "csl", "bibtex"]
+
+
+def cited_as(document: Mapping[str, Any], style: Style) -> str:
+    """The citation of a document's row, ready to paste."""
+    if style == "csl":
+        return json.dumps([csl_json(document)], ensure_ascii=False, indent=2)
+    return bibtex(document) if style == "bibtex" else str(document["citation_string"])

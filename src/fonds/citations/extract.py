@@ -16,8 +16,7 @@ from fonds.citations.extract_codes import (
     read_treasury,
     read_usc,
 )
-from fonds.citations.extract_found import Found, Kind
-from fonds.citations.extract_names import (
+from fonds.citations.extract_numbers import (
     read_bill,
     read_laws,
     read_orders,
@@ -25,7 +24,7 @@ from fonds.citations.extract_names import (
     read_product,
     read_report,
 )
-from fonds.citations.forms import may_be_citation
+from fonds.citations.forms import Found, Kind, may_be_citation
 from fonds.citations.patterns import (
     FURNITURE,
     LARGE_TITLES,

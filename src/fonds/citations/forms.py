@@ -2,13 +2,15 @@
 
 Without periods, section signs and editors' habits, so that `42 U.S.C. § 1396a` and `42 USC 1396a`
 are the same text. Forms of different kinds never coincide.
+
+A citation found in a text.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 _DASHES: Final = re.compile("[\u2010-\u2015\u2212]")
 _NOT_PART_OF_A_NUMBER: Final = re.compile(r"[\s*_]+")
@@ -110,3 +112,42 @@ def congress_of(published_at: str | None) -> int | None:
         return None
     year = day.year if (day.month, day.day) >= _SESSION_BEGINS else day.year - 1
     return (year - FIRST_CONGRESS) // 2 + 1 if year >= FIRST_CONGRESS else None
+
+
+Kind = Literal[
+    "usc",
+    "cfr",
+    "public_law",
+    "stat",
+    "bill",
+    "fr",
+    "crs",
+    "gao",
+    "report",
+    "eo",
+    "case",
+    "conn_gen_stat",
+    "dc_code",
+]
+
+
+class Found(NamedTuple):
+    """One citation: where it stands, how it is written there, and what it names."""
+
+    start: int
+    end: int
+    raw: str
+    """Equal to `text[start:end]`."""
+    kind: Kind
+    target: str
+    """The form of `citations.forms`; for a bill of an unknown Congress without the Congress."""
+    pinpoint: str | None = None
+    """The place within the target: subsections, a page, a part of a report."""
+
+
+def found_at(
+    text: str, start: int, end: int, *, kind: Kind, target: str, pinpoint: str | None = None
+) -> Found:
+    """The citation in `text[start:end]`."""
+    place = pinpoint.strip(" ,") if pinpoint else None
+    return Found(start, end, text[start:end], kind, target, place or None)

@@ -10,19 +10,26 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fonds.cli.options import EXIT_FAILED, EXIT_INCOMPLETE, AsJson
-from fonds.cli.output import err, harmless, out, print_json, print_table, safe
-from fonds.cli.progress import progress_display
-from fonds.cli.reports import exit_code, print_reports
-from fonds.cli.stopping import run_until_stopped
+from fonds.catalog.codes import Branch, EditionHeld, editions
+from fonds.catalog.codes import tree as read_tree
+from fonds.cli.output import (
+    EXIT_FAILED,
+    EXIT_INCOMPLETE,
+    AsJson,
+    err,
+    harmless,
+    out,
+    print_json,
+    print_table,
+    safe,
+)
+from fonds.cli.process import run_until_stopped
+from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.codes.budget import Budget
-from fonds.codes.costs import UnitPlan, plan_unit
-from fonds.codes.diff.comparison import Comparison, UnitComparison
-from fonds.codes.diff.comparison import compare_editions as compare
+from fonds.codes.diff.editions import Comparison, UnitComparison
+from fonds.codes.diff.editions import compare_editions as compare
 from fonds.codes.diff.redline import excerpt, redline
-from fonds.codes.outline import Branch, EditionHeld, editions
-from fonds.codes.outline import tree as read_tree
-from fonds.codes.run import CodeReport, CodeRequest, UnitReport, find_orders
+from fonds.codes.run import CodeReport, CodeRequest, UnitPlan, UnitReport, find_orders, plan_unit
 from fonds.errors import FondsError
 from fonds.library import Library
 from fonds.sources.registry import all_codes, get_code

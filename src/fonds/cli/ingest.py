@@ -7,14 +7,12 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from fonds.cli.citing import extract_in_steps
-from fonds.cli.embedding import embed_until_stopped
-from fonds.cli.options import AsJson, Since, SourceName, Until, day
-from fonds.cli.output import print_json, print_table
-from fonds.cli.progress import progress_display
-from fonds.cli.reports import exit_code, print_reports
+from fonds.cli.citations import extract_in_steps
+from fonds.cli.embed import embed_until_stopped
+from fonds.cli.output import AsJson, Since, SourceName, Until, day, print_json, print_table
+from fonds.cli.process import run_until_stopped
+from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.session import Session
-from fonds.cli.stopping import run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
+
+from fonds.errors import UsageError
 
 # A pipe has no margin at which lines would have to be folded.
 _UNFOLDED: Final = 10_000
@@ -105,3 +108,25 @@ def harmless(text: str) -> str:
 def safe(text: str) -> str:
     """The same, unable to style what is printed with `out` and `err`."""
     return escape(harmless(text))
+
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INCOMPLETE: Final = 3
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="See `fonds sources`.")]
+AsUser = Annotated[
+    str | None,
+    typer.Option("--as", metavar="USER", help="See what this user has uploaded, too."),
+]
+Since = Annotated[str | None, typer.Option(metavar="DATE", help="First day, YYYY-MM-DD.")]
+Until = Annotated[str | None, typer.Option(metavar="DATE", help="Last day, YYYY-MM-DD.")]
+
+
+def day(text: str | None) -> date | None:
+    """A day as somebody typed it."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a day of the form YYYY-MM-DD") from error

@@ -1,4 +1,4 @@
-"""A live line for each source being run, on stderr; silent where nobody watches."""
+"""A live line for each source being run, on stderr, and what came of the runs in the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.progress import Progress as Display
 from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from fonds.cli.output import err
-from fonds.cli.reports import summary
+from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, err, out, safe
+from fonds.runs.state import RunReport, RunStatus
 
 if TYPE_CHECKING:
     from fonds.runs.context import Progress
@@ -30,6 +30,29 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
         def draw(source: str, counts: Counts) -> None:
             if source not in lines:
                 lines[source] = display.add_task(source, total=None)
-            display.update(lines[source], description=f"{source}  {summary(counts)}")
+            display.update(lines[source], description=f"{source}  {counts.summary()}")
 
         yield draw
+
+
+def print_reports(reports: list[RunReport]) -> None:
+    """What came of runs, a line each."""
+    for report in reports:
+        if report.skipped:
+            out.print(f"{report.source}: skipped: {safe(report.error_summary or '')}")
+            continue
+        out.print(
+            f"{report.source}: {report.status} in {report.seconds:.1f} s: {report.counts.summary()}"
+        )
+        if report.error_summary:
+            hint = f"(see: fonds errors {report.source})"
+            out.print(f"  {safe(report.error_summary)} {hint}")
+
+
+def exit_code(reports: list[RunReport]) -> int:
+    """0 if all is there, 3 if something is missing, 1 if a source gave nothing at all."""
+    states = {report.status for report in reports}
+    if states <= {RunStatus.SUCCESS}:
+        return 0
+    skipped = any(report.skipped for report in reports)
+    return EXIT_FAILED if states <= {RunStatus.FAILED} and not skipped else EXIT_INCOMPLETE

@@ -1,10 +1,13 @@
-"""Commands that read: parse a file, show a document, search."""
+"""Commands that read: parse a file, show a document, search.
+
+Commands about bodies: bytes to Markdown, Markdown to passages.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -16,28 +19,39 @@ import typer
 from rich.text import Text
 from sqlalchemy import select
 
-from fonds.cli.options import EXIT_FAILED, AsJson, AsUser, Since, SourceName, Until, day
-from fonds.cli.output import err, harmless, out, plain, print_json, safe
+from fonds.chunk.chunker import Chunker
+from fonds.cli.output import (
+    EXIT_FAILED,
+    EXIT_INCOMPLETE,
+    AsJson,
+    AsUser,
+    Since,
+    SourceName,
+    Until,
+    day,
+    err,
+    harmless,
+    out,
+    plain,
+    print_json,
+    safe,
+)
 from fonds.cli.session import owner_named
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
-from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
+from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
+from fonds.normalize.registry import Work, get_normalizer, sniff
+from fonds.runs.shelf import make_text_apart
 from fonds.search.filters import source_named
-from fonds.search.query import read_query
-from fonds.search.snippet import highlights
+from fonds.search.query import highlights, read_query
 from fonds.sources.base import Source
 from fonds.sources.registry import get_feed
+from fonds.stores.documents import visible_to
+from fonds.stores.passages import chunk_meta
 from fonds.stores.tables import documents
-from fonds.stores.visibility import visible_to
 
 if TYPE_CHECKING:
     from fonds.results import RetrievalResult
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the app."""
-    for command in (parse, show, search):
-        app.command()(command)
 
 
 def parse(
@@ -247,3 +261,116 @@ def _print_head(document: dict[str, Any]) -> None:
         if value:
             out.print(f"  {name:10} {safe(str(value))}")
     out.print()
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    commands: tuple[Callable[..., None], ...] = (
+        parse,
+        show,
+        search,
+        normalize,
+        renormalize,
+        chunk,
+    )
+    for command in commands:
+        app.command()(command)
+
+
+def normalize(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None,
+    *,
+    format_: Annotated[
+        str, typer.Option("--format", help="A normalizer's name, e.g. uslm_v1; auto looks.")
+    ] = "auto",
+    drain_queue: Annotated[
+        bool, typer.Option("--drain", help="Normalize what waits in the queue.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes for --drain.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Turn a file into Markdown, or drain the queue of bodies that wait for it.
+
+    \b
+    Examples: fonds normalize report.pdf > report.md
+              fonds normalize --drain --workers 2
+    """
+    if (file is None) != drain_queue:
+        raise UsageError("name a file, or use --drain")
+    if file is not None:
+        _normalize_file(file, format_, as_json=as_json)
+        return
+    with context.obj.library() as library:
+        result = library.normalize_queued(workers=workers)
+    if as_json:
+        print_json(result)
+    else:
+        out.print(f"{result.done} normalized, {result.failed} failed, {result.waiting} wait")
+    raise typer.Exit(EXIT_INCOMPLETE if result.failed or result.waiting else 0)
+
+
+def renormalize(
+    context: typer.Context,
+    *,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    normalizer: Annotated[str | None, typer.Option(help="Only bodies made by this one.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the text of bodies anew whose normalizer has changed; nothing is fetched.
+
+    \b
+    Example: fonds renormalize --normalizer fr_xml_v1
+    """
+    with context.obj.library() as library:
+        result = library.renormalize(source=source, normalizer=normalizer)
+    if as_json:
+        print_json(result)
+    else:
+        out.print(
+            f"{result.checked} were stale, {result.changed} have other words, "
+            f"{result.failed} failed"
+        )
+    raise typer.Exit(EXIT_INCOMPLETE if result.failed else 0)
+
+
+def chunk(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE.md")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Cut Markdown into passages, as loading does.
+
+    \b
+    Example: fonds chunk report.md --json
+    """
+    settings = context.obj.settings()
+    chunker = Chunker(max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap)
+    chunks = chunker.chunk(NormalizedBody(markdown=_read(file).decode("utf-8", "replace")))
+    if as_json:
+        print_json([{"chunk_ord": c.ordinal, "text": c.text, **chunk_meta(c)} for c in chunks])
+        return
+    for passage in chunks:
+        place = " › ".join(passage.heading_path)
+        out.print(f"[bold]{passage.ordinal}[/bold] {passage.tokens} tokens  {safe(place)}")
+        out.print(f"{safe(passage.text)}\n")
+
+
+def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
+    data = _read(file)
+    normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
+    body = make_text_apart(Work(normalizer=normalizer.name, data=data, address=None))
+    if as_json:
+        print_json({"normalizer": normalizer.label, "body": body})
+        return
+    sys.stdout.write(body.markdown + "\n")
+    for warning in body.warnings:
+        err.print(f"warning: {warning}", markup=False)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error

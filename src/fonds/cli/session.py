@@ -32,7 +32,7 @@ class Session:
     @contextmanager
     def library(self, **overrides: Any) -> Iterator[Library]:
         """The library, opened and with logging set up."""
-        from fonds.cli.lines import set_up_logging  # noqa: PLC0415 — see the top
+        from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the top
         from fonds.library import open_library  # noqa: PLC0415 — as above
 
         with open_library(self.home, **overrides) as library:

@@ -1,29 +1,148 @@
-"""Commands about the library itself: create, upgrade, demonstrate."""
+"""Commands about the library itself: create, upgrade, demonstrate.
+
+The command that copies a database to another one.
+
+What `fonds demo` does: the whole flow on a small bundled upstream.
+
+The command that exports tables for other programs.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
+from sqlalchemy import func, select
 
-from fonds.cli.copying import db_copy
-from fonds.cli.demonstration import demonstrate
-from fonds.cli.output import out
+from fonds.cli.citations import said
+from fonds.cli.output import AsJson, AsUser, err, out, print_json, print_table, safe
+from fonds.cli.progress import exit_code, print_reports, progress_display
+from fonds.cli.read import print_results
+from fonds.cli.session import Session, owner_named
+from fonds.codes.run import CodeRequest
+from fonds.demo.bundle import FIRST_DAY, LAST_DAY
+from fonds.demo.server import DemoUpstream
+from fonds.exchange import backup
 from fonds.library import Library
+from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import upgrade
-from fonds.stores import backup
+from fonds.sources.registry import all_feeds
+from fonds.stores.blobs import open_blobs
 from fonds.stores.revisions import HEAD, current_version
+from fonds.stores.tables import document_chunk_buffer, documents
+
+if TYPE_CHECKING:
+    from fonds.exchange.database_copy import Copied
+
+Endpoint = "the home of a library, a file of SQLite, or postgresql://…"
+
+
+def db_copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help=f"What is copied: {Endpoint}")],
+    target: Annotated[str, typer.Argument(metavar="TO", help=f"Where to: {Endpoint}")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Copy every row of a library's database to another one, which is empty.
+
+    All of it, as it is at one moment, or nothing. Each table is read again and compared; indexes
+    of words and vectors are made anew. Raw files are not copied: they stay where they are.
+
+    \b
+    Examples: fonds db copy library postgresql://fonds@db.example/fonds
+              fonds db copy postgresql://fonds@db.example/fonds other-library
+    """
+    from fonds.exchange.database_copy import (  # noqa: PLC0415 — no other command needs it
+        copy,
+        database_address,
+    )
+    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — no other command needs it
+
+    addresses = [database_address(each) for each in (source, target)]
+    with err.status("copying …") as status:
+        done = copy(
+            *addresses,
+            watch=lambda table, rows: status.update(f"copying … {rows:,} rows of {table}"),
+        )
+    places = [shown(address) for address in addresses]
+    if as_json:
+        print_json({"from": places[0], "to": places[1], **_told(done)})
+        return
+    filled = [each for each in done.tables.values() if each.rows]
+    out.print(f"copied {safe(places[0])} to {safe(places[1])}")
+    out.print(
+        f"{sum(each.rows for each in filled):,} rows in {len(filled):,} tables, the same in both; "
+        f"{done.passages:,} passages and {done.vectors:,} vectors indexed"
+    )
+    err.print("raw files stay where they are: see the setting `blobs`")
+
+
+def _told(done: Copied) -> dict[str, object]:
+    return {"tables": done.tables, "passages": done.passages, "vectors": done.vectors}
+
+
+CODE: Final = "usc"
+QUESTIONS: Final = (
+    "overtime salary threshold",
+    "how much lead may drinking water contain?",
+    "how soon must a request for a record be answered?",
+)
+
+
+def demonstrate(session: Session) -> int:
+    """Serve, ingest, search; gives the exit code."""
+    with DemoUpstream() as upstream:
+        overrides = {"hosts": upstream.hosts, "allow_private": True}
+        with session.library(**overrides) as library:
+            reports = asyncio.run(_ingest(library))
+            print_reports(reports)
+            queued = library.normalize_queued()
+            out.print(f"PDFs: {queued.done} read")
+            out.print(f"citations: {said(library.extract_citations())}")
+            vectors = library.embed()
+            out.print(f"vectors: {vectors.embedded:,} passages embedded, {vectors.reused:,} reused")
+            _print_holdings(library)
+            for question in QUESTIONS:
+                out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
+                print_results(library.search(question, limit=2), question)
+            home = library.settings.home
+    out.print("ask it something yourself:")
+    out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)
+    out.print("or open it in a browser:")
+    out.print(f"{sys.argv[0]} --home {home} serve", markup=False)
+    return exit_code(reports)
+
+
+async def _ingest(library: Library) -> list[RunReport]:
+    request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
+    with progress_display(quiet=False) as progress:
+        reports = await library.ingest_all(all_feeds(), request, progress=progress)
+        code = await library.ingest_code(CODE, CodeRequest(), progress=progress)
+    return [*reports, code.run]
+
+
+def _print_holdings(library: Library) -> None:
+    query = (
+        select(
+            documents.c.source,
+            documents.c.kind,
+            func.count(documents.c.id.distinct()),
+            func.count(document_chunk_buffer.c.id),
+        )
+        .join(document_chunk_buffer, document_chunk_buffer.c.document_id == documents.c.uid)
+        .group_by(documents.c.source, documents.c.kind)
+        .order_by(documents.c.source, documents.c.kind)
+    )
+    with library.database.read() as connection:
+        rows = [tuple(row) for row in connection.execute(query)]
+    out.print()
+    print_table(["source", "kind", "documents", "passages"], rows)
+
 
 db = typer.Typer(help="The database.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the app."""
-    for command in (init, demo):
-        app.command()(command)
-    db.command("copy")(db_copy)
-    app.add_typer(db, name="db")
 
 
 def init(context: typer.Context) -> None:
@@ -99,3 +218,56 @@ def demo(context: typer.Context) -> None:
     """
     out.print("no key, no network: a small bundled upstream stands in for the publishers\n")
     raise typer.Exit(demonstrate(context.obj))
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    for command in (init, demo):
+        app.command()(command)
+    db.command("copy")(db_copy)
+    app.add_typer(db, name="db")
+    app.command("export")(export_tables)
+
+
+def export_tables(
+    context: typer.Context,
+    *,
+    kind: Annotated[
+        Literal["csv", "parquet", "jsonl"], typer.Option("--format", help="Of the files.")
+    ],
+    to: Annotated[str, typer.Option(metavar="ADDRESS", help="A folder, s3://…, az://…")],
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source; repeatable. Default: all.")
+    ] = None,
+    as_user: AsUser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write documents, passages, citations and the tables of sources to files, a table each.
+
+    A data package beside them tells their columns and types. An earlier export that stands there
+    is replaced. Needs DuckDB: the extra `query`.
+
+    \b
+    Examples: fonds export --format parquet --to tables
+              fonds export --format csv --source bills --to s3://bucket/bills
+    """
+    from fonds.exchange.export import export  # noqa: PLC0415 — as above
+    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — no other command needs it
+    from fonds.search.filters import source_named  # noqa: PLC0415 — as above
+
+    with context.obj.library() as library, err.status("exporting …") as status:
+        done = export(
+            library.database,
+            open_blobs(to, seams=library.seams),
+            kind,
+            where=shown(to),
+            sources=[source_named(each) for each in source] if source else None,
+            owner=owner_named(library, as_user),
+            scratch=library.settings.home / "tmp",
+            watch=lambda table, rows: status.update(f"exporting … {rows:,} rows of {table}"),
+        )
+    if as_json:
+        print_json({"address": shown(to), "rows": done.rows, "bytes": done.bytes})
+        return
+    print_table(["table", "rows"], list(done.rows.items()))
+    out.print(f"\n{sum(done.rows.values()):,} rows, {done.bytes:,} bytes: {safe(shown(to))}")

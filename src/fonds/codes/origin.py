@@ -2,30 +2,213 @@
 
 Pages that are walked are archived while ingesting (`KeptOrigin`); while planning they are only
 looked at. Bodies that are pages of their own are fetched one by one, and kept in packs.
+
+Members of zip archives, read without trust: by name, bounded, never to a path of their own.
+
+Pages: files of a publisher, wherever they lie on their way to the archive.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 from urllib.parse import quote, urlsplit
 
-from fonds.codes.members import look_into, unpacked
-from fonds.codes.pages import BlobPage, LocalPage, MemberPage, archived, described
-from fonds.codes.thread import in_thread
-from fonds.errors import NotFoundError, UsageError
+from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
 from fonds.fetch.client import Download
 from fonds.fetch.redact import public_url
 from fonds.model import Archived
+from fonds.runs.concurrency import in_thread
 from fonds.runs.context import Workplace
-from fonds.runs.discovery import pace_of
-from fonds.runs.inputs import recall_files, remember_files
+from fonds.runs.discover import pace_of
+from fonds.runs.tasks import recall_files, remember_files
 from fonds.sources.jurisdiction import CodeInfo, Page
+from fonds.stores.blobs import Blobs
+
+PIECE: Final = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPage:
+    """A page that is a file of this machine."""
+
+    name: str
+    archived: Archived
+    path: Path
+
+    def read(self) -> bytes:
+        """All of it."""
+        return self.path.read_bytes()
+
+    def open(self) -> IO[bytes]:
+        """A stream over it."""
+        return self.path.open("rb")
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPage:
+    """A page in the archive."""
+
+    name: str
+    archived: Archived
+    blobs: Blobs
+
+    def read(self) -> bytes:
+        """All of it."""
+        return self.blobs.get(self.archived.key)
+
+    def open(self) -> IO[bytes]:
+        """A stream over it."""
+        return open_blob(self.blobs, self.archived.key)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPage:
+    """A page that is a member of an archive on this machine."""
+
+    name: str
+    archived: Archived
+    archive: Path
+    member: str
+
+    def read(self) -> bytes:
+        """All of it."""
+        with self.open() as stream:
+            return stream.read()
+
+    def open(self) -> IO[bytes]:
+        """A stream over it."""
+        # The member keeps the archive open until it is closed itself.
+        return zipfile.ZipFile(self.archive).open(self.member)
+
+
+def open_blob(blobs: Blobs, key: str) -> IO[bytes]:
+    """A blob as a file; one blob operation, however long it is."""
+    return io.BufferedReader(_Stream(blobs.stream(key)), PIECE)
+
+
+class _Stream(io.RawIOBase):
+    """Pieces of bytes as a file that can be read once."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        taken = min(len(buffer), len(self._rest))
+        buffer[:taken] = self._rest[:taken]
+        self._rest = self._rest[taken:]
+        return taken
+
+
+def archived(download: Download) -> Archived:
+    """What is known of a file that is not kept."""
+    return Archived(
+        url=download.url,
+        key="",
+        sha256=download.sha256,
+        size=download.size,
+        retrieved_at=download.retrieved_at,
+        media_type=download.media_type,
+    )
+
+
+def described(file: Path, url: str, retrieved_at: datetime) -> Download:
+    """A file of this machine, as if it had been fetched."""
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        while piece := opened.read(PIECE):
+            digest.update(piece)
+        size = opened.tell()
+    return Download(
+        url=url,
+        file=file,
+        sha256=digest.hexdigest(),
+        size=size,
+        media_type=None,
+        etag=None,
+        last_modified=None,
+        retrieved_at=retrieved_at,
+    )
+
+
+LARGEST: Final = 1 << 30
+"""Bytes, unpacked; the largest title of any code has a sixth of it."""
+
+_LOOKED_AT: Final = 512
+
+
+def unpacked(archive: Download, pattern: str, target: IO[bytes]) -> Download:
+    """The one member that fits a pattern, written to a file."""
+    with _opened_member(archive, pattern) as (_, pieces):
+        for piece in pieces:
+            target.write(piece)
+    target.flush()
+    return described(Path(target.name), archive.url, archive.retrieved_at)
+
+
+def look_into(archive: Download, pattern: str) -> tuple[str, Archived]:
+    """The name of the one member that fits, and what is known of it."""
+    digest, size = hashlib.sha256(), 0
+    with _opened_member(archive, pattern) as (name, pieces):
+        for piece in pieces:
+            digest.update(piece)
+            size += len(piece)
+    return name, replace(archived(archive), sha256=digest.hexdigest(), size=size)
+
+
+@contextmanager
+def _opened_member(archive: Download, pattern: str) -> Iterator[tuple[str, Iterator[bytes]]]:
+    try:
+        with zipfile.ZipFile(archive.file) as opened:
+            name = _member(opened, pattern, archive.url)
+            with opened.open(name) as source:
+                yield name, _bounded(source, f"{name} of {archive.url}")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise MalformedError(f"{archive.url} is {_what(archive)}, not a zip archive") from error
+
+
+def _bounded(source: IO[bytes], name: str) -> Iterator[bytes]:
+    size = 0
+    while piece := source.read(PIECE):
+        size += len(piece)
+        if size > LARGEST:
+            raise TooLargeError(f"{name} is too large unpacked")
+        yield piece
+
+
+def _member(archive: zipfile.ZipFile, pattern: str, url: str) -> str:
+    found = [name for name in archive.namelist() if fnmatchcase(name, pattern)]
+    if len(found) != 1:
+        held = ", ".join(archive.namelist()[:10]) or "nothing"
+        raise NotFoundError(f"{url} has {len(found)} files {pattern!r}; it holds {held}")
+    return found[0]
+
+
+def _what(archive: Download) -> str:
+    """What was served in its place, in words."""
+    with archive.file.open("rb") as file:
+        start = file.read(_LOOKED_AT).lstrip().lower()
+    if not start:
+        return "empty"
+    return "an HTML page" if start.startswith((b"<!doctype html", b"<html")) else "damaged"
+
 
 _MEMBER: Final = "!"
 _SAFE: Final = "/:@$&'()*+,;=~?"

@@ -1,20 +1,29 @@
-"""A run over a code: its units one after the other, each in as many invocations as it takes."""
+"""A run over a code: its units one after the other, each in as many invocations as it takes.
+
+What the plans of a code say should be there, against what is.
+
+What a unit will cost, before anything is written: sub-requests, bytes, invocations.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from sqlalchemy import select
+
 from fonds import ids
 from fonds.codes.budget import Budget, Meter
-from fonds.codes.invocation import InvocationReport, UnitOrder
-from fonds.codes.origin import PlaceOrigin, open_place
-from fonds.codes.units import settle
+from fonds.codes.execute import STATEMENTS
+from fonds.codes.invocation import InvocationReport, UnitOrder, plan_head, walk_order
+from fonds.codes.origin import PlaceOrigin, open_blob, open_place
+from fonds.codes.plan import Batch, PlanHead, plan_lines, read_batches, read_head, settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.fetch.rates import logged_to
 from fonds.fetch.redact import Redaction
+from fonds.runs.audit import Audit, Scope, compare, concluded
 from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import Claim, claim_source, kept
@@ -30,7 +39,9 @@ from fonds.runs.tasks import (
     resolve,
 )
 from fonds.seams import charged_to
+from fonds.sources.base import Expected
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
+from fonds.stores.tables import code_units
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
 """Runs one invocation: here, in a process of its own, or on a cluster."""
@@ -303,3 +314,98 @@ class _Work:
                 connection, self.run.id, self.run.source, [failure], earlier=self.standing, now=now
             )
             self.run.save(connection)
+
+
+def audit_code(adapter: JurisdictionAdapter, workplace: Workplace) -> Audit:
+    """Count every planned section of every edition; a unit that could not be planned has failed."""
+    table = code_units.c
+    query = select(table.id, table.plan_key).where(table.source == adapter.info.name)
+    with workplace.database.read() as connection:
+        planned = connection.execute(query.order_by(table.id)).all()
+    scopes = [_unit(workplace, row.id, row.plan_key) for row in planned]
+    return concluded(adapter, workplace, scopes)
+
+
+def _unit(workplace: Workplace, unit_id: str, plan_key: str) -> Scope:
+    expected = 0
+    missing: list[str] = []
+    for sections in _sections(workplace, plan_key):
+        found = compare(workplace.database, Expected(scope=unit_id, document_ids=sections))
+        expected += found.expected
+        missing += found.missing
+    return Scope(name=unit_id, expected=expected, missing=tuple(missing))
+
+
+def _sections(workplace: Workplace, plan_key: str) -> Iterator[frozenset[str]]:
+    lines = iter(open_blob(workplace.blobs, plan_key))
+    for batch in read_batches(read_head(next(lines)), lines):
+        yield frozenset(node.id for node in batch.leaves)
+
+
+_PLANNING: Final = 12
+"""Sub-requests for storing and reading a plan, and for noting what came of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnitPlan:
+    """A unit that was walked and not executed."""
+
+    id: str
+    nodes: int
+    shards: int
+    bytes: int
+    """Of bodies cut out of files; those that are pages of their own are not known before."""
+    walked: int
+    """Sub-requests that the walk made."""
+    fetches: int
+    """Bodies that are pages of their own."""
+    subrequests: int
+    """That executing it will make, at most about."""
+    invocations: int
+
+
+async def plan_unit(
+    order: UnitOrder, adapter: JurisdictionAdapter, workplace: Workplace
+) -> UnitPlan:
+    """Walk a unit, writing nothing, and say what executing it will cost."""
+    meter = Meter(order.budget)
+    origin = PlaceOrigin(open_place(order.given, adapter.info, workplace), version=order.version)
+    try:
+        with charged_to(meter.charge):
+            walked = await walk_order(order, adapter, origin, meter)
+    finally:
+        await origin.close()
+    head = plan_head(order, adapter, walked)
+    _, *lines = plan_lines(walked, head)
+    costs = [_cost(head, batch) for batch in read_batches(head, lines)]
+    walking = meter.subrequests + len(head.pages) + _PLANNING
+    if max(costs) + _PLANNING > order.budget.subrequests:
+        raise UnitTooLargeError(
+            f"one batch of {order.unit} takes about {max(costs)} sub-requests, and its plan "
+            f"{_PLANNING}: allow more than {order.budget.subrequests} (--max-subrequests)"
+        )
+    return UnitPlan(
+        id=head.id,
+        nodes=head.nodes,
+        shards=head.shards,
+        bytes=head.bytes,
+        walked=meter.subrequests,
+        fetches=head.fetches,
+        subrequests=walking + sum(costs),
+        invocations=_invocations(walking, costs, order.budget.subrequests),
+    )
+
+
+def _cost(head: PlanHead, batch: Batch) -> int:
+    walked = {name for name, _ in head.pages}
+    return STATEMENTS + sum(node.page not in walked for node in batch.leaves)
+
+
+def _invocations(walking: int, costs: list[int], limit: int) -> int:
+    """How many budgets it takes if no batch is divided."""
+    count, left = 1, limit - walking
+    for cost in costs:
+        if cost > left:
+            count, left = count + 1, limit - _PLANNING
+        left -= cost
+    return count

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from fonds.demo.copies import CopiedRegister, CopiedReports
-from fonds.demo.register import FullText, Record, RegisterApi
-from fonds.demo.serving import Handler, Request, Response, not_found
+from fonds.demo.federal_register_api import FullText, Record, RegisterApi
+from fonds.demo.http import Handler, Request, Response, not_found
 
 DATA: Final = Path(__file__).parent / "data"
 """One folder for each host that is stood in for."""

@@ -18,8 +18,8 @@ from datetime import date
 from functools import cache
 from typing import Any, Final
 
-from fonds.demo.register import Catalogue, FullText, Record
-from fonds.demo.serving import Handler, Request, Response, not_found
+from fonds.demo.federal_register_api import Catalogue, FullText, Record
+from fonds.demo.http import Handler, Request, Response, not_found
 
 _LIST: Final = "/reports.csv"
 

@@ -1,10 +1,18 @@
-"""What every embedder promises."""
+"""What every embedder promises.
+
+From what a model answers to what is stored: checked, of unit length, hashed.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
+
+from fonds.errors import BadVectorsError
+from fonds.stores.vector_buffer import Vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,3 +68,47 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
         """The vectors of some texts."""
         ...
+
+
+UNIT: Final = 1e-6
+"""How far from 1 the length of a unit vector may be, of numbers with seven digits."""
+
+
+def packed(vectors: NDArray[Any], count: int, dims: int) -> list[Vector]:
+    """The vectors of `count` texts as they are stored; BadVectorsError if any is not as promised.
+
+    A vector of zeros has no direction and stays as it is.
+    """
+    import numpy as np  # noqa: PLC0415 — most commands need no vectors
+
+    if vectors.shape != (count, dims):
+        raise BadVectorsError(
+            f"the model answered {count} texts with an array of shape {vectors.shape}"
+            f" instead of {count} vectors of {dims} numbers"
+        )
+    if not np.isfinite(vectors).all():
+        raise BadVectorsError("the model answered with numbers that are not finite")
+    return [Vector(data, vector_sha(data)) for data in map(bytes, _unit(vectors))]
+
+
+def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Each at unit length; which others are in the batch makes no difference."""
+    import numpy as np  # noqa: PLC0415 — as above
+
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    unit = np.ascontiguousarray(vectors, "<f4")
+    off = np.abs(lengths - 1) >= UNIT
+    if off.any():
+        # In double precision no finite single overflows when it is squared.
+        exact = vectors[off].astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        lengths[lengths == 0] = 1.0
+        unit = unit.copy()
+        unit[off] = exact / lengths[:, None]
+    return unit
+
+
+def vector_sha(data: bytes) -> str:
+    """The hash a stored vector is checked by."""
+    return hashlib.sha256(base64.b64encode(data)).hexdigest()

@@ -1,12 +1,34 @@
-"""Micro-batches: as many texts as one request takes, each distinct text once."""
+"""Micro-batches: as many texts as one request takes, each distinct text once.
+
+From passages to stored vectors: gathered by one thread, embedded and stored by others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Final, ParamSpec, Self, TypeVar
+from uuid import UUID
 
-from fonds.stores.embedding import Passage
+from fonds.embed.base import vector_sha
+from fonds.embed.client import Answers, Calls
+from fonds.embed.costs import price_of, shares_of
+from fonds.seams import Seams
+from fonds.stores.database import Database
+from fonds.stores.fulltext import as_seen
+from fonds.stores.vector_buffer import (
+    Passage,
+    Spending,
+    Vector,
+    record_spending,
+    store_vectors,
+    vectors_of_texts,
+)
+from fonds.stores.vectors import Generation
 
 MAX_TEXTS: Final = 256
 MAX_TWINS: Final = 1024
@@ -69,3 +91,259 @@ class Gatherer:
         came_late = [passage for passage in self._late if passage.sha in settled]
         self._late = [passage for passage in self._late if passage.sha not in settled]
         return came_late
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TICK: Final = 1.0
+"""Seconds between looks at leases and the wish to stop, while nothing else happens."""
+GONE: Final = "the passage has changed meanwhile"
+
+Settled = Callable[[Passage, str | None], None]
+"""Told of each passage: None if it has a vector, GONE, or why it cannot have one."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """What was done so far."""
+
+    embedded: int = 0
+    reused: int = 0
+    tokens: int = 0
+    requests: int = 0
+    retries: int = 0
+    cost: float = 0.0
+
+
+@dataclass(kw_only=True, slots=True)
+class _Outcome:
+    """What one thread did with one batch, or with passages whose text is known."""
+
+    batch: Batch | None = None
+    answers: Answers = field(default_factory=Answers)
+    cost: float = 0.0
+    passages: Sequence[Passage] = ()
+    causes: dict[str, str] = field(default_factory=dict)
+    """By text: why there is no vector."""
+    stored: set[int] = field(default_factory=set)
+    unknown: Sequence[Passage] = ()
+    """Those whose text had a vector before, but no more."""
+
+
+class _Here(Executor):
+    """Does everything at once, in the thread that asks for it."""
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        done: Future[T] = Future()
+        done.set_result(work(*args, **kwargs))
+        return done
+
+
+class Workshop:
+    """Gives passages of one generation their vectors, some batches at a time.
+
+    At most `workers` batches are in flight, each in a thread of its own, and stored in one
+    transaction, with its costs, before that thread takes another. All methods are for the thread
+    that made the workshop.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        seams: Seams,
+        calls: Calls,
+        generation: Generation,
+        *,
+        workers: int,
+        settled: Settled,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._database = database
+        self._seams = seams
+        self._calls = calls
+        self._generation = generation
+        self._run_id = UUID(int=seams.chance.getrandbits(128), version=4)
+        self._workers = workers
+        self._settled = settled
+        self._tick = tick
+        self._gatherer = Gatherer(calls.model.batch_tokens)
+        # A thread helps where there is something to wait for; a model on this machine works
+        # through the interpreter's lock, and would only share it.
+        is_alone = workers == 1 and not calls.is_remote
+        self._pool = _Here() if is_alone else ThreadPoolExecutor(workers, "fonds-embed")
+        self._running: set[Future[_Outcome]] = set()
+        self._known: list[Passage] = []
+        self._fresh: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._again: list[Passage] = []
+        self._ended: str | None = None
+        self.tally = Tally()
+
+    @property
+    def ended(self) -> str | None:
+        """Why nothing more should be brought."""
+        if self._ended is None and self._calls.stop.is_set():
+            self._ended = "asked to stop"
+        return self._ended
+
+    def take(self, passages: Sequence[Passage]) -> None:
+        """Take passages as they were just read; waits while all threads are busy."""
+        self._fresh.clear()
+        for passage in passages:
+            if passage.is_known or passage.sha in self._fresh:
+                self._known.append(passage)
+            elif not self._gather(passage):
+                return
+        self._submit_known(MAX_TEXTS)
+        self._collect(block=False)
+
+    def finish(self) -> None:
+        """See all passages to their end that were taken."""
+        while self.ended is None:
+            again, self._again = self._again, []
+            for passage in again:
+                self._gather(passage)
+            batch = self._gatherer.close()
+            if batch is not None:
+                self._start(partial(self._embed, batch))
+            self._submit_known(1)
+            if self._running:
+                self._collect(block=True)
+            elif not (self._again or self._known):
+                return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._calls.stop.set()
+        try:
+            while self._running:
+                self._collect(block=True)
+        finally:
+            self._pool.shutdown()
+
+    def _gather(self, passage: Passage) -> bool:
+        """False if it should be the last for now."""
+        if passage.sha in self._refused:
+            self._settled(passage, self._refused[passage.sha])
+            return True
+        batch = self._gatherer.add(passage)
+        if batch is not None:
+            self._start(partial(self._embed, batch))
+        while self._gatherer.is_crowded and self._running:
+            self._collect(block=True)
+        return batch is None or self.ended is None
+
+    def _submit_known(self, at_least: int) -> None:
+        while len(self._known) >= at_least and self.ended is None:
+            piece, self._known = self._known[:MAX_TEXTS], self._known[MAX_TEXTS:]
+            self._start(partial(self._fill_in, piece))
+
+    def _start(self, work: Callable[[], _Outcome]) -> None:
+        while len(self._running) >= self._workers:
+            self._collect(block=True)
+        if self.ended is None:
+            self._running.add(self._pool.submit(copy_context().run, work))
+
+    def _collect(self, *, block: bool) -> None:
+        done, self._running = wait(
+            self._running, timeout=TICK if block else 0, return_when=FIRST_COMPLETED
+        )
+        for future in done:
+            self._settle(future.result())
+        self._tick()
+
+    def _settle(self, outcome: _Outcome) -> None:
+        self._count(outcome)
+        self._refused |= outcome.causes
+        self._again += outcome.unknown
+        if outcome.answers.ended is not None and self._ended is None:
+            self._ended = outcome.answers.ended
+        for passage in outcome.passages:
+            is_there = passage.row in outcome.stored
+            self._settled(passage, outcome.causes.get(passage.sha, None if is_there else GONE))
+        if outcome.batch is not None:
+            self._settle_late(outcome.batch)
+
+    def _settle_late(self, batch: Batch) -> None:
+        self._fresh.update(one.sha for one in batch.leaders if one.sha not in self._refused)
+        for passage in self._gatherer.settle(batch):
+            if passage.sha in self._refused:
+                self._settled(passage, self._refused[passage.sha])
+            else:
+                self._known.append(passage)
+
+    def _count(self, outcome: _Outcome) -> None:
+        answers, tally = outcome.answers, self.tally
+        sent = {one.row for one in outcome.batch.leaders} if outcome.batch else set()
+        tally.embedded += len(outcome.stored & sent)
+        tally.reused += len(outcome.stored - sent)
+        tally.tokens += answers.tokens
+        tally.requests += answers.requests
+        tally.retries += answers.retries
+        tally.cost += outcome.cost
+
+    # What follows is done by the threads.
+
+    def _embed(self, batch: Batch) -> _Outcome:
+        leaders = batch.leaders
+        texts = [as_seen(passage.text) for passage in leaders]
+        answers = self._calls.embed(texts, [passage.tokens for passage in leaders])
+        causes = {leaders[place].sha: cause for place, cause in answers.refused.items()}
+        vectors = {leaders[place].sha: vector for place, vector in answers.vectors.items()}
+        answers.vectors.clear()
+        everyone = (*leaders, *batch.twins)
+        outcome = _Outcome(
+            batch=batch,
+            answers=answers,
+            cost=price_of(answers.tokens, self._generation.price),
+            passages=[one for one in everyone if one.sha in vectors or one.sha in causes],
+            causes=causes,
+        )
+        if answers.requests:
+            made = [(one, vectors[one.sha]) for one in everyone if one.sha in vectors]
+            outcome.stored = self._store(made, self._spending(outcome, leaders))
+        return outcome
+
+    def _spending(self, outcome: _Outcome, leaders: Sequence[Passage]) -> Spending:
+        answers = outcome.answers
+        return Spending(
+            run_id=self._run_id,
+            texts=len(leaders),
+            tokens=answers.tokens,
+            requests=answers.requests,
+            retries=answers.retries,
+            cost=outcome.cost,
+            shares=shares_of(leaders, answers.tokens, self._generation.price),
+        )
+
+    def _store(self, made: Sequence[tuple[Passage, Vector]], spending: Spending) -> set[int]:
+        now = self._seams.clock.now()
+        with self._database.write() as connection:
+            index = self._database.vectors
+            stored = store_vectors(connection, index, self._generation, made, now)
+            record_spending(connection, self._generation, spending, now)
+        return stored
+
+    def _fill_in(self, known: Sequence[Passage]) -> _Outcome:
+        """Give passages the vector of an equal text; a damaged one is made anew."""
+        with self._database.write() as connection:
+            held = vectors_of_texts(connection, self._generation, {one.sha for one in known})
+            found = {sha: one for sha, one in held.items() if vector_sha(one.data) == one.sha}
+            made = [(passage, found[passage.sha]) for passage in known if passage.sha in found]
+            now = self._seams.clock.now()
+            index = self._database.vectors
+            stored = store_vectors(connection, index, self._generation, made, now)
+        return _Outcome(
+            passages=[passage for passage, _ in made],
+            stored=stored,
+            unknown=[passage for passage in known if passage.sha not in found],
+        )

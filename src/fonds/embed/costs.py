@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Select, Text, cast, func, select
 
-from fonds.stores.embedding import Passage, Share
 from fonds.stores.tables import documents, embedding_batches, embedding_costs
+from fonds.stores.vector_buffer import Passage, Share
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

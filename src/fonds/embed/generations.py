@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from fonds.embed.base import Embedder, EmbeddingModel
 from fonds.errors import EmbedError, UsageError
 from fonds.seams import Seams
-from fonds.stores.batches import pieces
 from fonds.stores.database import Database, insert_ignoring
 from fonds.stores.documents import enqueue
+from fonds.stores.sqlite import pieces
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,

@@ -1,24 +1,204 @@
-"""Draining the embedding queue, and filling a generation without one."""
+"""Draining the embedding queue, and filling a generation without one.
+
+Documents of the embedding queue: claimed, read page by page, and given back as they end.
+
+The generation that is searched: its model, and bringing it up to date.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
+from typing import Any, Final
+from uuid import UUID, uuid4
 
+from sqlalchemy import Connection, Row
+
+from fonds import ids
 from fonds.embed.base import Embedder
-from fonds.embed.calls import Calls, Restraint
-from fonds.embed.desk import PAGE, Desk
-from fonds.embed.standstill import noted
-from fonds.embed.workshop import GONE, Workshop
-from fonds.errors import UsageError
+from fonds.embed.batches import GONE, Workshop
+from fonds.embed.client import Calls, Restraint, noted
+from fonds.embed.generations import ensure_generation
+from fonds.embed.registry import at_work, open_embedder
+from fonds.errors import ModelMissingError, UsageError
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.stores import queues
+from fonds.stores import leases
 from fonds.stores.database import Database
-from fonds.stores.embedding import Passage, documents_lacking, lacking_after
 from fonds.stores.tables import ingestion_embedding_queue
-from fonds.stores.vectors import Generation
+from fonds.stores.tables import ingestion_embedding_queue as queue
+from fonds.stores.vector_buffer import (
+    Passage,
+    documents_lacking,
+    lacking,
+    lacking_after,
+    lacking_of_one,
+    passage_counts,
+)
+from fonds.stores.vectors import Generation, current_generation
+
+CLAIMED_AT_ONCE: Final = 200
+PAGE: Final = 512
+"""Passages read at a time, so that a title of the Code never sits in memory."""
+RENEWED_AFTER: Final = leases.LEASE.total_seconds() / 3
+
+
+@dataclass(slots=True)
+class _Claimed:
+    """A document that this drain works on."""
+
+    row: Row[Any]
+    waiting: int = 0
+    """Passages that were read and are not settled."""
+    is_read: bool = False
+    cause: str | None = None
+    """Why one of its passages has no vector."""
+
+
+class Desk:
+    """Hands out the passages of documents that wait, and takes note of how each document ends.
+
+    A document is tried once; its row is removed when all its passages have a vector, unless it
+    has been queued anew meanwhile. Used by one thread.
+    """
+
+    def __init__(
+        self, database: Database, seams: Seams, generation: Generation, limit: int | None
+    ) -> None:
+        self._database = database
+        self._clock = seams.clock
+        self._generation = generation
+        self._left = limit
+        self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+        self._begun = self._clock.now()
+        self._renewed = self._clock.monotonic()
+        self._open: dict[str, _Claimed] = {}
+        self._ready: list[Row[Any]] = []
+        self._causes: dict[Row[Any], str] = {}
+        self.done = 0
+        self.failed = 0
+
+    def pages(self) -> Iterator[list[Passage]]:
+        """The passages without a vector of all documents that may be tried now."""
+        while rows := self._claim():
+            names = {ids.document_uid(row.record_id): row.record_id for row in rows}
+            with self._database.read() as connection:
+                counts = passage_counts(connection, list(names))
+            for group in _groups(names, counts):
+                yield from self._read(group, is_long=counts.get(next(iter(group)), 0) > PAGE)
+
+    def settled(self, passage: Passage, cause: str | None) -> None:
+        """Take note of what became of a passage."""
+        claimed = self._open[passage.document]
+        claimed.waiting -= 1
+        claimed.cause = claimed.cause or cause
+        self._close_if_done(claimed)
+
+    def tick(self) -> None:
+        """Keep what is being worked on, now and then."""
+        now = self._clock.monotonic()
+        if now - self._renewed < RENEWED_AFTER:
+            return
+        self._renewed = now
+        held = [claimed.row for claimed in self._open.values()]
+        with self._database.write() as connection:
+            leases.renew(connection, queue, held, self._owner, self._clock.now())
+
+    def close(self) -> None:
+        """Give everything back: what is done, what failed, and what nobody got to."""
+        with self._database.write() as connection:
+            self._hand_in(connection)
+            rest = [claimed.row for claimed in self._open.values()]
+            leases.release(connection, queue, rest, self._owner)
+
+    def _claim(self) -> Sequence[Row[Any]]:
+        size = CLAIMED_AT_ONCE if self._left is None else min(CLAIMED_AT_ONCE, self._left)
+        if size <= 0:
+            return ()
+        now = self._clock.now()
+        with self._database.write() as connection:
+            self._hand_in(connection)
+            if not self._is_current(connection):
+                return ()
+            rows = leases.claim(
+                connection, queue, self._owner, now, size, untried_since=self._begun
+            )
+        self._open |= {row.record_id: _Claimed(row) for row in rows}
+        if self._left is not None:
+            self._left -= len(rows)
+        return rows
+
+    def _is_current(self, connection: Connection) -> bool:
+        """Whether vectors of this generation are still what the queue asks for."""
+        current = current_generation(connection)
+        return current is None or current.id == self._generation.id
+
+    def _hand_in(self, connection: Connection) -> None:
+        if not self._is_current(connection):
+            leases.release(connection, queue, self._ready, self._owner)
+            self._ready = []
+        self.done += leases.finish_all(connection, queue, self._ready, self._owner)
+        leases.fail_all(connection, queue, self._causes, self._owner)
+        self._ready, self._causes = [], {}
+
+    def _read(self, names: Mapping[UUID, str], *, is_long: bool) -> Iterator[list[Passage]]:
+        if is_long:
+            yield from self._read_long(*next(iter(names.items())))
+            return
+        with self._database.read() as connection:
+            page = lacking(connection, self._generation, list(names))
+        found = Counter(passage.document for passage in page)
+        for name in names.values():
+            self._note_read(name, found[name], is_read=True)
+        if page:
+            yield page
+
+    def _read_long(self, uid: UUID, name: str) -> Iterator[list[Passage]]:
+        after, more = -1, True
+        while more:
+            with self._database.read() as connection:
+                page = lacking_of_one(connection, self._generation, uid, after, PAGE)
+            more = len(page) == PAGE
+            self._note_read(name, len(page), is_read=not more)
+            if page:
+                after = page[-1].ordinal
+                yield page
+
+    def _note_read(self, name: str, count: int, *, is_read: bool) -> None:
+        claimed = self._open[name]
+        claimed.waiting += count
+        claimed.is_read = is_read
+        self._close_if_done(claimed)
+
+    def _close_if_done(self, claimed: _Claimed) -> None:
+        # One that has changed meanwhile stays open until all are released.
+        if not claimed.is_read or claimed.waiting or claimed.cause is GONE:
+            return
+        del self._open[claimed.row.record_id]
+        if claimed.cause is None:
+            self._ready.append(claimed.row)
+        else:
+            self._causes[claimed.row] = claimed.cause.replace("\0", "\ufffd")
+            self.failed += 1
+
+
+def _groups(names: Mapping[UUID, str], counts: Mapping[UUID, int]) -> Iterator[dict[UUID, str]]:
+    """Documents to be read together, in their order: about a page of passages, or one long one."""
+    group: dict[UUID, str] = {}
+    size = 0
+    for uid, name in names.items():
+        count = counts.get(uid, 0)
+        if group and size + count > PAGE:
+            yield group
+            group, size = {}, 0
+        group[uid] = name
+        size += count
+    if group:
+        yield group
+
 
 Watch = Callable[[int, int], None]
 """Told how many documents are done so far, and how many passages have got a vector."""
@@ -84,7 +264,7 @@ def drain(
         desk.close()
     _tell(watch, desk.done + desk.failed, shop)
     with database.read() as connection:
-        left = queues.depth(connection, ingestion_embedding_queue)
+        left = leases.depth(connection, ingestion_embedding_queue)
     return _report(shop, done=desk.done, failed=desk.failed, **left)
 
 
@@ -186,3 +366,61 @@ def _report(
         given_up=given_up,
         ended=shop.ended,
     )
+
+
+def embed_waiting(
+    database: Database,
+    seams: Seams,
+    settings: Settings,
+    *,
+    workers: int | None = None,
+    limit: int | None = None,
+    watch: Watch | None = None,
+    stop: Event | None = None,
+) -> EmbeddingReport:
+    """Make the vectors of documents that wait, by the model whose generation is searched.
+
+    A library without any gets its first generation, of the model in the settings.
+    """
+    generation = ensure_current(database, seams, settings)
+    embedder = embedder_of(generation, settings)
+    with at_work(generation.embedder, embedder, settings, workers) as (asked, at_once):
+        return drain(
+            database,
+            seams,
+            asked,
+            generation,
+            settings=settings,
+            workers=at_once,
+            limit=limit,
+            watch=watch,
+            stop=stop,
+        )
+
+
+def ensure_current(database: Database, seams: Seams, settings: Settings) -> Generation:
+    """The generation that is searched; the first one of a library is made by the settings."""
+    with database.read() as connection:
+        generation = current_generation(connection)
+    if generation is not None:
+        return generation
+    ensure_generation(
+        database, seams, open_embedder(settings.embedder, settings), settings.embedder
+    )
+    with database.read() as connection:
+        generation = current_generation(connection)  # another process may have been first
+    assert generation is not None
+    return generation
+
+
+def embedder_of(generation: Generation, settings: Settings) -> Embedder:
+    """The very model that made a generation; its vectors cannot be compared with another's."""
+    embedder = open_embedder(generation.embedder, settings)
+    model = embedder.model
+    if (model.name, model.version) != (generation.name, generation.version):
+        raise ModelMissingError(
+            f"the vectors were made by {generation.name} {generation.version}, but"
+            f" {generation.embedder} is {model.name} {model.version} here: run"
+            f" `fonds embed migrate --to {generation.embedder}`, or bring the former back"
+        )
+    return embedder

@@ -1,12 +1,17 @@
-"""What an engine is: an idempotent function in, one outcome for each item out."""
+"""What an engine is: an idempotent function in, one outcome for each item out.
+
+Libraries that are opened by an item, on whatever machine it lands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from fonds.errors import EngineError, FondsError
+from fonds.errors import EngineError, FondsError, SettingsError
+from fonds.settings import Settings
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -65,3 +70,30 @@ def require_importable(function: Callable[[Any], Any]) -> None:
     """Raise for a function that no other process can find."""
     if getattr(function, "__module__", None) == "__main__":
         raise EngineError("workers cannot import a script's functions; put it into a module")
+
+
+_SQLITE: Final = "sqlite:///"
+
+
+def on_the_way(settings: Settings) -> Settings:
+    """The same settings for a process that stands in another folder."""
+    return replace(
+        settings,
+        home=settings.home.absolute(),
+        database=settings.database_url,
+        blobs=settings.blobs_url,
+        indexes=settings.indexes_url,
+    )
+
+
+def require_here(settings: Settings) -> None:
+    """Raise where the library is in files that this machine does not have."""
+    files = [settings.database.removeprefix(_SQLITE)] * settings.database.startswith(_SQLITE)
+    folders = [settings.blobs] if "://" not in settings.blobs else []
+    for path in (*files, *folders):
+        if not Path(path).exists():
+            raise SettingsError(
+                f"{path} is not on every machine of the cluster: share the library with PostgreSQL"
+                " and an object store, or set FONDS_ENGINE=local"
+            )
+    settings.home.mkdir(parents=True, exist_ok=True)

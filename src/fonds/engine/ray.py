@@ -1,19 +1,139 @@
-"""A Ray cluster: every item on some node, under the very limits that it would have here."""
+"""A Ray cluster: every item on some node, under the very limits that it would have here.
+
+This process's one connection to a Ray cluster, shared by all its engines.
+
+What a node of a cluster does: hand items to a process of its own, under their limits.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import pickle
+import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, TypeVar
+from functools import cache
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from fonds.engine import cluster
 from fonds.engine.base import MEMORY_MIB, SECONDS, Outcome, require_importable
-from fonds.engine.node import Limits, answer
-from fonds.errors import FondsError, ItemFailedError, WorkerDiedError
+from fonds.engine.local import LocalEngine
+from fonds.errors import FondsError, ItemFailedError, SettingsError, WorkerDiedError
+
+THIS_MACHINE: Final = "auto"
+"""The cluster that was started on this machine, or that it joined."""
+_PATIENCE: Final = 5.0
+
+_lock: Final = threading.Lock()
+_joined: Final[list[str]] = []
+"""The address, once for each engine."""
+
+
+def join(address: str) -> Any:
+    """The module `ray`, connected to a cluster."""
+    with _lock:
+        if _joined and address != _joined[0]:
+            raise SettingsError(f"this process already works with the cluster at {_joined[0]}")
+        ray = _imported()
+        if not _joined:
+            _connect(ray, address)
+        _joined.append(address)
+        return ray
+
+
+def leave() -> None:
+    """Let go; the connection ends with the last engine that uses it."""
+    with _lock:
+        _joined.pop()
+        if not _joined:
+            _imported().shutdown()
+
+
+def _imported() -> Any:
+    # Read when it is imported; what runs here is nobody else's business.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray  # noqa: PLC0415 — an extra, and slow to load
+    except ImportError as error:
+        raise SettingsError("a Ray cluster needs: pip install 'fonds[ray]'") from error
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    if address != THIS_MACHINE:
+        _require_listener(address)
+    # It tells of lost nodes on standard output, whatever it is told about logs; results go there.
+    vars(ray._private.worker)["print_to_stdstream"] = _pass_over  # noqa: SLF001 — no setting does
+    with _own_signals():
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except ConnectionError as error:
+            raise SettingsError(
+                "this machine belongs to no Ray cluster: run `ray start --head`, or"
+                " `ray start --address=HOST:PORT` to join one; or set FONDS_ENGINE=local"
+            ) from error
+
+
+def _require_listener(address: str) -> None:
+    """Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"no Ray cluster answers at {address}: {error}; set FONDS_ENGINE to ray:HOST:PORT as"
+            " `ray start --head` names them"
+        ) from error
+
+
+def _pass_over(*_: object, **__: object) -> None:
+    return
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray ends a process at once that is asked to end; ours have something to finish first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class Limits(NamedTuple):
+    """What an item may use; the fields of a `LocalEngine`."""
+
+    memory_mib: int
+    seconds: float
+    fresh: tuple[str, ...]
+    worn: str
+
+
+def answer(limits: Limits, parcel: bytes) -> tuple[bytes | None, FondsError | None]:
+    """The result of a function for an item, both packed; or what went wrong."""
+    (outcome,) = _engine(limits).run(open_parcel, [parcel])
+    return outcome.result, outcome.error
+
+
+def open_parcel(parcel: bytes) -> bytes:
+    """Do what a parcel asks for; nothing in it is looked at before."""
+    function, item = pickle.loads(parcel)  # noqa: S301 — packed by the engine's owner
+    return pickle.dumps(function(item))
+
+
+@cache
+def _engine(limits: Limits) -> LocalEngine:
+    """One for each kind of work; it stays for the next item, and ends with this process."""
+    return LocalEngine(workers=1, **limits._asdict())
+
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -36,7 +156,7 @@ class RayEngine:
     several engines share a cluster fairly.
     """
 
-    address: str = cluster.THIS_MACHINE
+    address: str = THIS_MACHINE
     """Of the cluster; this machine must belong to it."""
     memory_mib: int = MEMORY_MIB
     """For each item, beside what an idle worker needs."""
@@ -57,7 +177,7 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         limits = Limits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
-        ray = cluster.join(self.address)
+        ray = join(self.address)
         self._is_open = True
         self._ray = ray
         self._answer = ray.remote(num_cpus=1, max_retries=TRIES - 1)(answer)
@@ -80,7 +200,7 @@ class RayEngine:
         if was_open:
             self._give_up(list(self._sent))
             del self._limits
-            cluster.leave()
+            leave()
 
     @property
     def workers(self) -> int:

@@ -1,10 +1,14 @@
-"""A library at one moment, for as long as it takes to read all of it."""
+"""A library at one moment, for as long as it takes to read all of it.
+
+Addresses as people give them, fit to be shown.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, CursorResult, Row, Select
 
@@ -46,3 +50,15 @@ def snapshot(database: Database) -> Iterator[Snapshot]:
             yield opened
         finally:
             opened.close()
+
+
+def shown(address: str) -> str:
+    """An address of a store or database without what may be a secret: password and options."""
+    if "://" not in address:
+        return address
+    try:
+        parts = urlsplit(address, allow_fragments=False)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return f"{address.partition('://')[0]}://…"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -19,8 +19,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fonds.library import Library
-from fonds.mcp.exposure import is_any, is_exposed
 from fonds.mcp.server import OWNER, LibraryServer
+from fonds.serving import is_any, is_exposed
 from fonds.uploads import users
 from fonds.uploads.users import Caller
 

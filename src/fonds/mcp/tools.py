@@ -20,9 +20,9 @@ from fonds.mcp.answers import (
     PassageAnswer,
     SearchAnswer,
 )
-from fonds.mcp.browsing import browse
-from fonds.mcp.coverage import coverage
 from fonds.mcp.reading import (
+    browse,
+    coverage,
     document_slice,
     passage_name,
     passages_around,
@@ -31,7 +31,7 @@ from fonds.mcp.reading import (
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
 from fonds.search.filters import source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
-from fonds.stores.batches import select_in
+from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
 
 MOST_RESULTS: Final = 50

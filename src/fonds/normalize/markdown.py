@@ -1,9 +1,18 @@
-"""Writing Markdown block by block: white space, escapes, and the offsets of what stands where."""
+"""Writing Markdown block by block: white space, escapes, and the offsets of what stands where.
+
+Markdown by the block: pieces are collected raw, then trimmed, escaped and joined at once.
+
+A title of the Code has a hundred thousand inline elements; white space and escapes are therefore
+settled once for a block and not for each piece. What is markup and not text is carried by
+control characters, which no XML can hold, until the text around it is escaped.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -323,3 +332,345 @@ class MarkdownWriter:
         self._last = self._opening = ""
         self._pending_space = self._at_seam = False
         self._bare = True
+
+
+EMPHASIS, BOLD_END, ITALIC_END = "\x01", "\x02", "\x04"
+BREAK, PAGE = "\x05", "\x06"
+NOTE, NOTE_END = "\x07", "\x08"
+SUP, SUP_END, SUB, SUB_END = "\x0e", "\x0f", "\x10", "\x11"
+BOLD, ITALIC = "\x16", "\x17"
+INS, INS_END, DEL, DEL_END = "\x12", "\x13", "\x14", "\x15"
+
+STRONG: Final = -1
+"""The level of a block that is a heading in print but none of this document."""
+
+# CommonMark trims spaces and takes four of them for code; this one it leaves alone.
+_INDENT: Final = "\u2003"
+_TAGS: Final = {
+    **dict.fromkeys((EMPHASIS, BOLD_END, ITALIC_END), ""),
+    BREAK: "<br>",
+    PAGE: PAGE,
+    NOTE: "[^",
+    NOTE_END: "]",
+    SUP: "<sup>",
+    SUP_END: "</sup>",
+    SUB: "<sub>",
+    SUB_END: "</sub>",
+    INS: "<ins>",
+    INS_END: "</ins>",
+    DEL: "<del>",
+    DEL_END: "</del>",
+}
+_MARKS: Final = re.compile("[\x01\x02\x04-\x08\x0e-\x15]")
+_EMPHASIS: Final = re.compile("\x01([^\x01\x02\x04]*)([\x02\x04])")
+_BREAKS: Final = re.compile("(?: ?\x05)+ ?")
+_SPACES: Final = re.compile(" {2,}")
+_NOT_PLAIN: Final = re.compile(r"</?(?:ins|del)>|<br>")
+_STARTERS: Final = frozenset("#-+>|=0123456789")
+_LONGEST_CLOSING: Final = 3
+_MARKERS: Final = frozenset({BOLD, BOLD_END, ITALIC, ITALIC_END, "*"})
+
+
+class BlockWriter:
+    """Collects the pieces of one block after another; every offset it records is final."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        """The pieces of the open block."""
+        self.level = 0
+        """Of the open block: 0 for a paragraph, 1 to 6 for a heading, or `STRONG`."""
+        self.section: str | None = None
+        self.marked = False
+        """Whether the open block holds marks, which only then need to be looked for."""
+        self.indent = 0
+        self.flat: str | None = None
+        """What separates blocks while they are forced into one line, as in a table's cell."""
+        self.change = ""
+        """`ins` or `del` while blocks are marked as inserted or deleted."""
+        self.page_names: deque[str] = deque()
+        """One name for each `PAGE` among the pieces."""
+        self._waiting_pages = 0
+        self._emphatic = False
+        self._prefix = ""
+        self._first: str | None = None
+        self._written_prefix = ""
+        self._after_quotation = False
+        self._out: list[str] = []
+        self._length = 0
+        self._headings: list[Heading] = []
+        self._pages: list[PageMark] = []
+        self._artifacts: list[Artifact] = []
+
+    def finish(self, warnings: tuple[str, ...]) -> NormalizedBody:
+        """The body, once everything is written."""
+        self.flush()
+        if self._out:
+            self._put("\n")
+        for page in self.page_names:
+            self._pages.append(PageMark(offset=self._length, page=page))
+            self._put(f"{unseen(page)}\n")
+        return NormalizedBody(
+            markdown="".join(self._out),
+            headings=tuple(self._headings),
+            pages=tuple(self._pages),
+            artifacts=tuple(self._artifacts),
+            warnings=warnings,
+        )
+
+    def flush(self) -> None:
+        """End the open block; nothing is written if it holds no text."""
+        if self.flat is not None:
+            self.parts.append(self.flat)
+            return
+        level, self.level = self.level, 0
+        section, self.section = self.section, None
+        if not self.parts:
+            return
+        line = "".join(self.parts).strip()
+        self.parts.clear()
+        if line:
+            self._block(_single_spaced(line), level, section)
+            self.marked = False
+
+    def is_blank(self, since: int = 0) -> bool:
+        """Whether the open block is no cell and has no text, or none after so many pieces."""
+        if self.flat is not None:
+            return False
+        if any(part and not part.isspace() for part in itertools.islice(self.parts, since, None)):
+            return False
+        del self.parts[since:]
+        return True
+
+    def take(self, since: int) -> str:
+        """Remove the pieces after so many, and give their text."""
+        text = "".join(self.parts[since:])
+        del self.parts[since:]
+        return text
+
+    def strong(self, since: int) -> None:
+        """Make the pieces after so many a bold lead-in, with a space on either side."""
+        text = self.take(since).strip()
+        if any(map(str.isalnum, text)):
+            text = f" {BOLD}{text}{BOLD} "
+            self._emphatic = True
+        self.parts.append(text)
+
+    def emphasize(self, text: str, marker: str) -> bool:
+        """Add words between two markers, if Markdown is sure to read these; else nothing."""
+        core = text.strip()
+        if not core or not (core[0].isalnum() or core[-1].isalnum()):
+            return False
+        left, right = text[0].isspace(), text[-1].isspace()
+        if not ((left or core[0].isalnum()) and (right or core[-1].isalnum())):
+            return False
+        if not left and self.parts and self.parts[-1][-1:] in _MARKERS:
+            return False
+        self.parts.append(f"{' ' * left}{marker}{core}{marker}{' ' * right}")
+        self._emphatic = True
+        return True
+
+    def aside(self, text: str) -> None:
+        """Add a note in brackets and italics, before a space or a punctuation mark."""
+        self.parts.append(f" {ITALIC}[{text}]{ITALIC}")
+        self._emphatic = True
+
+    def enter(self, prefix: str, first: str | None = None) -> tuple[str, int]:
+        """Put a prefix before all lines to come; gives the former state, for `leave`."""
+        former = self._prefix, self.indent
+        self._first = None if first is None else self._prefix + first
+        self._prefix += prefix
+        self.indent = 0
+        return former
+
+    def leave(self, former: tuple[str, int], *, quotation: bool = False) -> None:
+        """Go back to a former prefix and indent."""
+        self._prefix, self.indent = former
+        self._written_prefix = self._prefix if quotation else self._written_prefix
+        self._first = None
+        self._after_quotation = quotation
+
+    def glue(self, text: str) -> None:
+        """Add to the block already written, as a full stop after a quotation."""
+        self._put(_rendered(escape(" ".join(text.split())).replace(PAGE, "")))
+
+    def table(self, rows: list[list[str]], *, headed: bool) -> None:
+        """A pipe table of raw cells; the first row is its head, or the head is blank."""
+        columns = max(len(row) for row in rows)
+        lines = ["| " + " | ".join([*map(_cell, row), *[""] * (columns - len(row))]) + " |"
+                 for row in rows]  # fmt: skip
+        if not headed:
+            lines.insert(0, "|" + "  |" * columns)
+        lines.insert(1, "|" + " --- |" * columns)
+        self._write("\n".join(lines), indent=0)
+
+    def artifact(self, kind: str, content: str) -> None:
+        """Keep beside the text what Markdown can only hint at, at the end of what is written."""
+        self._artifacts.append(Artifact(kind=kind, offset=self._length, content=content))
+
+    def _block(self, line: str, level: int, section: str | None) -> None:
+        if len(line) <= _LONGEST_CLOSING and self._closes(line):
+            self.glue(line)
+            return
+        if self.page_names and not line.strip(" \x06"):
+            self._waiting_pages += line.count(PAGE)
+            return
+        if level == STRONG:
+            line = f"{EMPHASIS}{line}{BOLD_END}"
+            self.marked = True
+        text = escape(line) if _may_need_escapes(line) else line
+        if level <= 0 and text[0] in _STARTERS:
+            text = escape_start(text)
+        if self.marked:
+            text = _rendered(text)
+        if self._emphatic:
+            text = text.replace(BOLD, "**").replace(ITALIC, "*")
+            self._emphatic = False
+        if self.change:
+            text = f"<{self.change}>{text}</{self.change}>"
+        if level > 0:
+            self._heading(text, level, section)
+        else:
+            self._write(text, indent=self.indent)
+
+    def _closes(self, line: str) -> bool:
+        return self._after_quotation and not any(map(str.isalnum, line)) and PAGE not in line
+
+    def _heading(self, text: str, level: int, section: str | None) -> None:
+        shown = plain(_NOT_PLAIN.sub("", text.replace(PAGE, "")))
+        # A comment before the signs would make the line HTML, and no heading.
+        text = PAGE * self._waiting_pages + text
+        self._waiting_pages = 0
+        start = self._write(f"{'#' * level} {text}", indent=0)
+        self._headings.append(Heading(level=level, text=shown, offset=start, section=section))
+
+    def _write(self, text: str, *, indent: int) -> int:
+        # Most blocks stand outside quotations and notes.
+        nested = self._prefix or self._written_prefix or self._first is not None
+        first = self._opening() if nested else "\n\n" if self._out else ""
+        if indent:
+            first += _INDENT * indent
+        self._after_quotation = False
+        if self._prefix and "\n" in text:
+            text = text.replace("\n", "\n" + self._prefix)
+        start = self._length + len(first)
+        if not self.page_names or not (self._waiting_pages or PAGE in text):
+            self._out.append(first + text)
+            self._length = start + len(text)
+        else:
+            self._put(first)
+            self._put_pages(text)
+        return start
+
+    def _opening(self) -> str:
+        """What separates a block from the one before it, and the prefix of its first line."""
+        first = self._prefix if self._first is None else self._first
+        if self._out:
+            first = f"\n{shared_prefix(self._written_prefix, self._prefix).rstrip()}\n{first}"
+        self._first, self._written_prefix = None, self._prefix
+        return first
+
+    def _put_pages(self, text: str) -> None:
+        text = PAGE * self._waiting_pages + text
+        self._waiting_pages = 0
+        for index, piece in enumerate(text.split(PAGE)):
+            if index:
+                page = self.page_names.popleft()
+                self._pages.append(PageMark(offset=self._length, page=page))
+                self._put(unseen(page))
+            self._put(piece)
+
+    def _put(self, text: str) -> None:
+        self._out.append(text)
+        self._length += len(text)
+
+
+# A search for one character runs at the speed of memory; a pattern takes each one in turn.
+def _may_need_escapes(line: str) -> bool:
+    return (
+        "*" in line
+        or "_" in line
+        or "`" in line
+        or "<" in line
+        or "&" in line
+        or "~" in line
+        or "\\" in line
+        or ("]" in line and ("](" in line or "][" in line or "]:" in line))
+    )
+
+
+def _single_spaced(line: str) -> str:
+    # The Code has one after each §.
+    if "\u202f" in line:
+        line = line.replace("\u202f", " ")
+    if (
+        "  " in line
+        or "\n" in line
+        or "\t" in line
+        or "\r" in line
+        or "\xa0" in line
+        or "\u2000" in line
+        or "\u2001" in line
+        or "\u2002" in line
+        or "\u2003" in line
+        or "\u2004" in line
+        or "\u2005" in line
+        or "\u2009" in line
+        or "\u2028" in line
+    ):
+        return " ".join(line.split())
+    return line
+
+
+def _rendered(text: str) -> str:
+    """Text whose marks have become Markdown; only those of pages are left."""
+    if PAGE in text:
+        text = text.replace(" \x06 ", " \x06")
+    if EMPHASIS in text:
+        text = _EMPHASIS.sub(_emphasized, text)
+    if _is_tagged(text):
+        text = _MARKS.sub(_tag, text)
+    return (_SPACES.sub(" ", text) if "  " in text else text).strip()
+
+
+def _is_tagged(text: str) -> bool:
+    for mark in _TAGS:  # noqa: SIM110 — `any` of a generator takes twice the time
+        if mark in text:
+            return True
+    return False
+
+
+def _tag(mark: re.Match[str]) -> str:
+    return _TAGS[mark[0]]
+
+
+def _emphasized(match: re.Match[str]) -> str:
+    """Markdown reads a marker only where words and punctuation around it allow it."""
+    inner, end = match.groups()
+    marker = "**" if end == BOLD_END else "*"
+    whole, start = match.string, match.start()
+    before = whole[start - 1] if start else ""
+    if inner[:1].isalnum() and inner[-1].isalnum():
+        return inner if before in _MARKERS else f"{marker}{inner}{marker}"
+    core = inner.strip()
+    if not any(map(str.isalnum, core)):
+        return inner
+    before = " " if inner[0] == " " else before
+    after = " " if inner[-1] == " " else whole[match.end() : match.end() + 1]
+    if before in _MARKERS or (before.isalnum() and not core[0].isalnum()):
+        return inner
+    if after.isalnum() and not core[-1].isalnum():
+        return inner
+    left, right = inner[: inner.index(core[0])], inner[len(inner.rstrip()) :]
+    return f"{left}{marker}{core}{marker}{right}"
+
+
+def _cell(raw: str) -> str:
+    text = " ".join(raw.split())
+    if BREAK in text:
+        text = _BREAKS.sub(BREAK, text).strip(" \x05")
+    if _may_need_escapes(text):
+        text = escape(text)
+    if "|" in text:
+        text = text.replace("|", "\\|")
+    text = text.replace(BOLD, "**").replace(ITALIC, "*")
+    return text if text.isascii() and text.isprintable() else _rendered(text)

@@ -1,20 +1,55 @@
 """Which normalizer reads what: by name, or by looking at the bytes.
 
 Installed packages add theirs in the entry-point group `fonds.normalizers`, by name.
+
+What a normalizer is: bytes of one format in, Markdown with its map out.
+
+One body to be normalized, as a process gets it that does nothing else.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from lxml import etree
 
 from fonds.errors import UsageError, WrongContentError
-from fonds.normalize.base import Normalizer
+from fonds.model import BodyFormat, NormalizedBody
+
+
+@runtime_checkable
+class Normalizer(Protocol):
+    """Pure and synchronous: the same bytes give the same Markdown, on every machine."""
+
+    @property
+    def name(self) -> str:
+        """Its slug: `fr_xml_v1`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Semantic version; another one makes stored bodies stale."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them: `fr_xml_v1@1.0.0`."""
+        ...
+
+    @property
+    def accepts_format(self) -> BodyFormat:
+        """The raw format it reads."""
+        ...
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """Turn raw bytes into Markdown, or raise a `ParseError` that names the cause."""
+        ...
+
 
 GROUP: Final = "fonds.normalizers"
 
@@ -23,7 +58,7 @@ _HOMES: Final = {
     "billres_v1": "fonds.normalize.billres:BillRes",
     "cga_v1": "fonds.normalize.cga:Cga",
     "dc_xml_v1": "fonds.normalize.dc:DcXml",
-    "docx_v1": "fonds.normalize.docx.normalizer:Docx",
+    "docx_v1": "fonds.normalize.docx:Docx",
     "ecfr_xml_v1": "fonds.normalize.ecfr:EcfrXml",
     "egov_v1": "fonds.normalize.egov:Egov",
     "fr_xml_v1": "fonds.normalize.fr:FrXml",
@@ -131,3 +166,41 @@ def _root(data: bytes) -> str | None:
     except etree.XMLSyntaxError:
         return None
     return None
+
+
+READERS: Final = (
+    "fonds.normalize.registry",
+    "fonds.normalize.pdf",
+    "fonds.normalize.html",
+    "fonds.normalize.docx",
+)
+"""What those load who read bodies one after the other."""
+WORN: Final = "fonds.normalize.registry:is_worn"
+"""What tells them when to begin afresh."""
+
+APART: Final = frozenset({"pdf_v1", "docx_v1"})
+"""Native code reads PDFs, and a hostile one may end the process it is read in; a small Word file
+may unpack to more than there is memory for. Neither is read in a process that is still needed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """One body to be normalized."""
+
+    normalizer: str
+    data: bytes
+    address: str | None
+    """Where the bytes came from, which completes the links of a page."""
+
+
+def make_text(work: Work) -> NormalizedBody:
+    """Normalize one body."""
+    return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
+
+
+def is_worn() -> bool:
+    """Whether this process has read something that may show in what it reads next."""
+    # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
+    from fonds.normalize.pdf.document import Pdf  # noqa: PLC0415 — few processes read PDFs
+
+    return Pdf.has_asked_the_other_reader

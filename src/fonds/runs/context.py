@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ParamSpec, TypeVar
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.runs.locks import FileClaim, LeaseClaim

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.engine.local import LocalEngine
 from fonds.errors import StoreError
 from fonds.model import NormalizedBody, PageMark
-from fonds.normalize.work import APART, Work, make_text
-from fonds.runs.inputs import address_of
+from fonds.normalize.registry import APART, Work, make_text
+from fonds.runs.tasks import address_of
 from fonds.seams import Seams
-from fonds.stores.blobs import Blobs
-from fonds.stores.body_refs import read_body
+from fonds.stores.blobs import Blobs, read_body
 from fonds.stores.database import Database
 
 BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}

@@ -15,8 +15,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 from fonds.errors import FondsError, MissingKeyError
 from fonds.fetch.redact import Redaction
 from fonds.model import SourceState, Watermark
-from fonds.runs.journal import Journal
-from fonds.runs.stages import Stages
+from fonds.runs.log import Journal, Stages
 from fonds.seams import Clock
 from fonds.stores.database import Database, upsert
 from fonds.stores.tables import ingestion_runs, ingestion_source_state
@@ -94,6 +93,20 @@ class Counts:
     def columns(self) -> dict[str, int]:
         """As `ingestion_runs` names them."""
         return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
+
+    def summary(self) -> str:
+        """The counts in words, without those that are zero."""
+        shown = {
+            "found": self.discovered,
+            "fetched": self.fetched,
+            "new": self.inserted,
+            "updated": self.updated,
+            "unchanged": self.skipped,
+            "gone": self.gone,
+            "errors": self.error,
+        }
+        words = [f"{number:,} {word}" for word, number in shown.items() if number]
+        return ", ".join(words) or "nothing yet"
 
     def by_stage(self) -> dict[str, int]:
         """Items that each stage got done: tasks, tasks, records, records that changed a row."""

@@ -14,8 +14,8 @@ from fonds.errors import UsageError
 from fonds.search.query import Query
 from fonds.sources.registry import all_sources, get_source
 from fonds.stores.database import by_bytes
+from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
-from fonds.stores.visibility import visible_to
 
 UPLOADS: Final = "uploads"
 """The source of what users brought themselves; no publisher stands behind it."""

@@ -1,10 +1,23 @@
-"""What somebody typed: words to look for, phrases that must be there, and what to leave out."""
+"""What somebody typed: words to look for, phrases that must be there, and what to leave out.
+
+Words as they are compared: cut like the index cuts them, and brought to their stem.
+
+The part of a passage that shows why it was found.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+import snowballstemmer
+
+from fonds.stores.fulltext import as_seen, is_cjk, with_bigrams
 
 # Words that stand in nearly every passage and say nothing about any of them.
 STOP_WORDS: Final = frozenset(
@@ -107,3 +120,120 @@ def _phrase(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [word[:LONGEST_WORD] for word in _WORD.findall(text)]
+
+
+_LETTERS_OR_DIGITS: Final = re.compile(r"[^\W_]+")
+_PREFIXES: Final = (3, 2)
+"""Letters that no rule about endings touches; a stem may be as short as two."""
+
+
+def words_of(text: str) -> list[str]:
+    """Runs of letters and digits, in lower case; pairs of CJK characters."""
+    return _LETTERS_OR_DIGITS.findall(with_bigrams(text.lower()))
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The part that inflections share, by Porter's rules; accents count for nothing."""
+    if not word.isascii():
+        word = "".join(filter(_is_no_accent, unicodedata.normalize("NFKD", word)))
+    stemmed: str = _stemmer().stemWord(word) if word.isascii() and word.isalpha() else word
+    return stemmed
+
+
+def _is_no_accent(character: str) -> bool:
+    return not unicodedata.combining(character)
+
+
+@cache
+def _stemmer() -> Any:
+    return snowballstemmer.stemmer("porter")
+
+
+class Stems(dict[str, int]):
+    """For each word the number of the stem it has, or -1; filled as words come by."""
+
+    def __init__(self, stems: list[str]) -> None:
+        super().__init__()
+        self._numbers = {stem: number for number, stem in enumerate(stems)}
+        self._prefixes = {stem[: _PREFIXES[0]] for stem in stems}
+
+    def __missing__(self, word: str) -> int:
+        # Stemming costs far more than a look-up, and few words of a passage begin like any of
+        # those asked for.
+        may_be = any(word[:length] in self._prefixes for length in _PREFIXES) or not word.isascii()
+        number = self[word] = self._numbers.get(stem(word), -1) if may_be else -1
+        return number
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words:
+    """What a question is made of."""
+
+    single: tuple[str, ...]
+    """Its words without stop words; all of them if none would be left."""
+    pairs: tuple[tuple[str, str], ...]
+    """Those that stand side by side with no stop word between them."""
+
+
+def words_asked(text: str) -> Words:
+    """Take a question apart."""
+    words = words_of(text)
+    telling = [word for word in words if word not in STOP_WORDS]
+    pairs = [pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair)]
+    return Words(single=tuple(dict.fromkeys(telling or words)), pairs=tuple(dict.fromkeys(pairs)))
+
+
+LENGTH: Final = 320
+
+_SPACE: Final = re.compile(r"\s+")
+_SHORTEST_STEM: Final = 4
+_ENDING: Final = 3
+"""How many letters an inflection may change at most."""
+
+
+def snippet_of(text: str, terms: Sequence[str]) -> str:
+    """At most about `LENGTH` characters around the densest stretch of the terms."""
+    flat = _SPACE.sub(" ", as_seen(text)).strip()
+    if len(flat) <= LENGTH:
+        return flat
+    start = _densest(flat, terms)
+    start = flat.rfind(" ", 0, start) + 1 if start else 0
+    end = min(len(flat), start + LENGTH)
+    end = end if end == len(flat) else max(flat.rfind(" ", start, end), start + 1)
+    return f"{'… ' if start else ''}{flat[start:end]}{' …' if end < len(flat) else ''}"
+
+
+def highlights(snippet: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the words that were asked for stand in a snippet, in any inflection; in order."""
+    spans: list[tuple[int, int]] = []
+    for match in _found(snippet, terms):
+        start, end = match.span()
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def _found(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
+    words = " ".join(map(with_bigrams, terms)).split()
+    stems = sorted(set(map(_stem, words)), key=len, reverse=True)
+    return re.finditer("|".join(stems), text, re.IGNORECASE) if stems else iter(())
+
+
+def _stem(word: str) -> str:
+    if is_cjk(word[0]):
+        return re.escape(word)
+    stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)]
+    return rf"(?<![^\W_]){re.escape(stem)}[^\W_]*"
+
+
+def _densest(text: str, terms: Sequence[str]) -> int:
+    spots = [match.start() for match in _found(text, terms)]
+    best, most, first = 0, 0, 0
+    for last, spot in enumerate(spots):
+        while spot - spots[first] > LENGTH // 2:
+            first += 1
+        if last - first + 1 > most:
+            best, most = spots[first], last - first + 1
+    return max(0, best - LENGTH // 5)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from fonds.search.words import Stems, Words, stem, words_of
+from fonds.search.query import Stems, Words, stem, words_of
 
 SATURATION: Final = 0.6
 """BM25's k1: how soon a word that stands there again says nothing more."""

@@ -4,42 +4,138 @@ Any number may work at once, and be killed anywhere.
 Of each shard: lock, read, announce, write, remove from the inbox, unlock. A record leaves the
 inbox only when a shard that holds it, or a newer one, is written; every write names the version it
 replaces, so whoever is slow, paused or dead can undo nothing.
+
+Who compiles a shard. A lock saves work; what keeps records safe are the conditional writes.
+
+Shards compiled on an engine: each by a process that opens the index itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
+from pathlib import Path
 from threading import Event
 from typing import Final
 from uuid import uuid4
 
 import structlog
 
-from fonds.errors import BlobChangedError, BlobExistsError, ShardError, StoreError
-from fonds.seams import Seams
+from fonds.engine.base import Engine
+from fonds.engine.opening import LOCAL, open_engine
+from fonds.errors import (
+    BlobChangedError,
+    BlobExistsError,
+    EngineError,
+    SettingsError,
+    ShardError,
+    StoreError,
+)
+from fonds.seams import Clock, Seams
 from fonds.shards.inbox import AT_ONCE, Item, forget, read_item, waiting
-from fonds.shards.index import Index, version_of
-from fonds.shards.listing import list_shards
-from fonds.shards.locks import LIFETIME, Locks
+from fonds.shards.index import Index, list_shards, open_index, version_of
 from fonds.shards.manifest import (
     Noted,
     entry_of,
     is_announced,
+    merge,
     publish,
     read_entry,
     write_entry,
     write_shard,
 )
-from fonds.shards.merge import merge
-from fonds.stores.blobs import Version
+from fonds.stores.blobs import Version, open_blobs
+
+LIFETIME: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lock that we hold."""
+
+    key: str
+    etag: str
+
+
+@dataclass(slots=True)
+class Locks:
+    """The locks of one worker on the shards of one index."""
+
+    index: Index
+    clock: Clock
+    worker: str
+    lifetime: timedelta = LIFETIME
+    _zero: datetime | None = field(default=None, init=False)
+    """What the store's clock said when our seconds began; ours may be set meanwhile."""
+
+    def take(self, shard: str) -> Held | None:
+        """The lock of a shard; None while another worker has it."""
+        key, blobs = self.index.layout.lock(shard), self.index.blobs
+        content = self._content()
+        try:
+            return Held(key, blobs.create(key, content))
+        except BlobExistsError:
+            other = version_of(blobs, key)
+        if other is None:
+            return None  # released a moment ago: the next round finds the shard free
+        if other.data == content:
+            return Held(key, other.etag)  # it is ours: the answer to our request was lost
+        if not self._is_stale(other.modified):
+            return None
+        try:
+            return Held(key, blobs.replace(key, content, etag=other.etag))
+        except BlobChangedError:
+            return None
+
+    def release(self, held: Held) -> None:
+        """Give a lock back, unless another worker took it over."""
+        blobs = self.index.blobs
+        if blobs.can_remove_versions():
+            with suppress(BlobChangedError):
+                blobs.remove(held.key, etag=held.etag)
+        elif (now := version_of(blobs, held.key)) and now.etag == held.etag:
+            blobs.delete(held.key)
+
+    def sweep(self) -> None:
+        """Remove locks whose owners died, also of shards for which nothing waits any more."""
+        for lock in list_shards(self.index).locks:
+            if self._is_stale(lock.modified):
+                self.release(Held(lock.key, lock.etag))
+
+    def _content(self) -> bytes:
+        now = self.clock.now()
+        told = {
+            "worker": self.worker,
+            "token": str(uuid4()),
+            "created": now.isoformat(),
+            "expires": (now + self.lifetime).isoformat(),
+        }
+        return json.dumps(told).encode()
+
+    def _is_stale(self, written: datetime) -> bool:
+        """By the store's clock alone: machines disagree about the time."""
+        if self._zero is None:
+            self._zero = self._measure()
+        return written + self.lifetime < self._zero + self._elapsed()
+
+    def _measure(self) -> datetime:
+        blobs, key = self.index.blobs, f"{self.index.layout.shards}clock-{uuid4()}.lock"
+        blobs.create(key, b"what time is it?")
+        written, elapsed = version_of(blobs, key), self._elapsed()
+        blobs.delete(key)
+        return (written.modified if written else self.clock.now()) - elapsed
+
+    def _elapsed(self) -> timedelta:
+        return timedelta(seconds=self.clock.monotonic())
+
 
 PAGE: Final = 100_000
 """Records listed before they are compiled: their names fit in memory, and each shard gets many."""
@@ -235,3 +331,64 @@ class _Turn:
             return read_item(self.index, path)
         except ShardError as error:
             return error
+
+
+SECONDS: Final = 600.0
+"""For a shard; its lock runs out before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShardOrder:
+    """A shard to be compiled, as a process gets it."""
+
+    root: str
+    """The address of the store."""
+    index: str
+    digits: int
+    """By which the shard was named; an index that was divided meanwhile has others."""
+    shard: str
+    paths: Sequence[str]
+    """Of the records that wait for it."""
+
+
+def compile_shard(order: ShardOrder) -> Compiled:
+    """Compile a shard in a process of an engine, unless another does."""
+    if "://" not in order.root and not Path(order.root).is_dir():
+        raise SettingsError(
+            f"{order.root} is not on every machine of the cluster: an index that several compile"
+            " must be on an object store, or FONDS_ENGINE=local"
+        )
+    index = open_index(open_blobs(order.root, seams=Seams()), order.index)
+    if index.layout.digits != order.digits:
+        return Compiled(busy=1)
+    return Compiler(index, seams=Seams()).compile(order.shard, order.paths)
+
+
+@contextmanager
+def compiling_on(address: str, root: str) -> Iterator[Callable[[Index], Elsewhere | None]]:
+    """How shards of an index below `root` are compiled: here, unless there is a cluster."""
+    if address == LOCAL:  # threads do, for a shard is mostly waited for
+        yield lambda _: None
+        return
+    with open_engine(address, seconds=SECONDS) as engine:
+        yield partial(on_engine, engine, root)
+
+
+def on_engine(engine: Engine, root: str, index: Index) -> Elsewhere:
+    """Compiles shards of an index on an engine; what is lost with a process waits as before."""
+    absolute = root if "://" in root else str(Path(root).absolute())
+    name, digits = index.name, index.layout.digits
+
+    def compiled(shards: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Compiled]:
+        orders = (
+            ShardOrder(root=absolute, index=name, digits=digits, shard=shard, paths=paths)
+            for shard, paths in shards
+        )
+        for outcome in engine.run(compile_shard, orders):
+            if isinstance(outcome.error, EngineError):
+                _log.warning("shard_failed", index=name, shard=outcome.item.shard)
+                yield Compiled(failed=1)
+            else:
+                yield outcome.unwrap()
+
+    return compiled

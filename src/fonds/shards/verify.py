@@ -12,12 +12,9 @@ from typing import Final
 
 from fonds import ids
 from fonds.errors import RecordError, ShardError
-from fonds.shards.datapackage import Entry, read_description
-from fonds.shards.index import Index, version_of
-from fonds.shards.listing import Listing, list_shards
-from fonds.shards.locks import LIFETIME
-from fonds.shards.manifest import Noted, entry_of, is_announced, read_entry
-from fonds.shards.merge import key_of
+from fonds.shards.compiler import LIFETIME
+from fonds.shards.index import Entry, Index, Listing, list_shards, read_description, version_of
+from fonds.shards.manifest import Noted, entry_of, is_announced, key_of, read_entry
 
 _AT_ONCE: Final = 4
 """Shards that are held in memory at once."""

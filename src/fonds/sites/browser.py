@@ -33,8 +33,8 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.settings import Settings
+from fonds.sites.browser_page import FAREWELL, Ask, Bounds, Memory, Showing, StuckError
 from fonds.sites.pages.page import Page
-from fonds.sites.showing import FAREWELL, Ask, Bounds, Memory, Showing, StuckError
 
 if TYPE_CHECKING:
     from playwright import async_api as api

@@ -19,12 +19,12 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from fonds.model import Archived
 from fonds.seams import Clock
-from fonds.sites.advice.strategy import Found
 from fonds.sites.models import PdfState
+from fonds.sites.strategy import Found
 from fonds.sites.tables import site_addresses, site_files
-from fonds.stores.batches import PARAMETERS, pieces
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, run
+from fonds.stores.sqlite import PARAMETERS, pieces
 
 WAITING: Final = "waiting"
 VISITED: Final = "visited"

@@ -1,13 +1,19 @@
-"""Raw files by key: in a folder, in memory, or in an object store, behind one protocol."""
+"""Raw files by key: in a folder, in memory, or in an object store, behind one protocol.
+
+Where the raw bytes of a body stand: a blob of their own, or a range of a larger one.
+
+`corpus/usc/2024/packs/title-42/00007#5120+890` names the blob, the offset and the length.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from fonds.errors import SettingsError
+from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
 from fonds.stores.folder import BlobInfo, Data, FolderBlobs, Method, SignedAddress, Version
 
@@ -120,3 +126,23 @@ def _local_path(parts: SplitResult) -> Path:
     if parts.netloc not in {"", "localhost"} or not parts.path:
         raise SettingsError("a folder is addressed as file:///folder, with three slashes")
     return Path(unquote(parts.path))
+
+
+_RANGE: Final = re.compile(r"(?P<key>.+)#(?P<start>\d+)\+(?P<length>\d+)")
+
+
+def body_ref(key: str, start: int, length: int) -> str:
+    """The name of a range of a blob."""
+    return f"{key}#{start}+{length}"
+
+
+def read_body(blobs: Blobs, ref: str) -> bytes:
+    """The bytes that a reference names; of a range only those are read."""
+    named = _RANGE.fullmatch(ref)
+    if named is None:
+        return blobs.get(ref)
+    length = int(named["length"])
+    data = blobs.get_range(named["key"], int(named["start"]), length)
+    if len(data) != length:
+        raise StoreError(f"{named['key']} is cut short: {ref} names bytes that it does not have")
+    return data

@@ -10,10 +10,10 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, Select, delete, select, text, update
 
 from fonds import ids
-from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_many
+from fonds.stores.documents import visible_to
+from fonds.stores.sqlite import pieces, select_in
 from fonds.stores.tables import citation_edges, document_aliases, documents
-from fonds.stores.visibility import visible_to
 
 
 def take_turn(connection: Connection) -> None:

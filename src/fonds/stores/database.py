@@ -27,9 +27,8 @@ from sqlalchemy.exc import ArgumentError
 
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
-from fonds.stores.fulltext import FullText
+from fonds.stores.fulltext import FullText, SqliteFullText
 from fonds.stores.sqlite import GOES_ON, insert_rows, open_sqlite
-from fonds.stores.sqlite_fulltext import SqliteFullText
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
 
@@ -97,7 +96,7 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
-        from fonds.stores.postgres_fulltext import PostgresFullText  # noqa: PLC0415 — as below
+        from fonds.stores.fulltext import PostgresFullText  # noqa: PLC0415 — as below
 
         return Database(_open_postgres(url), PostgresFullText(), seams)
     raise SettingsError(f"fonds keeps its library in sqlite or postgresql, not {url.drivername}")

@@ -1,4 +1,7 @@
-"""Writing documents: the row, its versions, names, passages and words, in one transaction."""
+"""Writing documents: the row, its versions, names, passages and words, in one transaction.
+
+Who may see a document; every path that reads one asks here.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Table, bindparam, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, select, update
 
 from fonds import ids
 from fonds.model import Document, Heading, NormalizedBody, PageMark
-from fonds.stores.batches import pieces, select_in
 from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, add_passages, replace_passages
+from fonds.stores.sqlite import pieces, select_in
 from fonds.stores.tables import (
     document_aliases,
     document_versions,
@@ -359,3 +362,9 @@ def update_text(
         enqueue(connection, ingestion_embedding_queue, [row], now)
     enqueue(connection, ingestion_citation_queue, [row], now)
     return differs
+
+
+def visible_to(owner: UUID | None) -> ColumnElement[bool]:
+    """What is public, and a user's own uploads; to nobody in particular, only what is public."""
+    public = documents.c.owner.is_(None)
+    return public if owner is None else public | (documents.c.owner == owner)

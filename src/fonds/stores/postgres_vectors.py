@@ -33,9 +33,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import UserDefinedType
 
 from fonds.errors import StoreError
-from fonds.stores.nearest import nearest
 from fonds.stores.tables import document_chunk_buffer
-from fonds.stores.vectors import Generation, Near
+from fonds.stores.vectors import Generation, Near, nearest
 
 OLDEST: Final = (0, 8)
 """Since then an index goes on where it would have stopped short."""

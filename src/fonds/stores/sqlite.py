@@ -1,14 +1,17 @@
-"""What is particular to SQLite: one writer, WAL, many rows in one statement."""
+"""What is particular to SQLite: one writer, WAL, many rows in one statement.
+
+Cutting long lists to what one SQL statement takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
-from typing import Any, Final
+from itertools import chain, islice
+from typing import Any, Final, TypeVar
 
 import pysqlite3.dbapi2
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, create_engine, event
 from sqlalchemy.engine import URL
 
 _PRAGMAS = (
@@ -77,3 +80,27 @@ def _for_rows(text: str, places: int, rows: int) -> str:
     one = f"({', '.join('?' * places)})"
     assert text.count(one) == 1, text
     return text.replace(one, ", ".join([one] * rows))
+
+
+T = TypeVar("T")
+
+PARAMETERS: Final = 500
+"""Values in one `IN (…)`; far below the limit of either database."""
+
+
+def pieces(items: Iterable[T], size: int = PARAMETERS) -> Iterator[list[T]]:
+    """The items in lists of at most `size`."""
+    remaining = iter(items)
+    while piece := list(islice(remaining, size)):
+        yield piece
+
+
+def select_in(
+    connection: Connection,
+    statement: Select[Any],
+    column: ColumnElement[Any],
+    values: Sequence[Any],
+) -> Iterator[Row[Any]]:
+    """Rows whose column has one of the values, however many there are."""
+    for piece in pieces(values):
+        yield from connection.execute(statement.where(column.in_(piece)))

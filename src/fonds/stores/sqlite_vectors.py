@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Select, Text, func, literal, select
 
-from fonds.stores.nearest import nearest
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
 from fonds.stores.vector_blocks import BLOCK, Block, by_block
-from fonds.stores.vectors import Generation, Near
+from fonds.stores.vectors import Generation, Near, nearest
 
 if TYPE_CHECKING:
     from fonds.stores.quantized import Ranking, Slab

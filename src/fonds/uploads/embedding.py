@@ -10,12 +10,14 @@ from typing import Final
 from sqlalchemy import Connection
 
 from fonds import ids
+from fonds.embed.base import vector_sha
 from fonds.embed.batches import MAX_TEXTS
-from fonds.embed.calls import Answers
+from fonds.embed.client import Answers
 from fonds.embed.costs import price_of, shares_of
-from fonds.embed.packing import vector_sha
 from fonds.errors import EmbedError, RetryableEmbedError
-from fonds.stores.embedding import (
+from fonds.stores.fulltext import as_seen
+from fonds.stores.passages import Passages, known_texts, staged
+from fonds.stores.vector_buffer import (
     Passage,
     Spending,
     Vector,
@@ -24,14 +26,9 @@ from fonds.stores.embedding import (
     record_spending,
     vectors_of_texts,
 )
-from fonds.stores.fulltext import as_seen
-from fonds.stores.passages import Passages
-from fonds.stores.staging import known_texts, staged
 from fonds.stores.vectors import Generation
-from fonds.uploads.gates import check_embedded
-from fonds.uploads.jobs import AFRESH, Job
-from fonds.uploads.moving import Way, moving
-from fonds.uploads.states import JobStatus
+from fonds.uploads.jobs import AFRESH, Job, Way, moving
+from fonds.uploads.states import JobStatus, check_embedded
 from fonds.uploads.workbench import Model, Workbench
 
 UNSTORED: Final = -1

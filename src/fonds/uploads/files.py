@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from fonds.errors import MalformedError, UploadRefusedError
 from fonds.model import BodyFormat
-from fonds.normalize.docx.archive import OLD_OFFICE, Archive
+from fonds.normalize.docx.package import OLD_OFFICE, Archive
 from fonds.normalize.encodings import decode
 
 LONGEST_NAME: Final = 255

@@ -22,7 +22,7 @@ from fonds.errors import (
     UploadRefusedError,
     UsageError,
 )
-from fonds.runs.derive import chunker_label
+from fonds.runs.normalization import chunker_label
 from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.tables import upload_jobs

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
-from fonds.embed.breaker import Breaker
+from fonds.embed.client import Breaker
 from fonds.errors import (
     BreakerOpenError,
     FetchError,

@@ -13,17 +13,14 @@ from sqlalchemy import Connection
 from fonds import ids
 from fonds.errors import BlobExistsError, GateError, ParserError
 from fonds.model import NormalizedBody
-from fonds.normalize.registry import get_normalizer
-from fonds.normalize.work import Work, make_text
+from fonds.normalize.registry import Work, get_normalizer, make_text
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
 from fonds.uploads.files import extension_of, normalizer_of
-from fonds.uploads.gates import check_parsed
-from fonds.uploads.jobs import Job, move, postpone
+from fonds.uploads.jobs import Job, Way, move, moving, postpone
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
-from fonds.uploads.moving import Way, moving
-from fonds.uploads.states import JobStatus
+from fonds.uploads.states import JobStatus, check_parsed
 from fonds.uploads.workbench import Workbench
 
 MARKDOWN: Final = "markdown_v1"

@@ -20,14 +20,20 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import LeaseLostError
 from fonds.model import NormalizedBody
-from fonds.stores.passages import Passages
-from fonds.stores.staging import is_searched
+from fonds.stores.passages import Passages, is_searched
 from fonds.uploads.embedding import Answered, ask, batch_of_all, embedded, queued
-from fonds.uploads.jobs import Job
-from fonds.uploads.moving import Way, moving
+from fonds.uploads.jobs import Job, Way, moving
 from fonds.uploads.parsing import parsed, read_file
-from fonds.uploads.publication import InHand, publish
-from fonds.uploads.stages import STEPS, chunking, chunks_stored, cut, drop_copy, validated
+from fonds.uploads.stages import (
+    STEPS,
+    InHand,
+    chunking,
+    chunks_stored,
+    cut,
+    drop_copy,
+    publish,
+    validated,
+)
 from fonds.uploads.states import JobStatus
 from fonds.uploads.workbench import Workbench
 

@@ -7,8 +7,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from fonds.embed.calls import Calls
-from fonds.embed.standstill import noted
+from fonds.embed.client import Calls, noted
 from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.vectors import Generation
@@ -59,7 +58,7 @@ class Workbench:
 
     def model(self) -> Model:
         """The model of the generation that is searched now."""
-        from fonds.embed.current import (  # noqa: PLC0415 — models take long to import
+        from fonds.embed.worker import (  # noqa: PLC0415 — models take long to import
             embedder_of,
             ensure_current,
         )

@@ -13,7 +13,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from fonds.runs.insight import DayYield, RunInsight, StageInsight
+from fonds.runs.overview import DayYield, RunInsight, StageInsight
 
 SLOTS: Final = 30
 """Runs in a strip; fewer leave room on the left, so that strips line up."""

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from tests.sources.publishing import Run, library_of
 
 from fonds.demo.bundle import DATA, StaticFiles
-from fonds.demo.serving import Request, Response
+from fonds.demo.http import Request, Response
 from fonds.runs.state import RunStatus
 from fonds.sources.bills import source
 

@@ -7,12 +7,11 @@ from tests.sources.bills.test_parse import FILES, GOLDEN, status
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.publishing import archived, assert_rows_fit, fetched, loose, records_of
 
-from fonds.citations.bills import cite_bill, cite_bill_text, ordinal
 from fonds.errors import WrongContentError
 from fonds.model import FetchTask, ParsedRecord, Raw
 from fonds.sources.bills import source
-from fonds.sources.bills.names import kind_of
-from fonds.sources.bills.stages import code_of, stage_chamber
+from fonds.sources.bills.names import code_of, kind_of, stage_chamber
+from fonds.sources.formats.congress import cite_bill, cite_bill_text, ordinal
 
 TEXT = (FILES / "BILLS-118hr77ih.xml").read_bytes()
 

@@ -19,11 +19,10 @@ from tests.sources.publishing import (
     together,
 )
 
-from fonds.citations.cbo import cite_cbo
 from fonds.errors import NotFoundError, ParseError, SuspiciousYieldError, WrongContentError
 from fonds.model import SourceState, Watermark
 from fonds.sources.base import Source
-from fonds.sources.cbo import FEED, list_address, source
+from fonds.sources.cbo import FEED, cite_cbo, list_address, source
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

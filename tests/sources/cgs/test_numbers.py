@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sources.cgs.numbers import covers, key_of, number_of, status_of
+from fonds.sources.cgs.chapter import covers, key_of, number_of, status_of
 
 
 @pytest.mark.parametrize(

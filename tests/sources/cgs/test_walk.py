@@ -12,7 +12,7 @@ from tests.sources.statutes import Section, as_golden, outline, sections, unit_r
 
 from fonds import ids
 from fonds.codes.origin import LocalOrigin
-from fonds.codes.walk import walk
+from fonds.codes.tree import walk
 from fonds.errors import NotFoundError, UsageError
 from fonds.sources.cgs import source
 from fonds.sources.jurisdiction import JurisdictionAdapter, Page

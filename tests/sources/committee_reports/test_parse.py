@@ -6,10 +6,8 @@ import pytest
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.packages import children, fetched, loose, package_task, parsed, without_bodies
 
-from fonds.citations.committee_reports import cite_committee_reports
 from fonds.model import FetchTask
-from fonds.sources.committee_reports import source
-from fonds.sources.committee_reports.tables import TABLES
+from fonds.sources.committee_reports import TABLES, cite_committee_reports, source
 
 FILES = Path(__file__).parent / "files"
 PARTS, FIRST = "CRPT-119hrpt900", "CRPT-112hrpt901"

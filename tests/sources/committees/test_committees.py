@@ -17,11 +17,11 @@ from tests.sources.legislators.reviewed import (
     raw_part,
 )
 
-from fonds.citations.committees import citation_for, congress_ranges
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, SourceState
 from fonds.sources.base import Answer, Auditable, Expected, Source
 from fonds.sources.committees import source
+from fonds.sources.formats.congress import citation_for, congress_ranges
 from fonds.stores.tables import metadata
 
 FILES = Path(__file__).parent / "files"

@@ -17,11 +17,9 @@ from tests.sources.packages import (
     without_bodies,
 )
 
-from fonds.citations.congressional_record import cite_congressional_record
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord
-from fonds.sources.congressional_record import source
-from fonds.sources.congressional_record.tables import TABLES
+from fonds.sources.congressional_record import TABLES, cite_congressional_record, source
 
 FILES = Path(__file__).parent / "files"
 ISSUE, SECOND = "CREC-2005-01-04", "CREC-2018-01-03-v164"

@@ -13,7 +13,7 @@ from fonds.errors import FondsError, MalformedError, SuspiciousYieldError, Wrong
 from fonds.model import Discovery, Listing, SourceState, Watermark
 from fonds.sources.base import Auditable, Expected, Source
 from fonds.sources.crs import LIST, source
-from fonds.sources.families.congress_gov import list_address
+from fonds.sources.formats.congress import list_address
 
 CSV = (Path(__file__).parent / "files" / "reports.csv").read_bytes()
 RUN = SourceState(now=NOW)

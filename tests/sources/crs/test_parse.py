@@ -18,11 +18,10 @@ from tests.sources.publishing import (
     tasks,
 )
 
-from fonds.citations.crs import cite_crs
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import Body, FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.normalize.registry import get_normalizer
-from fonds.sources.crs import LIST, source
+from fonds.sources.crs import LIST, cite_crs, source
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

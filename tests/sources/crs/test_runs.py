@@ -9,7 +9,7 @@ from sqlalchemy import text
 from tests.sources.publishing import Run, library_of
 
 from fonds.demo.bundle import DATA, StaticFiles
-from fonds.demo.serving import Handler, Request, Response, not_found
+from fonds.demo.http import Handler, Request, Response, not_found
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.sources.crs import source
 

@@ -15,7 +15,7 @@ from tests.sources.statutes import sections, unit_roots
 
 from fonds import ids
 from fonds.codes.origin import LocalOrigin
-from fonds.codes.walk import Walked, walk
+from fonds.codes.tree import Walked, walk
 from fonds.sources.dc import source
 
 VERSION = "2016"

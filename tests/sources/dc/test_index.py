@@ -9,7 +9,7 @@ import pytest
 from tests.sources.statutes import outline, sections, unit_roots, walk_unit
 
 from fonds.codes.origin import LocalOrigin
-from fonds.codes.walk import Walked
+from fonds.codes.tree import Walked
 from fonds.errors import (
     MalformedError,
     NotFoundError,

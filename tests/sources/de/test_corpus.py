@@ -11,7 +11,7 @@ from typing import Any, Final
 from lxml import etree
 from tests.sources.statutes import unit_roots, walk_unit
 
-from fonds.codes.walk import Walked
+from fonds.codes.tree import Walked
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.de import source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sources.de.names import Name, address_of, of_division, of_norm, slug_of, status_of
+from fonds.sources.de import Name, address_of, of_division, of_norm, slug_of, status_of
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from tests.sources.federal_register.upstream import (
 )
 from tests.sources.golden import assert_golden, json_lines
 
-from fonds.citations.dates import bluebook_date
-from fonds.citations.federal_register import cite_federal_register
+from fonds.citations.bluebook import bluebook_date
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, Part
 from fonds.normalize.fr import FrXml
 from fonds.sources.federal_register import source
+from fonds.sources.federal_register.entries import cite_federal_register
 from fonds.sources.federal_register.tables import TABLES
 
 

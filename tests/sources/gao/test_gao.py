@@ -19,12 +19,11 @@ from tests.sources.publishing import (
     together,
 )
 
-from fonds.citations.gao import cite_gao
 from fonds.errors import MalformedError, ParseError, SuspiciousYieldError, WrongContentError
 from fonds.model import FetchTask, SourceState, Watermark
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Source
-from fonds.sources.gao import FEED, source
+from fonds.sources.gao import FEED, cite_gao, source
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.sources.publishing import library_of
 
-from fonds.demo.serving import Request, Response
+from fonds.demo.http import Request, Response
 from fonds.runs.state import RunStatus
 from fonds.sources.gao import source
 

@@ -14,11 +14,9 @@ from tests.sources.packages import (
     without_bodies,
 )
 
-from fonds.citations.hearings import cite_hearings
 from fonds.errors import WrongContentError
 from fonds.model import FetchTask
-from fonds.sources.hearings import source
-from fonds.sources.hearings.tables import TABLES
+from fonds.sources.hearings import TABLES, cite_hearings, source
 
 FILES = Path(__file__).parent / "files"
 HOUSE, SENATE = "CHRG-118hhrg50001", "CHRG-117shrg50002"

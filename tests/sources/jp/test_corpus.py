@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 from tests.sources.statutes import Section, sections, unit_roots, walk_unit
 
-from fonds.codes.walk import Walked
+from fonds.codes.tree import Walked
 from fonds.normalize.egov import Egov
 from fonds.sources.jp import source
 

@@ -9,12 +9,11 @@ import pytest
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.publishing import archived, assert_rows_fit, loose, records_of, together
 
-from fonds.citations.lda_filings import cite_lda_filings
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, Raw
 from fonds.sources.lda_filings import source
-from fonds.sources.lda_filings.legacy import filing_type
-from fonds.sources.lda_filings.repair import repair
+from fonds.sources.lda_filings.formats import filing_type, repair
+from fonds.sources.lda_filings.records import cite_lda_filings
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,8 +10,7 @@ import pytest
 from tests.sources.publishing import loose, records_of
 
 from fonds.errors import ParseError
-from fonds.sources.member_statements import source
-from fonds.sources.member_statements.members import read_members
+from fonds.sources.member_statements import read_members, source
 
 # Names, and what the error must say.
 WITHOUT_RECORDS = (

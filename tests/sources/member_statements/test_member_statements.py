@@ -15,12 +15,11 @@ from tests.sources.publishing import (
     tasks,
 )
 
-from fonds.citations.member_statements import cite_statement
 from fonds.errors import MalformedError, ParseError, SuspiciousYieldError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, SourceState
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Source
-from fonds.sources.member_statements import MEMBERS, source
+from fonds.sources.member_statements import MEMBERS, cite_statement, source
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.sources.publishing import library_of
 
-from fonds.demo.serving import Handler, Request, Response, not_found
+from fonds.demo.http import Handler, Request, Response, not_found
 from fonds.runs.state import RunStatus
 from fonds.sources.member_statements import source
 

@@ -8,12 +8,17 @@ import pytest
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.publishing import assert_rows_fit, fetched, loose, records_of
 
-from fonds.citations.public_laws import cite_compilation, cite_public_laws
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, Part
 from fonds.normalize.uslm import Uslm
 from fonds.sources.public_laws import source
-from fonds.sources.public_laws.numbers import LawNumber, read_file_name, read_law_number
+from fonds.sources.public_laws.laws import (
+    LawNumber,
+    cite_compilation,
+    cite_public_laws,
+    read_file_name,
+    read_law_number,
+)
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

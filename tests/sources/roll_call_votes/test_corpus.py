@@ -11,9 +11,8 @@ from tests.sources.publishing import assert_rows_fit, loose, records_of
 
 from fonds.errors import ParseError
 from fonds.model import ParsedRecord
-from fonds.sources.roll_call_votes import source
-from fonds.sources.roll_call_votes.lists import read_menu
-from fonds.sources.roll_call_votes.records import Session
+from fonds.sources.roll_call_votes import read_menu, source
+from fonds.sources.roll_call_votes.votes import Session
 
 WITHOUT_RECORDS = {
     "congress_gov_api": "congress.gov API",  # the audit's list, and two views of a vote in it

@@ -13,7 +13,7 @@ from tests.sources.publishing import NOW, Publisher, discover, discover_until_er
 from fonds.errors import NotFoundError, SuspiciousYieldError, WrongContentError
 from fonds.model import Discovery, SourceState, Watermark
 from fonds.sources.base import Auditable, Expected, Source
-from fonds.sources.families.congress_gov import list_address
+from fonds.sources.formats.congress import list_address
 from fonds.sources.roll_call_votes import source
 
 FILES = Path(__file__).parent / "files"

@@ -7,11 +7,10 @@ import pytest
 from tests.sources.golden import assert_golden, json_lines
 from tests.sources.publishing import assert_rows_fit, fetched, loose, records_of
 
-from fonds.citations.roll_call_votes import cite_roll_call_votes
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, Part
 from fonds.sources.roll_call_votes import source
-from fonds.sources.roll_call_votes.records import bill_reference
+from fonds.sources.roll_call_votes.votes import bill_reference, cite_roll_call_votes
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

@@ -20,7 +20,6 @@ from tests.sources.publishing import (
     together,
 )
 
-from fonds.citations.sap import cite_sap
 from fonds.errors import (
     MalformedError,
     NotFoundError,
@@ -30,8 +29,7 @@ from fonds.errors import (
 )
 from fonds.model import FetchTask, Listing, SourceState, Watermark
 from fonds.sources.base import Auditable, Expected, Source
-from fonds.sources.sap import ARCHIVE, source
-from fonds.sources.sap.statements import LIST
+from fonds.sources.sap import ARCHIVE, LIST, cite_sap, source
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

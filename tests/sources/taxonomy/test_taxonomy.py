@@ -21,13 +21,12 @@ from tests.sources.publishing import (
 )
 
 from fonds.demo.bundle import DATA, bundled_sites
-from fonds.demo.serving import Handler, Request, Response
+from fonds.demo.http import Handler, Request, Response
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import SourceState
 from fonds.runs.state import RunStatus
 from fonds.sources.base import Source
-from fonds.sources.taxonomy import source
-from fonds.sources.taxonomy.tables import agencies, policy_areas, subjects
+from fonds.sources.taxonomy import agencies, policy_areas, source, subjects
 
 FILES = Path(__file__).parent / "files"
 GOLDEN = Path(__file__).parent / "golden"

@@ -15,10 +15,10 @@ from lxml import etree
 from tests.sources.statutes import unit_roots, walk_unit
 
 from fonds.codes.origin import LocalOrigin
-from fonds.codes.walk import Walked
+from fonds.codes.tree import Walked
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.usc import source
-from fonds.sources.usc.release_points import past_page
+from fonds.sources.usc.outline import past_page
 
 WORD = re.compile(r"[^\W_]+")
 NUMBER = re.compile(r"\d[\w.-]*\w|\d|\bto\b|,")

@@ -19,7 +19,7 @@ from fonds.errors import NotFoundError, UsageError, WrongContentError
 from fonds.model import Archived
 from fonds.sources.jurisdiction import JurisdictionAdapter, Origin, TocNode
 from fonds.sources.usc import source
-from fonds.sources.usc.files import read_head
+from fonds.sources.usc.outline import read_head
 
 FILES = Path(__file__).parent / "files"
 PAST = "releasepoints/us/pl/116/344not283/usc-rp@116-344not283.htm"

@@ -9,7 +9,7 @@ import pytest
 from tests.sources.golden import assert_golden
 from tests.sources.statutes import as_golden, outline, sections, unit_roots, walk_unit
 
-from fonds.codes.walk import Walked
+from fonds.codes.tree import Walked
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.sources.usc import source
 

@@ -13,14 +13,14 @@ from sqlalchemy import delete
 
 from fonds.errors import BlobExistsError, StoreError
 from fonds.library import Library
-from fonds.selftest import child, story
-from fonds.selftest.nursery import raise_children
+from fonds.selftest import child, scenario
+from fonds.selftest.child import raise_children
 from fonds.stores.folder import Data, FolderBlobs
 from fonds.stores.tables import citation_edges
 
 Storing = Callable[[FolderBlobs, str, Data], str]
 
-whole = story.STEPS["citations"]
+whole = scenario.STEPS["citations"]
 
 
 def careless(store: Storing) -> Storing:
@@ -38,7 +38,7 @@ def careless(store: Storing) -> Storing:
     return stored
 
 
-def forgetful(library: Library, corpus: story.Corpus) -> Iterable[str]:
+def forgetful(library: Library, corpus: scenario.Corpus) -> Iterable[str]:
     """Forget all citations, but for the library that others are compared with."""
     yield from whole(library, corpus)
     if not library.settings.home.parent.name.startswith("undisturbed"):
@@ -47,7 +47,7 @@ def forgetful(library: Library, corpus: story.Corpus) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    story.STEPS["citations"] = forgetful
+    scenario.STEPS["citations"] = forgetful
     for name in ("create", "put"):
         setattr(FolderBlobs, name, careless(getattr(FolderBlobs, name)))
     raise_children({work.__name__: work for work in (child.live, child.look, child.check)})

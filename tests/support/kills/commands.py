@@ -1,4 +1,4 @@
-"""Processes that do commands, or a run, to be killed and cancelled (fonds.selftest.nursery)."""
+"""Processes that do commands, or a run, to be killed and cancelled (fonds.selftest.child)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from fonds.library import open_library
+from fonds.operations import Dispatcher, Done
 from fonds.runs.commands import KINDS, Command
-from fonds.runs.dispatch import Dispatcher, Done
 from fonds.runs.state import RunRequest
 from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
-from fonds.selftest.nursery import raise_children
+from fonds.selftest.child import raise_children
 from fonds.stores.database import open_database
 from fonds.testing import FAKE_HOST, FakeSource, LaterClock
 

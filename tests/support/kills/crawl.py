@@ -14,11 +14,10 @@ from tests.support.crawls import crawler
 
 from fonds.runs.state import RunStatus
 from fonds.seams import Seams
-from fonds.sites.crawl import Limits
-from fonds.sites.expedition import Plan
 from fonds.sites.models import WebsiteConfiguration
-from fonds.sites.records.output import METADATA, open_output
-from fonds.sites.tactics import advisors_of
+from fonds.sites.output import METADATA, open_output
+from fonds.sites.session import Limits, Plan
+from fonds.sites.strategy_manager import advisors_of
 from fonds.testing import Saboteur
 
 AT_ONCE: Final = 4

@@ -1,4 +1,4 @@
-"""A crawl that keeps its ledger, to be killed; see fonds/selftest/nursery.py."""
+"""A crawl that keeps its ledger, to be killed; see fonds/selftest/child.py."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from uuid import UUID, uuid5
 
 from fonds.errors import StoreError
 from fonds.seams import Seams, SystemClock
-from fonds.selftest.nursery import raise_children
+from fonds.selftest.child import raise_children
+from fonds.sites.crawl_state import Ledger
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, DownloadedPDF, PdfState
-from fonds.sites.records.ledger import Ledger
-from fonds.sites.records.output import Output, open_output
+from fonds.sites.output import Output, open_output
 from fonds.testing import Saboteur
 
 CRAWL: Final = UUID("660e9500-f39c-41d4-b826-556655440000")

@@ -1,4 +1,4 @@
-"""Writers and compilers of an index, to be killed; see fonds/selftest/nursery.py."""
+"""Writers and compilers of an index, to be killed; see fonds/selftest/child.py."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from tests.support.indexes import record
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
-from fonds.selftest.nursery import raise_children
+from fonds.selftest.child import raise_children
 from fonds.shards.compiler import Compiler
-from fonds.shards.domains import DOMAINS
 from fonds.shards.inbox import put
-from fonds.shards.index import Index, open_index
+from fonds.shards.index import DOMAINS, Index, open_index
 from fonds.shards.lookup import Lookup
 from fonds.shards.schema import Value, rank
 from fonds.stores.blobs import open_blobs

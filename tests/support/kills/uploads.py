@@ -15,11 +15,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from fonds.cli.stopping import stoppable
+from fonds.cli.process import stoppable
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.calls import Calls
-from fonds.embed.current import ensure_current
+from fonds.embed.client import Calls
 from fonds.embed.hashing import HashingEmbedder
+from fonds.embed.worker import ensure_current
 from fonds.library import open_library
 from fonds.seams import Seams
 from fonds.testing import LaterClock, Saboteur

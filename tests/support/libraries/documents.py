@@ -11,7 +11,7 @@ from sqlalchemy import insert
 from fonds.library import Library
 from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, ParsedRecord
 from fonds.normalize.registry import get_normalizer
-from fonds.runs.derive import passages_of, writing_of
+from fonds.runs.normalization import passages_of, writing_of
 from fonds.stores.documents import write_documents
 from fonds.stores.tables import code_units
 

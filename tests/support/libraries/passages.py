@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 
 from fonds import ids
 from fonds.chunk.tokens import count
-from fonds.embed.packing import vector_sha
+from fonds.embed.base import vector_sha
 from fonds.model import Archived, Chunk, Document
 from fonds.stores.database import Database
 from fonds.stores.documents import Writing, Written, write_documents

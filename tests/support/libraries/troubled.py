@@ -13,9 +13,9 @@ from tests.support.libraries.uploads import announce, make_user
 
 from fonds.library import Library
 from fonds.runs import commands
+from fonds.shards.compiler import Locks
 from fonds.shards.inbox import put
 from fonds.shards.index import open_index
-from fonds.shards.locks import Locks
 from fonds.sites.tables import site_addresses, websites
 from fonds.stores.tables import (
     ingestion_audits,

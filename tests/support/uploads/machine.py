@@ -19,7 +19,7 @@ from tests.support.uploads.invariants import Calm, require_truth
 from tests.support.uploads.world import SECRET, CrashError, Opener
 
 from fonds import ids
-from fonds.embed.current import ensure_current
+from fonds.embed.worker import ensure_current
 from fonds.errors import (
     FondsError,
     LeaseLostError,
@@ -31,10 +31,9 @@ from fonds.errors import (
 from fonds.settings import Settings
 from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
 from fonds.uploads.jobs import Job, claim
-from fonds.uploads.reception import receive_webhook
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED, FAILURES, JobStatus
-from fonds.uploads.webhook import ID_HEADER, KEPT, sign
+from fonds.uploads.webhook import ID_HEADER, KEPT, receive_webhook, sign
 from fonds.uploads.worker import LEASE, BaseWorker
 
 some = st.integers(0, 1000)

@@ -19,7 +19,7 @@ from fonds.stores.tables import (
 )
 from fonds.uploads.jobs import Job, create, fail, keep, move, retry_later
 from fonds.uploads.states import ENDED, MOVES, JobStatus
-from fonds.uploads.telemetry import UploadFigures, figures
+from fonds.uploads.statistics import UploadFigures, figures
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 WAY = [status for status in JobStatus if status not in ENDED] + [JobStatus.COMPLETE]

@@ -17,9 +17,9 @@ from tests.support.libraries.uploads import upload_library
 from tests.support.uploads.files import SAID, USERS, Paper
 
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.calls import PROBE, Calls
-from fonds.embed.current import ensure_current
+from fonds.embed.client import PROBE, Calls
 from fonds.embed.hashing import HashingEmbedder
+from fonds.embed.worker import ensure_current
 from fonds.engine.local import LocalEngine
 from fonds.errors import (
     EmbedError,

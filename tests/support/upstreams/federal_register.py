@@ -27,9 +27,9 @@ from typing import Any, Final, overload
 from urllib.parse import urlencode
 
 from fonds.demo.bundle import DATA, BundledRegister, bundled_sites
-from fonds.demo.register import CAP, LABELS, SITE, FullText, Record, RegisterApi
-from fonds.demo.serving import Handler, Request, Response, not_found
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.federal_register_api import CAP, LABELS, SITE, FullText, Record, RegisterApi
+from fonds.demo.http import Handler, Request, Response, not_found
+from fonds.demo.server import DemoUpstream
 
 HOST: Final = "www.federalregister.gov"
 FIRST_DAY: Final = date(2019, 1, 7)

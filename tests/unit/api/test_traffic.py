@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.api.calling import Api, api_of
 
-from fonds.api.traffic import UNROUTED
+from fonds.api.middleware import UNROUTED
 from fonds.library import Library
 
 COUNT = "fonds_http_request_seconds_count"

@@ -11,7 +11,7 @@ from fonds.catalog.bills import bill
 from fonds.catalog.members import member, sponsored, statements, votes_cast
 from fonds.errors import UnknownDocumentError
 from fonds.library import Library
-from fonds.mcp.opening import open_for_reading
+from fonds.mcp.server import open_for_reading
 from fonds.settings import read_settings
 
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fonds.chunk.boundaries import blocks
+from fonds.chunk.chunker import Chunker
 from fonds.chunk.enumeration import Enumeration, read_enumeration
 from fonds.chunk.headings import read_outline
-from fonds.chunk.splitter import Chunker
 from fonds.chunk.tokens import count
-from fonds.chunk.units import blocks
 from fonds.model import Chunk, NormalizedBody
 from fonds.results import ChunkLocator
 from fonds.stores.passages import chunk_meta

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk.inline import plain_text
+from fonds.chunk.headings import plain_text
 
 
 @pytest.mark.parametrize(

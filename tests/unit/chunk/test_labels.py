@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk.labels import read_labels
+from fonds.chunk.enumeration import read_labels
 
 
 def labels_of(text: str) -> list[str]:

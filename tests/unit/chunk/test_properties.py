@@ -7,9 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.chunk.headings import read_outline
-from fonds.chunk.inline import plain_text
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
+from fonds.chunk.headings import plain_text, read_outline
 from fonds.chunk.tokens import count
 from fonds.model import Chunk, NormalizedBody, PageMark
 

@@ -5,12 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from fonds.chunk.splitter import (
-    CHUNKER_NAME,
-    CHUNKER_VERSION,
-    Chunker,
-    whole_document_chunk,
-)
+from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
 from fonds.chunk.tokens import count
 from fonds.errors import SettingsError
 from fonds.model import Chunk, Heading, NormalizedBody, PageMark

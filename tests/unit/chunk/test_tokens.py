@@ -51,7 +51,7 @@ def test_million_characters_can_be_counted() -> None:
 
 def test_importing_the_chunker_does_not_load_the_vocabulary() -> None:
     script = (
-        "import sys, fonds.chunk.splitter, fonds.chunk.tokens as t;"
+        "import sys, fonds.chunk.chunker, fonds.chunk.tokens as t;"
         "assert t._tokenizer.cache_info().currsize == 0;"
         "t.count('x');"
         "assert t._tokenizer.cache_info().currsize == 1;"

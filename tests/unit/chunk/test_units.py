@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk import units
+from fonds.chunk import boundaries
 from fonds.chunk.headings import read_outline
 
 
-def cut(split: units.Split, text: str) -> list[str]:
+def cut(split: boundaries.Split, text: str) -> list[str]:
     return [text[start:end] for start, end in split(text, 0, len(text))]
 
 
 def blocks(text: str) -> list[tuple[str, bool]]:
-    found = units.blocks(read_outline(text), 0, len(text))
+    found = boundaries.blocks(read_outline(text), 0, len(text))
     return [(text[block.start : block.end], block.rows) for block in found]
 
 
@@ -33,8 +33,8 @@ def test_fence_is_one_block_with_its_blank_lines() -> None:
 
 def test_indented_fence_at_the_start_of_a_section_is_seen() -> None:
     text = "  ```\nx\n\ny\n  ```"
-    found = units.blocks(read_outline(text), 2, len(text))
-    assert list(found) == [units.Block(2, len(text), rows=True)]
+    found = boundaries.blocks(read_outline(text), 2, len(text))
+    assert list(found) == [boundaries.Block(2, len(text), rows=True)]
 
 
 def test_table_begins_at_its_header_row() -> None:
@@ -44,7 +44,7 @@ def test_table_begins_at_its_header_row() -> None:
 
 def test_items_keep_their_continuation_lines() -> None:
     text = "Intro:\n- one\n  goes on\n* two\n  1. three\n  2) four\n-five"
-    assert cut(units.items, text) == [
+    assert cut(boundaries.items, text) == [
         "Intro:",
         "- one\n  goes on",
         "* two",
@@ -70,24 +70,24 @@ def test_items_keep_their_continuation_lines() -> None:
     ],
 )
 def test_sentences(text: str, expected: list[str]) -> None:
-    assert cut(units.sentences, text) == expected
+    assert cut(boundaries.sentences, text) == expected
 
 
 def test_dot_leaders_take_linear_time() -> None:
     text = "Contents" + "." * 300_000 + "5"
-    assert cut(units.sentences, text) == [text]
+    assert cut(boundaries.sentences, text) == [text]
 
 
 def test_lines_leave_out_blank_ones() -> None:
-    assert cut(units.lines, " a\n\n b \nc") == ["a", "b", "c"]
+    assert cut(boundaries.lines, " a\n\n b \nc") == ["a", "b", "c"]
 
 
 def test_words_are_parted_by_any_white_space() -> None:
-    assert cut(units.words, "a\u00a0b\t\fc") == ["a", "b", "c"]
+    assert cut(boundaries.words, "a\u00a0b\t\fc") == ["a", "b", "c"]
 
 
 def pieces(text: str, size: int) -> list[str]:
-    return [text[start:end] for start, end in units.characters(text, 0, len(text), size)]
+    return [text[start:end] for start, end in boundaries.characters(text, 0, len(text), size)]
 
 
 def test_characters_are_cut_to_size() -> None:

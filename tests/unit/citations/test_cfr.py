@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.citations.cfr import cite_appendix, cite_cfr, cite_level
+from fonds.sources.cfr import cite_appendix, cite_cfr, cite_level
 
 
 def test_a_section_is_cited_with_the_year_of_its_edition() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.citations.cgs import cgs_sections, cite_cgs, cite_cgs_notes
 from fonds.citations.extract import extract
+from fonds.sources.cgs import cgs_sections, cite_cgs, cite_cgs_notes
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.citations.dc import cite_dc, cite_dc_part, dc_forms
+from fonds.sources.dc import cite_dc, cite_dc_part, dc_forms
 
 
 @pytest.mark.parametrize(

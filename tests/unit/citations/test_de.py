@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.citations.de import cite_provision, provision
+from fonds.sources.de import cite_provision, provision
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.citations.jp import (
+from fonds.sources.jp.outline import (
     arabic_numeral,
     cite_jp,
     kanji_numeral,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from fonds.runs import scheduler
-from fonds.runs.scheduler import serve_schedule
+from fonds.runs import schedule
+from fonds.runs.schedule import serve_schedule
 
 
 def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.Monke
             started.append(self)
             super().start(paused)
 
-    monkeypatch.setattr(scheduler, "AsyncIOScheduler", Observed)
+    monkeypatch.setattr(schedule, "AsyncIOScheduler", Observed)
 
     async def nothing(*_: object) -> None:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.citations.usc import cite_usc, edition_year, named_sections, rules_named
+from fonds.sources.usc import cite_usc, edition_year, named_sections, rules_named
 
 
 @pytest.mark.parametrize(

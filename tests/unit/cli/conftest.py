@@ -16,8 +16,8 @@ from tests.support import servers
 
 from fonds.cli.main import main
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY, bundled_sites
-from fonds.demo.serving import Handler, Request, Response
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import Handler, Request, Response
+from fonds.demo.server import DemoUpstream
 from fonds.library import open_library
 from fonds.runs.state import RunRequest
 from fonds.sources.registry import all_feeds

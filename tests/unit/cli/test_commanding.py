@@ -7,7 +7,8 @@ import pytest
 from tests.unit.cli.conftest import Fonds
 
 from fonds.library import open_library
-from fonds.runs import audits, commands
+from fonds.runs import audit as audits
+from fonds.runs import commands
 from fonds.runs.commands import Kind
 
 

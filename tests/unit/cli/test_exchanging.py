@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Fonds
 
-from fonds.exchange.addresses import shown
+from fonds.exchange.snapshot import shown
 
 
 @pytest.fixture(scope="module")

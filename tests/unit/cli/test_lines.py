@@ -9,7 +9,7 @@ import pytest
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from fonds.cli.lines import set_up_logging
+from fonds.cli.process import set_up_logging
 from fonds.errors import SettingsError
 from fonds.settings import Settings
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import pytest
 
 import fonds.cli
-from fonds.cli.menu import MENU, SUMMARIES, Menu, commands_of
+from fonds.cli.main import MENU, SUMMARIES, Menu, commands_of
 
 
 @pytest.mark.parametrize("module", sorted(set(MENU.values())))
@@ -42,10 +42,10 @@ def test_a_command_is_made_once_and_an_unknown_one_is_none() -> None:
 
 
 def test_a_command_does_without_the_modules_of_others() -> None:
-    code = "import sys; from fonds.cli.menu import Menu; Menu()['crawl'];print(*sys.modules)"
+    code = "import sys; from fonds.cli.main import Menu; Menu()['crawl'];print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = set(run.stdout.split())
-    assert "fonds.cli.crawling" in imported
+    assert "fonds.cli.crawl" in imported
     assert imported.isdisjoint(
-        {"fonds.cli.serving", "fonds.codes.run", "fonds.shards.index", "alembic", "apscheduler"}
+        {"fonds.cli.serve", "fonds.codes.run", "fonds.shards.index", "alembic", "apscheduler"}
     )

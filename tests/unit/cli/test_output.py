@@ -10,7 +10,6 @@ from rich.console import Console
 
 from fonds.cli import output
 from fonds.cli.output import harmless, plain, print_table, safe
-from fonds.cli.reports import summary
 from fonds.runs.state import Counts, RunStatus
 
 
@@ -106,5 +105,5 @@ def test_everything_handed_out_becomes_json_values() -> None:
 
 
 def test_counts_are_told_in_words_without_zeros() -> None:
-    assert summary(Counts(discovered=1200, inserted=3)) == "1,200 found, 3 new"
-    assert summary(Counts()) == "nothing yet"
+    assert Counts(discovered=1200, inserted=3).summary() == "1,200 found, 3 new"
+    assert Counts().summary() == "nothing yet"

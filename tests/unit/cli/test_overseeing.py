@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 from tests.unit.cli.conftest import Fonds, Publishers
 
-from fonds.cli.oversight import _follow_up
-from fonds.demo.serving import Response
+from fonds.cli.status import _follow_up
+from fonds.demo.http import Response
 from fonds.library import Library, open_library
 from fonds.sources.registry import all_codes, all_feeds, builtin_sources
 

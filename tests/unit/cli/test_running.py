@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Fonds, Publishers
 
-from fonds.demo.serving import Response
+from fonds.demo.http import Response
 from fonds.library import open_library
 from fonds.sources import registry
 from fonds.sources.base import Key

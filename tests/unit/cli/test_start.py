@@ -10,8 +10,7 @@ from importlib.metadata import entry_points, version
 
 import pytest
 
-from fonds.cli.main import main
-from fonds.cli.menu import MENU
+from fonds.cli.main import MENU, main
 
 LIST_MODULES = """
 import atexit, sys

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fonds.codes.diff.likeness import shingles, similarity, sketch, without_stamps
-from fonds.codes.diff.renumbering import TEXTS, Match, match_sections
+from fonds.codes.diff.renumbering import (
+    TEXTS,
+    Match,
+    match_sections,
+    shingles,
+    similarity,
+    sketch,
+    without_stamps,
+)
 
 SUBJECTS = ["harbor", "museum", "orchard", "railway", "ferry", "archive", "quarry", "theatre"]
 

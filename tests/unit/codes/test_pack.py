@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.codes.pack import Pack, PackWriter, open_pack
+from fonds.codes.packs import Pack, PackWriter, open_pack
 from fonds.errors import BlobMissingError, StoreError
 from fonds.seams import Seams
-from fonds.stores.blobs import Blobs, open_blobs
-from fonds.stores.body_refs import body_ref, read_body
+from fonds.stores.blobs import Blobs, body_ref, open_blobs, read_body
 from fonds.testing import Saboteur
 
 KEY = "corpus/fakecode/2024/packs/1/title-1/00000"

@@ -33,8 +33,7 @@ from fonds.codes.plan import (
     read_batches,
     read_head,
 )
-from fonds.codes.tree import ROOT, Tree
-from fonds.codes.walk import Walked
+from fonds.codes.tree import ROOT, Tree, Walked
 from fonds.sources.jurisdiction import Step, TocNode
 
 ABOVE = "fakecode/2024/root"

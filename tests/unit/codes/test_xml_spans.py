@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.errors import MalformedError
-from fonds.sources.families.xml_spans import listen, portions
+from fonds.sources.formats.xml import listen, portions
 
 BOM = b"\xef\xbb\xbf"
 DECLARED = "xmlns:b='urn:b' xmlns='urn:a'"

@@ -24,7 +24,7 @@ from fonds import ids
 from fonds.codes.budget import Budget
 from fonds.codes.invocation import invoke
 from fonds.codes.run import CodeReport, CodeRequest, run_code
-from fonds.codes.walk import Walked, walk
+from fonds.codes.tree import Walked, walk
 from fonds.errors import NotFoundError
 from fonds.library import Library
 from fonds.model import Archived

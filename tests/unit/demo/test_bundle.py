@@ -17,9 +17,9 @@ import yaml
 from lxml import etree
 
 from fonds.demo.bundle import DATA, BundledRegister, StaticFiles
-from fonds.demo.register import LABELS
-from fonds.demo.serving import Request
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.federal_register_api import LABELS
+from fonds.demo.http import Request
+from fonds.demo.server import DemoUpstream
 from fonds.normalize.fr import document_number
 
 REGISTER = DATA / "www.federalregister.gov"

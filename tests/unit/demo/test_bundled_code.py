@@ -10,7 +10,7 @@ from lxml import etree
 
 from fonds.demo.bundle import DATA
 from fonds.sources.usc import BASE
-from fonds.sources.usc.release_points import CURRENT, linked_files, past_page
+from fonds.sources.usc.outline import CURRENT, linked_files, past_page
 
 CODE = DATA / "uscode.house.gov" / "download"
 TITLES = sorted(CODE.rglob("usc*.xml"))

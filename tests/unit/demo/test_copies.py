@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from tests.support import servers
 
 from fonds.demo.bundle import FIRST_DAY, bundled_sites
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.stores.tables import document_chunk_buffer, documents

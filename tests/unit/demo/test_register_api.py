@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from fonds.demo.bundle import DATA, BundledRegister
-from fonds.demo.register import RegisterApi
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.federal_register_api import RegisterApi
+from fonds.demo.server import DemoUpstream
 
 HOST = "www.federalregister.gov"
 GTE, LTE = "conditions[publication_date][gte]", "conditions[publication_date][lte]"

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from fonds.demo.serving import LoopbackServer, Request, Response, not_found
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.http import LoopbackServer, Request, Response, not_found
+from fonds.demo.server import DemoUpstream
 from fonds.errors import UsageError
 
 BODY = b"one fine body"

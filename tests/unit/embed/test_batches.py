@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.embed.batches import MAX_TEXTS, MAX_TWINS, Batch, Gatherer
-from fonds.stores.embedding import Passage
+from fonds.stores.vector_buffer import Passage
 
 
 def passage(row: int, sha: str | None = None, tokens: int = 100) -> Passage:

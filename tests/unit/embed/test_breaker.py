@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.embed.breaker import Breaker
+from fonds.embed.client import Breaker
 from fonds.errors import BreakerOpenError
 from fonds.testing import ManualClock
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fonds.embed.base import Embedded, EmbeddingModel, Purpose
-from fonds.embed.calls import PROBE, Answers, Calls
-from fonds.embed.packing import packed
+from fonds.embed.base import Embedded, EmbeddingModel, Purpose, packed
+from fonds.embed.client import PROBE, Answers, Calls
 from fonds.errors import BadVectorsError, EmbedError, RetryableEmbedError
 from fonds.seams import Seams
 from fonds.settings import Settings

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from fonds.embed.limits import Limits, Rate, read_rate
+from fonds.embed.client import Limits, Rate, read_rate
 from fonds.errors import SettingsError
 from fonds.testing import ManualClock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fonds.embed.packing import packed
+from fonds.embed.base import packed
 
 DIMS = 64
 

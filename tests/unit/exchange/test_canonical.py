@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.support.bundles import document
 
 from fonds.errors import BundleError
-from fonds.exchange.bundle.canonical import canonical, line_of, read_line
-from fonds.exchange.bundle.content import DOCUMENTS, PASSAGES
+from fonds.exchange.bundle.contents import DOCUMENTS, PASSAGES, canonical, line_of, read_line
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(

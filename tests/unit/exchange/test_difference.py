@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from tests.support.bundles import bundle, document, rows_of
 
 from fonds.errors import BundleError
-from fonds.exchange.bundle import parts
-from fonds.exchange.bundle.content import ALIASES, DOCUMENTS, EDITIONS, ORIGINS, PASSAGES
-from fonds.exchange.bundle.difference import Difference, differences, of_bundle
+from fonds.exchange.bundle import contents
+from fonds.exchange.bundle.contents import ALIASES, DOCUMENTS, EDITIONS, ORIGINS, PASSAGES
+from fonds.exchange.bundle.diff import Difference, differences, of_bundle
 from fonds.stores.blobs import Blobs
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _small() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "LEAST", 1500)
-        patch.setattr(parts, "MOST", 6000)
+        patch.setattr(contents, "LEAST", 1500)
+        patch.setattr(contents, "MOST", 6000)
         yield
 
 

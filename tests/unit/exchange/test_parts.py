@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.exchange.bundle import parts
-from fonds.exchange.bundle.content import ALIASES, Record
-from fonds.exchange.bundle.parts import Filled, cut
+from fonds.exchange.bundle import contents
+from fonds.exchange.bundle.contents import ALIASES, Filled, Record, cut
 
 LEAST, MOST = 2_000, 8_000
 
@@ -16,8 +15,8 @@ LEAST, MOST = 2_000, 8_000
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of which some hundred rows make many."""
-    monkeypatch.setattr(parts, "LEAST", LEAST)
-    monkeypatch.setattr(parts, "MOST", MOST)
+    monkeypatch.setattr(contents, "LEAST", LEAST)
+    monkeypatch.setattr(contents, "MOST", MOST)
 
 
 def rows(numbers: range | list[int], width: int = 40) -> list[Record]:

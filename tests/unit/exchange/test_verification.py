@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from tests.support.bundles import bundle, document, rows_of
 
-from fonds.exchange.bundle.content import (
+from fonds.exchange.bundle.contents import (
     ALIASES,
     CITATIONS,
+    DESCRIPTOR,
     DOCUMENTS,
     ORIGINS,
     PASSAGES,
+    Package,
     Record,
     Resource,
 )
-from fonds.exchange.bundle.package import DESCRIPTOR, Package
-from fonds.exchange.bundle.verification import MOST_TOLD, Verified, verify
+from fonds.exchange.bundle.verify import MOST_TOLD, Verified, verify
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, open_blobs
 

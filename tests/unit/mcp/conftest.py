@@ -12,8 +12,7 @@ from mcp.types import CallToolResult
 from tests.unit.mcp.small import small_library
 
 from fonds.library import Library
-from fonds.mcp.opening import open_for_reading
-from fonds.mcp.server import make_server
+from fonds.mcp.server import make_server, open_for_reading
 from fonds.settings import read_settings
 
 

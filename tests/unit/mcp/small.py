@@ -13,7 +13,7 @@ from tests.support import servers
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import DATA
-from fonds.demo.upstream import DemoUpstream
+from fonds.demo.server import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest
 from fonds.stores.tables import documents

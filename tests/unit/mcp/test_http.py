@@ -12,9 +12,9 @@ from sqlalchemy.exc import OperationalError
 from starlette.types import Message, Receive, Scope, Send
 
 from fonds.errors import SettingsError
-from fonds.mcp.exposure import is_exposed, is_loopback, require_safe
 from fonds.mcp.http import TokenGuard
 from fonds.mcp.server import OWNER
+from fonds.serving import is_exposed, is_loopback, require_safe
 from fonds.uploads.users import Caller
 
 MARIA = Caller(user_id=UUID(int=1), user_name="maria", scope="user", token_id=UUID(int=2))

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from fonds.errors import SchemaError, SettingsError
 from fonds.library import Library
-from fonds.mcp.opening import open_for_reading
+from fonds.mcp.server import open_for_reading
 from fonds.settings import read_settings
 
 

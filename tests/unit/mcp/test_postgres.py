@@ -16,7 +16,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 from tests.unit.mcp.conftest import call, text_of
 
 from fonds.library import Library
-from fonds.mcp.opening import open_for_reading
+from fonds.mcp.server import open_for_reading
 from fonds.settings import read_settings
 from fonds.testing import note
 

@@ -23,7 +23,7 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.library import Library
-from fonds.mcp.problems import LONGEST_MESSAGE, RefusedError, problem_of
+from fonds.mcp.answers import LONGEST_MESSAGE, RefusedError, problem_of
 from fonds.mcp.server import AT_ONCE, make_server
 
 TOOLS = {

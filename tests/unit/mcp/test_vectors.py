@@ -10,9 +10,9 @@ import pytest
 from tests.unit.mcp.conftest import call, text_of
 from tests.unit.mcp.small import OWNED, SECTION, small_library
 
-from fonds.embed.current import embed_waiting
+from fonds.embed.worker import embed_waiting
 from fonds.library import Library, open_library
-from fonds.mcp.opening import open_for_reading
+from fonds.mcp.server import open_for_reading
 from fonds.settings import read_settings
 
 QUESTION = "how soon must a request for a record be answered?"

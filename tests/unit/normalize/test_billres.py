@@ -15,8 +15,8 @@ from tests.sources.golden import assert_golden
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.billres import BillRes
+from fonds.normalize.registry import Normalizer
 
 FIXTURES = Path(__file__).parent / "fixtures" / "billres"
 REPORTED = (FIXTURES / "reported.xml").read_bytes()

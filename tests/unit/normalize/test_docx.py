@@ -28,7 +28,7 @@ from tests.unit.normalize.written_docx import (
     zipped,
 )
 
-from fonds.chunk.splitter import Chunker
+from fonds.chunk.chunker import Chunker
 from fonds.errors import (
     EncryptedError,
     MalformedError,
@@ -37,10 +37,9 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
-from fonds.normalize.docx import archive, conversion, parts
-from fonds.normalize.docx.normalizer import Docx
-from fonds.normalize.registry import get_normalizer, sniff
+from fonds.normalize.docx import Docx, convert, package
+from fonds.normalize.docx import package as parts
+from fonds.normalize.registry import Normalizer, get_normalizer, sniff
 
 FIXTURE = Path(__file__).parent / "fixtures" / "docx" / "policy.docx"
 CLAUSES = numbering(
@@ -486,7 +485,7 @@ def test_a_zip_bomb_is_refused_by_its_directory() -> None:
 
 
 def test_a_zip_bomb_in_a_part_nobody_reads_is_refused_too() -> None:
-    padding = {f"word/media/{n}.bin": b"" for n in range(archive.MOST_ENTRIES)}
+    padding = {f"word/media/{n}.bin": b"" for n in range(package.MOST_ENTRIES)}
     assert "entries" in refused(word_file(paragraph("x"), padding))
 
 
@@ -513,7 +512,7 @@ def test_more_text_than_the_limit_is_refused_while_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     data = word_file(paragraph("word " * 500))
-    monkeypatch.setattr(archive, "LARGEST_TEXT", 2_000)
+    monkeypatch.setattr(package, "LARGEST_TEXT", 2_000)
     with zipfile.ZipFile(io.BytesIO(data)) as opened:
         assert opened.getinfo("word/document.xml").file_size > 2_000
     assert "MiB" in refused(data)
@@ -540,18 +539,18 @@ def test_elements_nested_without_end_are_refused() -> None:
         deep = "<w:ins>" * depth + run("x") + "</w:ins>" * depth
         tables = "<w:tbl><w:tr><w:tc>" * depth + paragraph("x") + "</w:tc></w:tr></w:tbl>" * depth
         assert refused(word_file(tables)).startswith("Malformed")
-        if depth > conversion.DEEPEST:
+        if depth > convert.DEEPEST:
             assert refused(word_file(f"<w:p>{deep}</w:p>")).startswith("Malformed")
 
 
 def test_nesting_within_the_limit_needs_no_deep_stack() -> None:
-    depth = (conversion.DEEPEST - 8) // 3
+    depth = (convert.DEEPEST - 8) // 3
     nested = "<w:tbl><w:tr><w:tc>" * depth + paragraph("x") + "</w:tc></w:tr></w:tbl>" * depth
     assert markdown(nested) == "x\n"
 
 
 def test_too_many_elements_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(convert, "MOST_ELEMENTS", 100)
     assert markdown(paragraph("x") * 20).count("x") == 20
     assert "too large to be read" in refused(word_file(paragraph("x") * 50))
 

@@ -14,8 +14,8 @@ from tests.sources.golden import assert_golden
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.ecfr import EcfrXml
+from fonds.normalize.registry import Normalizer
 
 FIXTURES = Path(__file__).parent / "fixtures" / "ecfr_xml"
 WORD = re.compile(r"[^\W_]+")

@@ -4,8 +4,8 @@ import pytest
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.fr import FrXml
+from fonds.normalize.registry import Normalizer
 
 SPACED = '<P>Read <E T="03">this</E> and <E T="03">that</E> and <E T="03">more</E> now.</P>'
 

@@ -13,10 +13,10 @@ from rapidfuzz.distance import LCSseq
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.encodings import decode
 from fonds.normalize.html import Html, HtmlArticle
 from fonds.normalize.html.walker import HtmlWalker
+from fonds.normalize.registry import Normalizer
 
 WORD = re.compile(r"[^\W_]+")
 SILENT = ("script", "style", "head", "nav")

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fonds.chunk.chunker import Chunker
 from fonds.chunk.headings import heading_tree
-from fonds.chunk.splitter import Chunker
 from fonds.errors import NoTextError, WrongContentError
-from fonds.normalize.base import Normalizer
 from fonds.normalize.markdown_file import MarkdownFile
-from fonds.normalize.registry import get_normalizer
+from fonds.normalize.registry import Normalizer, get_normalizer
 
 LINES = (
     *("# a", "## b #", "#", "text", "- x", "===", "---", "-", "```", "````", "~~~", "  # c"),

@@ -21,8 +21,8 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.pdf import PdfNormalizer
+from fonds.normalize.registry import Normalizer
 
 PLAIN = PdfNormalizer(recognizer=None)
 

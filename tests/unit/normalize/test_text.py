@@ -12,8 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
-from fonds.normalize.registry import sniff
+from fonds.normalize.registry import Normalizer, sniff
 from fonds.normalize.text import Text
 
 WORD = re.compile(r"[^\W_]+")

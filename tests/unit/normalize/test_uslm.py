@@ -19,7 +19,7 @@ from tests.sources.golden import assert_golden
 
 from fonds.errors import FondsError, MalformedError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
+from fonds.normalize.registry import Normalizer
 from fonds.normalize.uslm import Uslm, element_to_markdown, iter_sections, read_uslm
 
 FIXTURES = Path(__file__).parent / "fixtures" / "uslm"

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from fonds.runs.ahead import work_ahead
+from fonds.runs.concurrency import work_ahead
 
 
 async def numbers(count: int) -> AsyncIterator[int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fonds.errors import MissingKeyError, SuspiciousYieldError
-from fonds.runs.guards import check_loss, check_yield, require_key
+from fonds.runs.discover import check_loss, check_yield, require_key
 from fonds.settings import Settings
 from fonds.sources.base import Key
 from fonds.testing import FakeSource

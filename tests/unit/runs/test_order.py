@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fonds.runs.order import in_order
+from fonds.runs.concurrency import in_order
 
 GRAPH = {"bills": {"legislators", "committees"}, "committees": {"legislators"}, "gao": set[str]()}
 

@@ -10,8 +10,8 @@ import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from fonds.errors import SourceBusyError
-from fonds.runs import scheduler
-from fonds.runs.scheduler import MISFIRE_GRACE_SECONDS, serve_schedule
+from fonds.runs import schedule as scheduler
+from fonds.runs.schedule import MISFIRE_GRACE_SECONDS, serve_schedule
 from fonds.testing import FakeSource
 
 

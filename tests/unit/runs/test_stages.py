@@ -19,8 +19,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 from fonds.fetch.rates import Pace, Rates, logged_to
 from fonds.fetch.redact import Redaction
 from fonds.library import Library
-from fonds.runs.journal import LONGEST, MOST_PER_CAUSE, Journal
-from fonds.runs.stages import StageTime
+from fonds.runs.log import LONGEST, MOST_PER_CAUSE, Journal, StageTime
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.settings import Settings

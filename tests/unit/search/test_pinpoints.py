@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.pinpoints import locate
+from fonds.search.lookup import locate
 
 TEXT = """# SECTION 1. SHORT TITLE.
 

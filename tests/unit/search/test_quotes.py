@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.search.nearness import nearest
-from fonds.search.quotation import Span, find_quote, fold
+from fonds.search.quote_match import Span, find_quote, fold, nearest
 
 TEXT = """# § 103. Requests
 

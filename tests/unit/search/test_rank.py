@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.search.query import words_asked
 from fonds.search.rank import Candidate, Question, Score
-from fonds.search.words import words_asked
 
 FREQUENCIES = {"lead": 40, "service": 300, "lines": 200, "lead service": 10}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.reading import Reading, read_citation
+from fonds.search.lookup import Reading, read_citation
 
 
 @pytest.mark.parametrize(

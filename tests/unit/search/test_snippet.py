@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.search.snippet import LENGTH, highlights, snippet_of
+from fonds.search.query import LENGTH, highlights, snippet_of
 
 FILLER = "Nothing of interest stands here, and more of it follows. " * 20
 

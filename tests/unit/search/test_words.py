@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.words import Stems, Words, stem, words_asked, words_of
+from fonds.search.query import Stems, Words, stem, words_asked, words_of
 
 
 @pytest.mark.parametrize(

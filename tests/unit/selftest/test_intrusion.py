@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from fonds.selftest.intrusion import BACK, Intruder, JumpingClock, Notes, Strike
+from fonds.selftest.faults import BACK, Intruder, JumpingClock, Notes, Strike
 
 
 def intruder(folder: Path, *strikes: Strike, clock: JumpingClock | None = None) -> Intruder:

@@ -9,12 +9,10 @@ from itertools import islice
 import pytest
 
 from fonds.errors import UsageError
-from fonds.selftest.case import named, told
-from fonds.selftest.chaos import MOST, MOST_OFTEN, lineages, plan
-from fonds.selftest.exhaustive import every_operation
-from fonds.selftest.faults import all_faults
-from fonds.selftest.place import Life
-from fonds.stores.queues import MAX_ATTEMPTS
+from fonds.selftest.cases import MOST, MOST_OFTEN, all_faults, every_operation, lineages, plan
+from fonds.selftest.report import named, told
+from fonds.selftest.scratch import Life
+from fonds.stores.leases import MAX_ATTEMPTS
 from fonds.uploads.worker import TAKEOVERS
 
 OPERATIONS = {"open": 1, "feeds": 600, "code": 18, "worker": 13, "index": 122, "vectors": 0}

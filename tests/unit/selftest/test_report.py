@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.cli.proving import plain_report, print_report
+from fonds.cli.maintenance import plain_report, print_report
 from fonds.selftest.report import Report, Violation
 
 

@@ -12,8 +12,7 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
-from fonds.selftest.legality import problems
-from fonds.selftest.state import SHOWN, differences, rows_of, state_of
+from fonds.selftest.state import SHOWN, differences, problems, rows_of, state_of
 from fonds.stores.tables import document_chunk_buffer, ingestion_runs
 
 

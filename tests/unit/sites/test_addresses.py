@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sites.pages.addresses import canonical, file_name, is_trap, looks_like_pdf, same_site
+from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf, same_site
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,10 @@ from fonds.errors import (
     UpstreamDownError,
     WrongContentError,
 )
-from fonds.sites.advice.chat import MOST_ANSWERS, ModelAdvisor, schema
-from fonds.sites.advice.rendering import rendered
-from fonds.sites.advice.strategy import sight
+from fonds.sites.llm_advisor import MOST_ANSWERS, ModelAdvisor, rendered, schema
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import Page, read_page
+from fonds.sites.strategy import sight
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
 KEY = "sk-not-for-anybody-else"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.sites import names
+from fonds.sites import filenames
+from fonds.sites.filenames import collided, filename, original_name, slug
 from fonds.sites.models import DownloadedPDF
-from fonds.sites.names import collided, filename, original_name, slug
 from fonds.stores.folder import check_key
 
 SHA256 = hashlib.sha256(b"%PDF-").hexdigest()
@@ -26,8 +26,8 @@ FILENAME = next(
 
 @pytest.fixture
 def without_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_reader", lambda: None)
-    monkeypatch.setattr(names, "slug", slug.__wrapped__)
+    monkeypatch.setattr(filenames, "_reader", lambda: None)
+    monkeypatch.setattr(filenames, "slug", slug.__wrapped__)
 
 
 # Organisations ------------------------------------------------------------------------------
@@ -108,12 +108,12 @@ def test_one_word_without_end_is_cut_as_well() -> None:
     ],
 )
 def test_without_the_dictionary_kana_are_spelled(name: str, expected: str) -> None:
-    assert names.slug(name) == expected
+    assert filenames.slug(name) == expected
 
 
 @pytest.mark.usefixtures("without_dictionary")
 def test_without_the_dictionary_kanji_are_known_by_their_hash() -> None:
-    known = {names.slug(name) for name in ("自由民主党", "立憲民主党", "NHK党", "れいわ新選組")}
+    known = {filenames.slug(name) for name in ("自由民主党", "立憲民主党", "NHK党", "れいわ新選組")}
     assert len(known) == 4
     assert all(re.fullmatch(r"(name|nhk|reiwa)-[0-9a-f]{8}", each) for each in known)
 

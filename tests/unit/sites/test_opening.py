@@ -9,8 +9,8 @@ import pytest
 from tests.zoo import pdf
 
 from fonds.errors import WrongContentError
-from fonds.sites import opening
-from fonds.sites.opening import Opener
+from fonds.sites import downloads
+from fonds.sites.downloads import Opener
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_what_is_no_pdf_is_refused_by_name(
 def test_a_file_that_kills_its_reader_takes_nothing_with_it(
     opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "open_pdf", _deadly)
+    monkeypatch.setattr(downloads, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):
         opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
     monkeypatch.undo()

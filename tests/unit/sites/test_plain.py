@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.zoo import pdf
 
-from fonds.sites.opening import open_pdf
+from fonds.sites.downloads import open_pdf
 from fonds.sites.plain import is_plain_pdf
 
 REPORT = pdf("A report", padding=200)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fonds.sites.advice.strategy import sight
-from fonds.sites.advice.structure import advised
 from fonds.sites.models import WebsiteConfiguration
 from fonds.sites.pages.page import Page, read_page
+from fonds.sites.strategy import sight
+from fonds.sites.structure_advisor import advised
 
 SITE = WebsiteConfiguration(id="real", name="Real", base_url="https://example.gov/")
 UNSURE = 0.3

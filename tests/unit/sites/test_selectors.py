@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fonds.errors import UsageError
-from fonds.sites.pages import patterns, xpath
+from fonds.sites.pages import selectors
 from fonds.sites.pages.css import css
 from fonds.sites.pages.page import read_page
 
@@ -96,7 +96,7 @@ def test_css_that_cannot_be_read_is_told(selector: str) -> None:
     ],
 )
 def test_xpath_means_what_it_means_elsewhere(expression: str, meant: str) -> None:
-    assert ids(xpath.select(expression, tree())) == meant
+    assert ids(selectors.select(expression, tree())) == meant
     assert ids(tree().xpath(expression.removesuffix("/@href"))) == meant
 
 
@@ -116,15 +116,15 @@ def test_xpath_means_what_it_means_elsewhere(expression: str, meant: str) -> Non
 )
 def test_xpath_that_is_wrong_or_reaches_too_far_is_told(expression: str) -> None:
     with pytest.raises(UsageError):
-        xpath.select(expression, tree())
+        selectors.select(expression, tree())
 
 
 def test_an_expression_is_read_from_a_link_with_its_column_at_hand() -> None:
     link = css("#a4").select(tree())[0]
-    assert xpath.value("ancestor::tr[1]/td[1]", link) == "k"
-    assert xpath.value("ancestor::table[1]//tr[1]/*[$column]", link, column=2) == "4"
-    assert xpath.value("preceding::h3[1]", link) == "A"
-    assert xpath.value("ancestor::tr[7]/td", link) == ""
+    assert selectors.value("ancestor::tr[1]/td[1]", link) == "k"
+    assert selectors.value("ancestor::table[1]//tr[1]/*[$column]", link, column=2) == "4"
+    assert selectors.value("preceding::h3[1]", link) == "A"
+    assert selectors.value("ancestor::tr[7]/td", link) == ""
 
 
 def test_selectors_that_hang_elsewhere_end_here() -> None:
@@ -135,18 +135,18 @@ def test_selectors_that_hang_elsewhere_end_here() -> None:
     )
     assert len(css("div + div ~ div a").select(flat)) == 2998
     assert len(css("div div div div a").select(nested)) == 150
-    assert len(xpath.select("//div//div//div//a", nested)) == 150
+    assert len(selectors.select("//div//div//div//a", nested)) == 150
 
 
 def test_a_path_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xpath, "_PATIENCE", -1.0)
+    monkeypatch.setattr(selectors, "_XPATH_SECONDS", -1.0)
     with pytest.raises(UsageError, match="too long"):
-        xpath.select("//h3/following-sibling::p/a", tree())
+        selectors.select("//h3/following-sibling::p/a", tree())
 
 
 def test_a_pattern_gives_its_first_group_or_all_of_it() -> None:
-    assert [text for _, text in patterns.matches(r'href="([^"]+\.pdf)"', MARKUP)] == ["/y.pdf"]
-    assert [text for _, text in patterns.matches(r"/\w\.html", MARKUP)] == ["/z.html"]
+    assert [text for _, text in selectors.matches(r'href="([^"]+\.pdf)"', MARKUP)] == ["/y.pdf"]
+    assert [text for _, text in selectors.matches(r"/\w\.html", MARKUP)] == ["/z.html"]
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_a_pattern_gives_its_first_group_or_all_of_it() -> None:
 )
 def test_a_pattern_that_cannot_be_used_is_told(expression: str) -> None:
     with pytest.raises(UsageError):
-        patterns.pattern(expression)
+        selectors.pattern(expression)
 
 
 def test_a_pattern_that_would_run_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_PATIENCE", 0.05)
+    monkeypatch.setattr(selectors, "_PATTERN_SECONDS", 0.05)
     with pytest.raises(UsageError, match="too long"):
-        list(patterns.matches(r"(?:<.*?)+zzz", "<a>" * 5000))
+        list(selectors.matches(r"(?:<.*?)+zzz", "<a>" * 5000))

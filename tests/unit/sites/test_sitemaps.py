@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.errors import WrongContentError
-from fonds.sites.sitemaps import MOST, read_sitemap
+from fonds.sites.crawler import MOST, read_sitemap
 
 SPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 

@@ -10,7 +10,7 @@ from fonds.errors import MalformedError
 from fonds.model import Archived, Raw, RawPart
 from fonds.sites.frontier import Listed
 from fonds.sites.models import WebsiteConfiguration
-from fonds.sites.source import PDF, Website
+from fonds.sites.website import PDF, Website
 
 ADDRESS = "https://registry.example/reports/7.pdf"
 WEBSITE = Website(

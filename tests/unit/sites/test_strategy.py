@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from fonds.errors import StoreError, UsageError
-from fonds.sites.advice.strategy import Sighting, Standing, combined, sight, validated
 from fonds.sites.models import ScrapingStrategy, StrategyState, StrategyType
 from fonds.sites.pages.page import Page, read_page
+from fonds.sites.strategy import Sighting, Standing, combined, sight, validated
 
 ROWS = "".join(
     f"<tr><td>{party}</td><td>{year}</td><td><a href='/f/{slug}{year}.pdf'>View</a></td></tr>"

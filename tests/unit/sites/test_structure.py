@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from fonds.sites.advice.strategy import sight, validated
-from fonds.sites.advice.structure import StructureAdvisor, advised
 from fonds.sites.models import StrategyState, StrategyType, WebsiteConfiguration
 from fonds.sites.pages.page import Page, read_page
+from fonds.sites.strategy import sight, validated
+from fonds.sites.structure_advisor import StructureAdvisor, advised
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
 PARTIES = ("Harbour League", "Upland Farmers", "Voice of Ellis", "Tidewater Labour")

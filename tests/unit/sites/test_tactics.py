@@ -13,7 +13,6 @@ from tests.support import servers
 from fonds.errors import FetchError, SettingsError
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.sites.advice.structure import StructureAdvisor
 from fonds.sites.models import (
     ScrapingStrategy,
     StrategyState,
@@ -21,8 +20,9 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.pages.page import Page, read_page
-from fonds.sites.tactics import MOST_QUESTIONS, Tactics, advisors_of
-from fonds.sites.websites import read_standing, remember, write_standing
+from fonds.sites.strategy_manager import MOST_QUESTIONS, Tactics, advisors_of
+from fonds.sites.structure_advisor import StructureAdvisor
+from fonds.sites.website import read_standing, remember, write_standing
 from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")

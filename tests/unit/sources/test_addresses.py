@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sources.families.addresses import joined, parts_of
+from fonds.sources.formats.html import joined, parts_of
 
 
 def test_an_address_is_split_and_joined() -> None:

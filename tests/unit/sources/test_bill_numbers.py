@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from fonds.sources.families.bill_numbers import (
+from fonds.sources.formats.congress import (
     BillNumber,
     congress_of,
     find_bill_numbers,

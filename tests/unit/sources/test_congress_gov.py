@@ -16,7 +16,7 @@ from fonds.errors import (
     SuspiciousYieldError,
     WrongContentError,
 )
-from fonds.sources.families.congress_gov import Entry, list_address, read_list, read_object
+from fonds.sources.formats.congress import Entry, list_address, read_list, read_object
 
 NAME = "CRSReports"
 KEYLESS = {"error": {"code": "API_KEY_MISSING", "message": "No api_key was supplied."}}

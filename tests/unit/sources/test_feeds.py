@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
-from fonds.sources.families.feeds import (
+from fonds.sources.formats.feeds import (
     Feed,
     FeedItem,
     from_params,

@@ -34,7 +34,7 @@ from fonds.model import RawPart, SourceState, Watermark
 from fonds.sources.base import Answer, Auditable, Source
 from fonds.sources.committee_reports import source as reports
 from fonds.sources.congressional_record import source as record
-from fonds.sources.families import gpo_files, mods
+from fonds.sources.formats import gpo_files, mods
 from fonds.sources.hearings import source as hearings
 
 FILES = Path(__file__).parents[2] / "sources"

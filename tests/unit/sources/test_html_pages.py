@@ -3,12 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
-from fonds.sources.families.html_pages import (
-    by_class,
-    canonical_address,
-    read_page,
-    text_of,
-)
+from fonds.sources.formats.html import by_class, canonical_address, read_page, text_of
 
 PAGE = b"""<!DOCTYPE html><html><head><link rel="canonical" href="https://x.example/1"></head>
 <body><nav>Menu</nav><div class="a b">One <b>two</b></div><main><p>Caf\xc3\xa9</p></main>

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import ParsedRecord
-from fonds.sources.families import fields, yaml_files
-from fonds.sources.families.fields import decimal, required, section, text, texts, whole
-from fonds.sources.families.yaml_files import items, load
+from fonds.sources.formats import fields
+from fonds.sources.formats import yaml as yaml_files
+from fonds.sources.formats.fields import decimal, required, section, text, texts, whole
+from fonds.sources.formats.yaml import items, load
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12

@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import func, select, text
 
 from fonds.errors import SchemaError, StoreError, UsageError
+from fonds.exchange.backup import back_up, restore
 from fonds.schema import upgrade
 from fonds.seams import Seams
-from fonds.stores.backup import back_up, restore
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import embedding_models as models
@@ -137,7 +137,7 @@ _KILLED = """
 import resource, signal, sys
 from pathlib import Path
 from fonds.seams import Seams
-from fonds.stores import backup
+from fonds.exchange import backup
 from fonds.stores.database import open_database
 database = open_database(f"sqlite:///{sys.argv[1]}", seams=Seams())
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

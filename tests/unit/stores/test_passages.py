@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fonds.chunk.splitter import whole_document_chunk
+from fonds.chunk.chunker import whole_document_chunk
 from fonds.model import Chunk
 from fonds.stores.passages import chunk_meta
 

@@ -22,10 +22,15 @@ from fonds.runs.commands import Command
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import ManualClock
-from fonds.web.admin import asking, overview, queues, records, runs, sources, stores
+from fonds.web.admin import actions, runs
+from fonds.web.admin import runs as sources
+from fonds.web.admin import status as overview
+from fonds.web.admin import status as queues
+from fonds.web.admin import status as records
+from fonds.web.admin import status as stores
 
-AT: Final = asking.AT
-ROUTERS: Final = (asking, overview, queues, records, runs, sources, stores)
+AT: Final = actions.AT
+ROUTERS: Final = (actions, overview, queues, records, runs, sources, stores)
 MOST_QUESTIONS: Final = 25
 
 

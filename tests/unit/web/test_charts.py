@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from markupsafe import Markup
 
-from fonds.runs.insight import DayYield, RunInsight, StageInsight
+from fonds.runs.overview import DayYield, RunInsight, StageInsight
 from fonds.runs.state import Counts, RunStatus
 from fonds.web import charts
 

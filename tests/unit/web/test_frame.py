@@ -9,7 +9,7 @@ import pytest
 from tests.unit.web.visiting import PAGE, Visit, visiting
 
 from fonds.library import Library
-from fonds.web.frame import (
+from fonds.web.templates import (
     ago,
     asset,
     at,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.web.visiting import Visit
 
-from fonds.api import limits
-from fonds.api.limits import Limit
+from fonds.api import dependencies
+from fonds.api.dependencies import Limit
 from fonds.testing import ManualClock
 
 
@@ -41,7 +41,7 @@ def test_clients_do_not_wait_for_each_other(clock: ManualClock) -> None:
 def test_no_more_clients_are_remembered_than_fit(
     clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MOST_CLIENTS", 2)
+    monkeypatch.setattr(dependencies, "MOST_CLIENTS", 2)
     limit = Limit(burst=1, per_second=1, clock=clock)
     for client in "aba":
         limit.wait(client)

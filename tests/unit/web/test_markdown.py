@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.markdown import render
+from fonds.web.document_html import render
 
 TAGS: Final = frozenset(
     {

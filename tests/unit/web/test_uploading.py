@@ -19,8 +19,8 @@ from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, page_of_jobs
 from fonds.uploads.users import user_named
-from fonds.web.upload_forms import MOST_FILES
-from fonds.web.uploading import ON_A_PAGE, SEND
+from fonds.web.upload_form import MOST_FILES
+from fonds.web.uploads import ON_A_PAGE, SEND
 
 DATA: Final = {"accept": "application/json"}
 

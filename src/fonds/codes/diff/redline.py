@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from fonds.codes.diff.alignment import Block, Search
 from fonds.codes.diff.words import (
     SIGNS,
+    Block,
+    Search,
     Span,
     end_of_first,
     ends_at_line_start,

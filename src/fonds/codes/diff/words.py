@@ -1,8 +1,14 @@
-"""The words of a Markdown text, and what only stands between them."""
+"""The words of a Markdown text, and what only stands between them.
+
+The alignment of two sequences: long runs of equal items, found with bounded work.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 
@@ -98,3 +104,162 @@ def start_of_last(text: str, count: int) -> int:
     """Where so many last words begin; fewer if they are very long."""
     last = list(_TOKEN.finditer(text, max(0, len(text) - 200 * count)))[-count:]
     return last[0].start() if last else len(text)
+
+
+_MOST_EDITS: Final = 300
+"""Longest script of single steps looked for in one place."""
+_SMALL: Final = 600
+"""Items on both sides together up to which the shortest script is looked for first."""
+
+
+class Block(NamedTuple):
+    """So many equal items, from these positions on."""
+
+    a: int
+    b: int
+    size: int
+
+
+class _Range(NamedTuple):
+    """The part of two sequences that is still to be aligned."""
+
+    a: int
+    a_end: int
+    b: int
+    b_end: int
+
+    @property
+    def size(self) -> int:
+        return self.a_end - self.a + self.b_end - self.b
+
+
+class Search:
+    """Finds equal runs of two sequences until its effort is spent."""
+
+    def __init__(self, effort: int) -> None:
+        self._effort = effort
+
+    def blocks(self, a: Sequence[str], b: Sequence[str]) -> list[Block]:
+        """Equal runs in order, as few and as long as can be found."""
+        found: list[Block] = []
+        waiting = [_Range(0, len(a), 0, len(b))]
+        while waiting:
+            inner, ends = _trimmed(a, b, waiting.pop())
+            found += ends
+            if inner.a == inner.a_end or inner.b == inner.b_end or self._effort < 0:
+                continue
+            exact = self._shortest(a, b, inner) if inner.size <= _SMALL else None
+            if exact is None and (anchors := self._anchors(a, b, inner)):
+                waiting += _split(inner, anchors)
+            elif exact is None and inner.size > _SMALL:
+                exact = self._shortest(a, b, inner)
+            found += exact or ()
+        return _joined(sorted(found))
+
+    def _anchors(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[Block]:
+        """The longest ascending row of items that stand once on each side."""
+        self._effort -= within.size
+        places = _unique(b, within.b, within.b_end)
+        pairs = [
+            (position, places[item])
+            for item, position in _unique(a, within.a, within.a_end).items()
+            if item in places
+        ]
+        return [Block(x, y, 1) for x, y in _longest_ascent(sorted(pairs))]
+
+    def _shortest(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[Block] | None:
+        """By Myers' greedy search; None if it takes too many edits."""
+        width, height = within.a_end - within.a, within.b_end - within.b
+        reached = {1: 0}
+        """How far each diagonal was followed."""
+        rounds: list[dict[int, int]] = []
+        for edits in range(min(_MOST_EDITS, width + height) + 1):
+            self._effort -= edits + 1
+            rounds.append(dict(reached))
+            for k in range(-edits, edits + 1, 2):
+                start = x = _entered(reached, k, edits)
+                while x < width and x - k < height and a[within.a + x] == b[within.b + x - k]:
+                    x += 1
+                self._effort -= x - start
+                reached[k] = x
+                if k == width - height and x >= width:
+                    return list(_traced_back(rounds, within, width, height))
+            if self._effort < 0:
+                break
+        return None
+
+
+def _trimmed(a: Sequence[str], b: Sequence[str], within: _Range) -> tuple[_Range, list[Block]]:
+    """What is left between the equal items at both ends, and these."""
+    i, i_end, j, j_end = within
+    while i < i_end and j < j_end and a[i] == b[j]:
+        i, j = i + 1, j + 1
+    while i < i_end and j < j_end and a[i_end - 1] == b[j_end - 1]:
+        i_end, j_end = i_end - 1, j_end - 1
+    ends = Block(within.a, within.b, i - within.a), Block(i_end, j_end, within.a_end - i_end)
+    return _Range(i, i_end, j, j_end), [block for block in ends if block.size]
+
+
+def _split(within: _Range, anchors: list[Block]) -> Iterator[_Range]:
+    """The ranges from one anchor to the next, each beginning with its anchor."""
+    i, j = within.a, within.b
+    for x, y, _ in anchors:
+        yield _Range(i, x, j, y)
+        i, j = x, y
+    yield _Range(i, within.a_end, j, within.b_end)
+
+
+def _unique(items: Sequence[str], start: int, stop: int) -> dict[str, int]:
+    """Where those items stand that stand there once."""
+    counts = Counter(items[start:stop])
+    return {items[at]: at for at in range(start, stop) if counts[items[at]] == 1}
+
+
+def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest row of pairs that ascends on both sides; they ascend on the first already."""
+    ends: list[int] = []
+    """The lowest second position a row of each length can end with."""
+    last: list[int] = []
+    links: list[int] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        links.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [place]
+        last[length : length + 1] = [number]
+    row = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        row.append(pairs[number])
+        number = links[number]
+    return row[::-1]
+
+
+def _is_insertion(reached: dict[int, int], k: int, edits: int) -> bool:
+    """Whether a diagonal is best entered by an insertion, from the one above it."""
+    return k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
+
+
+def _entered(reached: dict[int, int], k: int, edits: int) -> int:
+    return reached[k + 1] if _is_insertion(reached, k, edits) else reached[k - 1] + 1
+
+
+def _traced_back(rounds: list[dict[int, int]], within: _Range, x: int, y: int) -> Iterator[Block]:
+    for edits in range(len(rounds) - 1, -1, -1):
+        reached, k = rounds[edits], x - y
+        start = _entered(reached, k, edits)
+        if x > start:
+            yield Block(within.a + start, within.b + start - k, x - start)
+        x, y = start, start - k
+        x, y = (x, y - 1) if _is_insertion(reached, k, edits) else (x - 1, y)
+
+
+def _joined(blocks: list[Block]) -> list[Block]:
+    """Blocks that follow each other directly, as one."""
+    joined: list[Block] = []
+    for block in blocks:
+        last = joined[-1] if joined else Block(-1, -1, 0)
+        if (last.a + last.size, last.b + last.size) == (block.a, block.b):
+            joined[-1] = Block(last.a, last.b, last.size + block.size)
+        else:
+            joined.append(block)
+    return joined

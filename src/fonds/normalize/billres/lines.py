@@ -1,4 +1,7 @@
-"""What stands within a line of a bill: quotations, emphasis, revisions, footnotes, figures."""
+"""What stands within a line of a bill: quotations, emphasis, revisions, footnotes, figures.
+
+With the vocabulary of the House and Senate bill DTD, and the Markdown that bills need.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,173 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Literal
 
 from fonds.errors import MalformedError
-from fonds.normalize.billres.vocabulary import DEEPEST, FLOWING
-from fonds.normalize.billres.writer import BillWriter
+from fonds.normalize.markdown import MarkdownWriter
+
+# Twice what the largest act needs (18), and well within Python's own limit.
+DEEPEST: Final = 100
+DEEPEST_HEADING: Final = 6
+
+METADATA: Final = frozenset({"metadata", "meta-house", "meta-senate"})
+
+CONTAINERS: Final = {
+    "division": "Division",
+    "subdivision": "Subdivision",
+    "title": "Title",
+    "subtitle": "Subtitle",
+    "chapter": "Chapter",
+    "subchapter": "Subchapter",
+    "part": "Part",
+    "subpart": "Subpart",
+    "rule": "Rule",
+    "constitution-article": "Article",
+}
+"""What holds sections, and the word the print sets before its number."""
+
+APPROPRIATIONS: Final = frozenset(
+    {"appropriations-major", "appropriations-intermediate", "appropriations-small"}
+)
+LEVELS: Final = frozenset(
+    """
+    subsection paragraph subparagraph clause subclause item subitem
+    rules-clause rules-paragraph rules-subparagraph rules-subdivision rules-item rules-subitem
+    committee-appointment-paragraph committee-report-segment committee-report-para
+    amendment-instruction instruction-paragraph instruction-subparagraph
+    """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
+)
+"""What has a number, perhaps a heading that runs into its text, and levels below."""
+
+RUNNING: Final = frozenset(
+    """
+    text continuation-text quoted-block-continuation-text header subheader enum enum-in-header
+    whereas para list-item toc-entry official-title action-desc after-quoted-block entry
+    committee-report-header instructive-para level-header footnote legis-comment
+    """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
+)
+"""What holds running text, so that a stranger in it stands within a line."""
+
+FLOWING: Final = frozenset(
+    """
+    internal-xref external-xref act-name definition header-in-text enum-in-header committee-name
+    debate-time sponsor cosponsor nonsponsor short-title editorial proviso effective-date
+    inline-comment cato-ref nobreak pagebreak marker
+    """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
+)
+"""What stands within a line and is set like the text around it, or is empty."""
+
+GROUPS: Final = frozenset(
+    """
+    pre-form form amendment-form conference-report-form engrossed-amendment-form action
+    legis-body resolution-body amendment-body engrossed-amendment-body amendment amendment-block
+    amendment-list preamble preamble-amends title-amends attestation attestation-group conferees
+    legislators endorsement non-statutory-material tgroup thead tbody tfoot row
+    """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
+)
+"""What only holds other blocks."""
+
+PASSAGES: Final = frozenset(
+    """
+    distribution-code calendar congress session enrolled-dateline associated-doc current-chamber
+    action-date action-instruction amend-num purpose report-num report-title
+    official-title-amendment author-note running-header suspension-floor-action
+    suspension-instructions legis-counsel reintroduction-code signature-line first-page-header
+    first-page-date first-page-desc attestation-date attestor proxy role
+    consideration-paragraph legislator impeachment-resolution-signature rules-clause-header
+    graphic-caption ttitle tdesc entry pl-cite
+    """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
+)
+"""What is one paragraph."""
+
+
+class BillWriter(MarkdownWriter):
+    """A writer that opens blocks, revisions and quotation marks when their first text comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_open = False
+        """Whether a block has begun that a run-in text may continue."""
+        self.revision: Literal["ins", "del"] | None = None
+        """What the text to come is: inserted, struck, or neither; change it between blocks."""
+        self._revision_open = False
+        self._in_list = False
+        self._marks: list[tuple[str, str]] = []
+        self._opened = 0
+        self._quotations: list[bool] = []
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the text to come is inside a quoted block."""
+        return bool(self._quotations)
+
+    def begin(self, *, level: int = 0, section: str | None = None) -> None:
+        """Start a paragraph, or a heading of that level."""
+        super().begin(level=level, section=section)
+        self.is_open = True
+
+    def end(self) -> None:
+        """Finish the block, and close in it whatever goes on in the next one."""
+        self.end_marks()
+        super().end()
+        self.is_open = self._in_list = False
+
+    def end_marks(self) -> None:
+        """Close all markers and the revision; none may reach over blocks or cells."""
+        for _, closing in reversed(self._marks[: self._opened]):
+            self.close(closing)
+        self._opened = 0
+        if self._revision_open:
+            self.markup(f"</{self.revision}>")
+            self._revision_open = False
+
+    def run(self, text: str | None) -> None:
+        """Running text, in the open block or one of its own."""
+        if not text:
+            return
+        if text.isspace():
+            self.space()
+            return
+        if not (self.is_open or self.in_table):
+            self.begin()
+        if self.revision and not self._revision_open:
+            self.markup(f"<{self.revision}>")
+            self._revision_open = True
+        if self._opened < len(self._marks):
+            self.emphasis("".join(opening for opening, _ in self._marks[self._opened :]))
+            self._opened = len(self._marks)
+        if self._quotations and not self._quotations[-1] and not self.in_table:
+            self.text("“" * self._quotations.count(False))
+            self._quotations = [True] * len(self._quotations)
+        self.text(text)
+
+    def item(self) -> None:
+        """Start an item of a list without numbers."""
+        if self._in_list:
+            self.line()
+        else:
+            self.begin()
+            self._in_list = True
+        self.markup("- ")
+
+    def mark(self, opening: str, closing: str) -> None:
+        """Let the text to come stand between these markers, in each block of it."""
+        self._marks.append((opening, closing))
+
+    def unmark(self) -> None:
+        """End what `mark` began last; without text in between there is no trace of it."""
+        _, closing = self._marks.pop()
+        if self._opened > len(self._marks):
+            self._opened = len(self._marks)
+            self.close(closing)
+
+    def open_quotation(self) -> None:
+        """The next text begins a quotation."""
+        self._quotations.append(False)
+
+    def close_quotation(self) -> None:
+        """The quotation ends behind the last text, if there was any."""
+        if self._quotations.pop():
+            self.no_space()
+            self.run("”")
+
 
 _QUOTES: Final = (("“", "”"), ("‘", "’"))
 

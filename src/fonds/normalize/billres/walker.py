@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final, Literal
 
 from fonds.model import NormalizedBody
-from fonds.normalize.billres.lines import LineWalker, words_of
-from fonds.normalize.billres.vocabulary import (
+from fonds.normalize.billres.lines import (
     APPROPRIATIONS,
     CONTAINERS,
     DEEPEST_HEADING,
@@ -19,6 +18,8 @@ from fonds.normalize.billres.vocabulary import (
     METADATA,
     PASSAGES,
     RUNNING,
+    LineWalker,
+    words_of,
 )
 from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
 

@@ -1,13 +1,16 @@
-"""What the styles of a Word file say about paragraphs: headings, numbers, emphasis."""
+"""What the styles of a Word file say about paragraphs: headings, numbers, emphasis.
+
+The numbers that Word writes before paragraphs, which stand nowhere in the file's text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fonds.normalize.docx.parts import W
+from fonds.normalize.docx.package import W
 
 _HEADING: Final = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _BODY_TEXT: Final = 9
@@ -137,3 +140,174 @@ def _undefined_heading(style_id: str) -> int | None:
 def _level(outline: str) -> int | None:
     level = number(outline)
     return None if level is None or level >= _BODY_TEXT else min(level + 1, _DEEPEST)
+
+
+_PLACE: Final = re.compile(r"%([1-9])")
+_DEEPEST_LIST: Final = 8
+_MOST_LETTERS: Final = 30
+_MOST_LINKS: Final = 10
+_ALPHABET: Final = 26
+_LONGEST: Final = 60
+_ROMAN: Final = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
+_TENTHS: Final = (str.maketrans("ivx", "xlc"), str.maketrans("ivx", "cdm"))
+_ROMAN_LIMIT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    start: int
+    kind: str
+    text: str
+    restarts: bool
+    legal: bool
+    """Whether the numbers of all levels are written as 1, 2, 3, whatever their kind."""
+    style: str | None
+
+
+@dataclass(slots=True)
+class _List:
+    levels: dict[int, _Level]
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What stands before a paragraph."""
+
+    text: str
+    """Empty for a bullet."""
+    level: int
+
+
+class Numbering:
+    """Counts the paragraphs of one document, in their order."""
+
+    def __init__(self, root: Any, styles: Styles) -> None:
+        self._styles = styles
+        self._abstract: dict[str, Any] = {}
+        self._lists: dict[str, _List] = {}
+        self._instances: dict[str, Any] = {}
+        self._begun: set[str] = set()
+        if root is not None:
+            for one in root.iterchildren(f"{W}abstractNum"):
+                self._abstract.setdefault(one.get(f"{W}abstractNumId", ""), one)
+            for one in root.iterchildren(f"{W}num"):
+                self._instances.setdefault(one.get(f"{W}numId", ""), one)
+
+    def label(self, paragraph: Any) -> Label | None:
+        """Count a paragraph; None for one that belongs to no list."""
+        numbered = self._styles.numbered(paragraph)
+        instance = self._instances.get(numbered.list_id) if numbered else None
+        if numbered is None or instance is None:
+            return None
+        counted = self._list(instance)
+        if counted is None:
+            return None
+        depth = _depth(counted, numbered, value(paragraph, "pPr", "pStyle"))
+        self._override(numbered.list_id, instance, counted)
+        level = counted.levels.get(depth)
+        if level is None:
+            return None
+        _count(counted, depth, level)
+        return Label(_text(counted, level), depth)
+
+    def _list(self, instance: Any) -> _List | None:
+        """The list an instance counts in: several instances may continue one list."""
+        for _ in range(_MOST_LINKS):
+            name = value(instance, "abstractNumId") or ""
+            abstract = self._abstract.get(name)
+            if abstract is None:
+                return None
+            linked = value(abstract, "numStyleLink")
+            if linked is None:
+                if name not in self._lists:
+                    self._lists[name] = _List(_levels(abstract))
+                return self._lists[name]
+            instance = self._instances.get(self._styles.list_of(linked) or "")
+            if instance is None:
+                return None
+        return None
+
+    def _override(self, list_id: str, instance: Any, counted: _List) -> None:
+        """What an instance changes when it is used for the first time: where its levels start."""
+        if list_id in self._begun:
+            return
+        self._begun.add(list_id)
+        for one in instance.iterchildren(f"{W}lvlOverride"):
+            depth = number(one.get(f"{W}ilvl"))
+            start = number(value(one, "startOverride"))
+            if depth is None or depth > _DEEPEST_LIST:
+                continue
+            own = one.find(f"{W}lvl")
+            if own is not None:
+                counted.levels[depth] = _list_level(own)
+            if start is not None:
+                counted.counts[depth] = start - 1
+
+
+def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
+    if numbered.level is not None:
+        return min(numbered.level, _DEEPEST_LIST)
+    # A style names its list, and the list says which of its levels the style stands for.
+    own = (depth for depth, level in counted.levels.items() if style_id and level.style == style_id)
+    return next(own, 0)
+
+
+def _levels(abstract: Any) -> dict[int, _Level]:
+    levels: dict[int, _Level] = {}
+    for one in abstract.iterchildren(f"{W}lvl"):
+        levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _DEEPEST_LIST), _list_level(one))
+    return levels
+
+
+def _list_level(element: Any) -> _Level:
+    start = number(value(element, "start"))
+    return _Level(
+        start=1 if start is None else start,
+        kind=value(element, "numFmt") or "decimal",
+        text=(value(element, "lvlText") or "")[:_LONGEST],
+        restarts=value(element, "lvlRestart") != "0",
+        legal=value(element, "isLgl") is not None,
+        style=value(element, "pStyle"),
+    )
+
+
+def _count(counted: _List, depth: int, level: _Level) -> None:
+    counted.counts[depth] = counted.counts.get(depth, level.start - 1) + 1
+    for below in [other for other in counted.counts if other > depth]:
+        if below not in counted.levels or counted.levels[below].restarts:
+            del counted.counts[below]
+
+
+def _text(counted: _List, level: _Level) -> str:
+    if level.kind == "bullet":
+        return ""
+
+    def place(match: re.Match[str]) -> str:
+        other = int(match[1]) - 1
+        own = counted.levels.get(other, level)
+        kind = "decimal" if level.legal else own.kind
+        return _written(counted.counts.get(other, own.start), kind)
+
+    return _PLACE.sub(place, level.text)[:_LONGEST].strip()
+
+
+def _written(count: int, kind: str) -> str:
+    written = str(count)
+    if kind == "none" or count < 1:
+        return "" if kind == "none" else written
+    if kind.endswith("Letter"):
+        # Behind z, Word goes on with aa, bb, cc.
+        times, letter = divmod(count - 1, _ALPHABET)
+        written = chr(ord("a") + letter) * (times + 1) if times < _MOST_LETTERS else written
+    elif kind.endswith("Roman") and count < _ROMAN_LIMIT:
+        written = _roman(count)
+    elif kind == "decimalZero":
+        written = f"{count:02}"
+    return written.upper() if kind.startswith("upper") else written
+
+
+def _roman(count: int) -> str:
+    hundreds, tens, ones = count // 100, count // 10 % 10, count % 10
+    to_tens, to_hundreds = _TENTHS
+    return _ROMAN[hundreds].translate(to_hundreds) + _ROMAN[tens].translate(to_tens) + _ROMAN[ones]

@@ -11,8 +11,7 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
-from fonds.normalize.html.links import page_address
-from fonds.normalize.html.walker import HtmlWalker
+from fonds.normalize.html.walker import HtmlWalker, page_address
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
 _TAG: Final = re.compile(r"<[A-Za-z!?/]")

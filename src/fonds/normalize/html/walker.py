@@ -1,4 +1,9 @@
-"""Walking a parsed HTML page, element by element, without recursion."""
+"""Walking a parsed HTML page, element by element, without recursion.
+
+The elements of HTML that need no treatment of their own.
+
+Where a page stands, and where its links lead from there.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,200 @@ import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any, ClassVar, Final
+from urllib.parse import urljoin
 
 from lxml import etree
 
 from fonds.model import NormalizedBody
-from fonds.normalize.html.links import link_target
-from fonds.normalize.html.lists import Numbering, own_label
 from fonds.normalize.html.notes import notes_of
-from fonds.normalize.html.tables import Grid, grid_of
-from fonds.normalize.html.vocabulary import BLOCKS, PLAIN
-from fonds.normalize.html.writer import HtmlWriter
+from fonds.normalize.html.writer import Grid, HtmlWriter, Numbering, grid_of, own_label
 from fonds.normalize.markdown import escape
+
+BLOCKS: Final = frozenset(
+    {
+        "address",
+        "article",
+        "aside",
+        "body",
+        "caption",
+        "center",
+        "details",
+        "dialog",
+        "dir",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "hgroup",
+        "html",
+        "legend",
+        "main",
+        "menu",
+        "nav",
+        "noframes",
+        "noscript",
+        "optgroup",
+        "p",
+        "search",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    }
+)
+"""Elements that a browser puts on lines of their own."""
+
+PLAIN: Final = frozenset(
+    {
+        "abbr",
+        "acronym",
+        "applet",
+        "area",
+        "audio",
+        "base",
+        "basefont",
+        "bdi",
+        "bdo",
+        "bgsound",
+        "big",
+        "blink",
+        "button",
+        "canvas",
+        "circle",
+        "cite",
+        "clippath",
+        "col",
+        "colgroup",
+        "command",
+        "data",
+        "datalist",
+        "defs",
+        "desc",
+        "dfn",
+        "ellipse",
+        "embed",
+        "filter",
+        "font",
+        "foreignobject",
+        "frame",
+        "frameset",
+        "g",
+        "iframe",
+        "image",
+        "input",
+        "isindex",
+        "keygen",
+        "label",
+        "line",
+        "lineargradient",
+        "map",
+        "mark",
+        "marquee",
+        "mask",
+        "math",
+        "meter",
+        "mfrac",
+        "mi",
+        "mn",
+        "mo",
+        "mrow",
+        "msub",
+        "msup",
+        "nobr",
+        "object",
+        "output",
+        "param",
+        "path",
+        "picture",
+        "polygon",
+        "polyline",
+        "progress",
+        "rb",
+        "rect",
+        "rp",
+        "rtc",
+        "ruby",
+        "select",
+        "slot",
+        "small",
+        "source",
+        "span",
+        "stop",
+        "svg",
+        "symbol",
+        "text",
+        "textarea",
+        "time",
+        "title",
+        "track",
+        "tspan",
+        "u",
+        "use",
+        "var",
+        "video",
+        "wbr",
+    }
+)
+"""Elements whose text simply runs on."""
+
+
+_ABSOLUTE: Final = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_WRITABLE: Final = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+", re.IGNORECASE)
+# White space and brackets would end a link in Markdown; in an address both may be written so.
+_ENCODED: Final = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E"})
+_LONGEST: Final = 2_000
+
+
+def page_address(root: Any, hint: str | None) -> str | None:
+    """The address that relative links start from: what the page says, or what is known of it."""
+    known = _absolute(hint) or next(filter(None, map(_canonical, root.iter("link"))), None)
+    for base in root.iter("base"):
+        if href := (base.get("href") or "").strip():
+            return _absolute(_joined(known or "", href)) or known
+    return known
+
+
+def link_target(href: str | None, page: str | None) -> str | None:
+    """The address as Markdown can hold it; None for a link that leads nowhere from here."""
+    href = (href or "").strip()
+    # Links within the page stay text. With the page's address they would fill a table of contents
+    # with addresses, which are read, searched and counted, to headings that stand below it anyway.
+    if not href or len(href) > _LONGEST or href.startswith("#"):
+        return None
+    target = (_joined(page, href) if page else href).translate(_ENCODED)
+    return target if len(target) <= _LONGEST and _WRITABLE.fullmatch(target) else None
+
+
+def _canonical(link: Any) -> str | None:
+    if "canonical" not in (link.get("rel") or "").lower().split():
+        return None
+    return _absolute((link.get("href") or "").strip())
+
+
+def _absolute(address: str | None) -> str | None:
+    if not address or len(address) > _LONGEST or not _ABSOLUTE.match(address):
+        return None
+    return address
+
+
+def _joined(page: str, href: str) -> str:
+    try:
+        return urljoin(page, href)
+    except ValueError:
+        # Brackets in a host that are no IPv6 address.
+        return ""
+
 
 Closer = Callable[[], None]
 

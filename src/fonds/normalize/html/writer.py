@@ -1,9 +1,15 @@
-"""Writing what HTML allows and Markdown's blocks do not: breaks, cells, marks across blocks."""
+"""Writing what HTML allows and Markdown's blocks do not: breaks, cells, marks across blocks.
+
+The labels of ordered lists, as a browser shows them.
+
+Which HTML tables are tables, and where their cells stand once spans are counted.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from fonds.normalize.markdown import MarkdownWriter
 
@@ -171,3 +177,212 @@ class HtmlWriter(MarkdownWriter):
             if mark.written:
                 self.close(mark.closing)
                 mark.written = False
+
+
+_STYLE: Final = re.compile(r"list-style(?:-type)?\s*:\s*([\w-]+)")
+_STYLES: Final = {
+    "lower-alpha": "a",
+    "lower-latin": "a",
+    "upper-alpha": "A",
+    "upper-latin": "A",
+    "lower-roman": "i",
+    "upper-roman": "I",
+    "decimal": "1",
+    "none": "",
+}
+_KINDS: Final = frozenset("aAiI1")
+_ROMAN: Final = (
+    (1000, "m"),
+    (900, "cm"),
+    (500, "d"),
+    (400, "cd"),
+    (100, "c"),
+    (90, "xc"),
+    (50, "l"),
+    (40, "xl"),
+    (10, "x"),
+    (9, "ix"),
+    (5, "v"),
+    (4, "iv"),
+    (1, "i"),
+)
+_ROMAN_LIMIT: Final = 4000
+_NEAR: Final = 5
+
+
+class Numbering:
+    """Counts the items of one `ol`."""
+
+    def __init__(self, element: Any) -> None:
+        self._kind = _kind(element, "1")
+        self._step = -1 if element.get("reversed") is not None else 1
+        first = len(element.findall("li")) if self._step < 0 else 1
+        start = _number(element.get("start"))
+        self._next = first if start is None else start
+        self._expected: int | None = None
+
+    def label(self, item: Any) -> tuple[str, bool]:
+        """The item's label, and whether a renderer that counts would arrive at it too."""
+        value = _number(item.get("value"))
+        number = self._next if value is None else value
+        self._next = number + self._step
+        kind = _kind(item, self._kind)
+        counted = kind == "1" and number >= 0 and self._expected in (None, number)
+        self._expected = number + 1
+        return (f"{_written(number, kind)}." if kind else ""), counted
+
+
+def own_label(item: Any, label: str) -> bool:
+    """Whether the item's text already begins with its label: `(a) …` as item `a.`."""
+    bare = re.escape(label.rstrip("."))
+    start = _first_text(item)
+    return re.match(rf"\(?{bare}[.)]", start, re.IGNORECASE) is not None
+
+
+def _first_text(item: Any) -> str:
+    for _ in range(_NEAR):
+        text = (item.text or "").strip()
+        if text or not len(item):
+            return str(text[:16])
+        item = item[0]
+    return ""
+
+
+def _kind(element: Any, default: str) -> str:
+    if (kind := element.get("type")) in _KINDS:
+        return str(kind)
+    style = _STYLE.search(element.get("style") or "")
+    return _STYLES.get(style[1], default) if style else default
+
+
+def _number(value: str | None) -> int | None:
+    match = re.match(r"\s*([+-]?\d{1,9})(?!\d)", value or "")
+    return int(match[1]) if match else None
+
+
+def _written(number: int, kind: str) -> str:
+    if kind == "1" or number < 1:
+        return str(number)
+    if kind in "iI":
+        written = _roman(number) if number < _ROMAN_LIMIT else str(number)
+    else:
+        written = _alphabetic(number)
+    return written.upper() if kind.isupper() else written
+
+
+def _alphabetic(number: int) -> str:
+    letters = ""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return letters
+
+
+def _roman(number: int) -> str:
+    written = ""
+    for value, sign in _ROMAN:
+        count, number = divmod(number, value)
+        written += sign * count
+    return written
+
+
+_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
+_SILENT: Final = frozenset({"col", "colgroup"})
+# What a line of Markdown cannot hold: such a table is written as the blocks it arranges.
+_ARRANGED: Final = ("table", "pre", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "form")
+_MOST_COLUMNS: Final = 200
+_MOST_CELLS: Final = 200_000
+_LONG_CELL: Final = 1_500
+_MANY_BLOCKS: Final = 3
+
+
+@dataclass(slots=True)
+class Grid:
+    """Where empty cells go, so that every cell stands in its own column."""
+
+    columns: int = 0
+    before: dict[Any, int] = field(default_factory=dict)
+    """Empty cells before a cell: rows above reach down there."""
+    after: dict[Any, int] = field(default_factory=dict)
+    """Empty cells behind a cell that spans columns."""
+    at_end: dict[Any, int] = field(default_factory=dict)
+    """Empty cells that fill up a row."""
+    spans: bool = False
+
+
+def grid_of(table: Any) -> Grid | None:
+    """The grid of a table of data; None for one that only arranges the page."""
+    if table.get("role") in {"presentation", "none"}:
+        return None
+    if next(table.iterdescendants(*_ARRANGED), None) is not None:
+        return None
+    rows = _rows(table)
+    return None if rows is None else _laid_out(rows)
+
+
+def _rows(table: Any) -> list[Any] | None:
+    rows: list[Any] = []
+    if _stray(table):
+        return None
+    for child in table:
+        if child.tag == "tr":
+            rows.append(child)
+        elif child.tag in _GROUPS:
+            if _stray(child) or any(row.tag != "tr" for row in child):
+                return None
+            rows.extend(child)
+        elif child.tag not in _SILENT and not (child.tag == "caption" and not rows):
+            return None
+    return rows
+
+
+def _stray(element: Any) -> bool:
+    return bool((element.text or "").strip()) or any(
+        (child.tail or "").strip() for child in element
+    )
+
+
+def _laid_out(rows: list[Any]) -> Grid | None:
+    grid = Grid()
+    reaching: dict[int, int] = {}
+    ends: list[int] = []
+    for number, row in enumerate(rows):
+        if _stray(row) or any(cell.tag not in {"td", "th"} or _long(cell) for cell in row):
+            return None
+        ends.append(_row(grid, row, reaching, len(rows) - number))
+        grid.columns = max(grid.columns, ends[-1])
+        if grid.columns > _MOST_COLUMNS or grid.columns * len(rows) > _MOST_CELLS:
+            return None
+    for row, end in zip(rows, ends, strict=True):
+        grid.at_end[row] = grid.columns - end
+    return grid if grid.columns > 1 else None
+
+
+def _row(grid: Grid, row: Any, reaching: dict[int, int], rows_left: int) -> int:
+    """Place one row; `reaching` says for how many more rows a column is taken from above."""
+    taken = {column for column, rows in reaching.items() if rows > 0}
+    for column in taken:
+        reaching[column] -= 1
+    column = 0
+    for cell in row:
+        free = column
+        while free in taken:
+            free += 1
+        wide, high = _span(cell, "colspan"), min(_span(cell, "rowspan") or rows_left, rows_left)
+        wide = min(max(wide, 1), _MOST_COLUMNS)
+        grid.before[cell], grid.after[cell] = free - column, wide - 1
+        grid.spans = grid.spans or wide > 1 or high > 1
+        column = free + wide
+        if high > 1:
+            reaching.update(dict.fromkeys(range(free, column), high - 1))
+    return column
+
+
+def _span(cell: Any, name: str) -> int:
+    value = cell.get(name)
+    match = re.match(r"\s*(\d{1,5})", value) if value else None
+    return int(match[1]) if match else 1
+
+
+def _long(cell: Any) -> bool:
+    return len(cell) > _MANY_BLOCKS and sum(map(len, cell.itertext())) > _LONG_CELL

@@ -14,16 +14,15 @@ from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter, unseen
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
-from fonds.normalize.pdf.furniture import Stripped, without_furniture
 from fonds.normalize.pdf.layout import lines_of
-from fonds.normalize.pdf.line import NOTE_CLOSE, NOTE_OPEN, Block, Grid
 from fonds.normalize.pdf.ocr import (
     RENDER_SCALE,
     Recognizer,
     installed_recognizer,
     language_of,
 )
-from fonds.normalize.pdf.page import Page, guarded
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Block, Grid, Page, guarded
+from fonds.normalize.pdf.running_heads import Stripped, without_furniture
 from fonds.normalize.pdf.table import with_tables
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")

@@ -1,28 +1,240 @@
-"""An opened PDF: pdfium reads its text, and pdf_oxide what pdfium cannot."""
+"""An opened PDF: pdfium reads its text, and pdf_oxide what pdfium cannot.
+
+The text layer as pdfium reads it: words in the order they are drawn, with their places.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pdf_oxide
 import pypdfium2 as pdfium
+from pypdfium2 import raw
 
 from fonds.errors import EncryptedError, MalformedError, ParseError, WrongContentError
-from fonds.normalize.pdf.native import NativeText
-from fonds.normalize.pdf.page import (
-    WORDS,
-    Page,
-    Run,
-    cleaned,
-    guarded,
-    unmapped,
-    unreadable,
-)
+from fonds.normalize.pdf.page import WORDS, Page, Run, cleaned, guarded, unmapped, unreadable
+
+# Where a line ends in a hyphen, pdfium writes a non-character and goes on.
+_LINE: Final = re.compile("[^\r\n\ufffe\x02]+[\ufffe\x02]?")
+_HYPHEN_ENDS: Final = ("\ufffe", "\x02")
+_BLANKS: Final = " \t\xa0\u3000\ufffe\x02"
+# A number behind a word may be a footnote's, of another size.
+_WORD: Final = re.compile(r"\S+?(?=\d{1,3}(?:\s|$))|\S+")
+_BOLD: Final = re.compile(r"bold|black|heavy|demi(?!-?light)|(?:^|[-,])(?:bd|bf)\b", re.IGNORECASE)
+_BOLD_TEX: Final = re.compile(r"\b(?:CMBX|CMB|SFBX|LMRoman\d+-Bold|ecbx)\d*", re.IGNORECASE)
+_FORCE_BOLD: Final = 1 << 18
+_NAME_LENGTH: Final = 256
+_TURNED: Final = 0.1
+_CLOSE: Final = 0.5
+_BASIC_PLANE: Final = 0xFFFF
+
+
+_Box = tuple[float, float, float, float]
+
+
+class _Style(NamedTuple):
+    font: int
+    nominal: float
+    """The size as the font is asked for, before the page is scaled."""
+    size: float
+    bold: bool
+    turned: bool
+    base: float
+
+    def suits(self, font: int, nominal: float, bottom: float) -> bool:
+        """Whether letters of that font stand on this line, neither raised nor lowered."""
+        level = -0.3 * self.size < bottom - self.base < 0.1 * self.size
+        return level and not self.turned and (font, nominal) == (self.font, self.nominal)
+
+
+class NativeText:
+    """One page's text; `rows` gives it once, before `close`."""
+
+    def __init__(self, native: Any, page: Page) -> None:
+        self._textpage = native.get_textpage()
+        self._raw = self._textpage.raw
+        self._page = page
+        self._size = native.get_size()
+        self.text = str(self._textpage.get_text_range())
+        self._astral = max(self.text, default="") > "\uffff"
+        self._same_counts = self._textpage.count_chars() == len(self.text)
+        self._numbers = [ctypes.c_double() for _ in range(4)]
+        self._references = [ctypes.byref(number) for number in self._numbers]
+        self._matrix = raw.FS_MATRIX()
+        self._bold: dict[int, bool] = {}
+        self.fonts: dict[int, list[str]] = {}
+        """What is said in each font."""
+
+    def close(self) -> None:
+        """Give pdfium's memory back."""
+        self._textpage.close()
+
+    def rows(self) -> list[list[Run]]:
+        """The runs of each line, in the order of the content stream."""
+        return [row for line in _LINE.finditer(self.text) if (row := self._row(line))]
+
+    def _row(self, line: re.Match[str]) -> list[Run]:
+        said = line[0].strip(_BLANKS)
+        if not said:
+            return []
+        start = line.start() + line[0].index(said)
+        end = start + len(said)
+        boxes = self._boxes(*self._range(start, end))
+        if boxes and not any(self._page.shows(*box) for box in boxes):
+            return [Run(*boxes[0], size=0.0, bold=False, text=self._cleaned(said))]
+        groups = [(start, end, self._object(self._index(start)))]
+        if len(boxes) > 1:
+            groups = self._groups(start, end)
+        if len(boxes) != len(groups):
+            boxes = [self._box(first, last) for first, last, _ in groups]
+        row = self._runs(groups, boxes)
+        if row and line[0].endswith(_HYPHEN_ENDS):
+            row[-1] = replace(row[-1], text=row[-1].text + "-")
+        return row
+
+    def _groups(self, start: int, end: int) -> list[tuple[int, int, Any]]:
+        """The words of a line that the file draws at once, together."""
+        groups: list[tuple[int, int, Any]] = []
+        last = None
+        for word in _WORD.finditer(self.text, start, end):
+            drawn = self._object(self._index(word.start()))
+            address = _address(drawn)
+            if address == last:
+                groups[-1] = (groups[-1][0], word.end(), drawn)
+            else:
+                groups.append((*word.span(), drawn))
+            last = address
+        return groups
+
+    def _runs(self, groups: list[tuple[int, int, Any]], boxes: list[_Box]) -> list[Run]:
+        """One run for each group, or for those in one type that follow each other closely."""
+        merged: list[tuple[int, int, _Style, _Box]] = []
+        for (start, end, drawn), box in zip(groups, boxes, strict=True):
+            first, _, last, before = merged[-1] if merged else (0, 0, None, box)
+            style = self._style(self._index(start), drawn, box[1], last)
+            if style is last and 0 <= box[0] - before[2] < _CLOSE * style.size:
+                merged[-1] = (first, end, style, (before[0], before[1], box[2], before[3]))
+            else:
+                merged.append((start, end, style, box))
+        runs = [self._run(*one) for one in merged]
+        return [run for run in runs if run.text]
+
+    def _cleaned(self, said: str) -> str:
+        text, removed = cleaned(said)
+        self._page.removed += removed
+        return text
+
+    def _run(self, start: int, end: int, style: _Style, box: _Box) -> Run:
+        text = self._cleaned(self.text[start:end])
+        self.fonts.setdefault(style.font, []).append(text)
+        if text and start and self.text[start - 1].isspace():
+            text = f" {text}"
+        x0, y0, x1, y1 = box
+        if not style.turned:
+            y0, y1 = style.base, style.base + style.size
+        return Run(x0, y0, x1, y1, style.size, style.bold, text, turned=style.turned)
+
+    def _index(self, at: int) -> int:
+        """The number pdfium gives a character: it counts some that stand for nothing."""
+        if self._same_counts:
+            return at
+        if self._astral:
+            at += sum(ord(character) > _BASIC_PLANE for character in self.text[:at])
+        return int(raw.FPDFText_GetCharIndexFromTextIndex(self._raw, at))
+
+    def _object(self, index: int) -> Any:
+        return raw.FPDFText_GetTextObject(self._raw, index)
+
+    def _range(self, start: int, end: int) -> tuple[int, int]:
+        """The first of pdfium's characters, and how many there are."""
+        first = self._index(start)
+        return first, self._index(end - 1) - first + 1
+
+    def _boxes(self, index: int, count: int) -> list[_Box]:
+        """One for each object that draws some of these characters."""
+        left, top, right, bottom = self._numbers
+        boxes = []
+        for number in range(raw.FPDFText_CountRects(self._raw, index, count)):
+            raw.FPDFText_GetRect(self._raw, number, *self._references)
+            boxes.append(self._shown_box(left.value, bottom.value, right.value, top.value))
+        return boxes
+
+    def _box(self, start: int, end: int) -> _Box:
+        index, count = self._range(start, end)
+        boxes = self._boxes(index, count)
+        if not boxes:
+            return 0.0, 0.0, 0.0, 0.0
+        lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+        return min(lefts), min(bottoms), max(rights), max(tops)
+
+    def _shown_box(self, x0: float, y0: float, x1: float, y1: float) -> _Box:
+        if not self._page.rotation:
+            left, bottom = self._page.left, self._page.bottom
+            return x0 - left, y0 - bottom, x1 - left, y1 - bottom
+        (x0, y0), (x1, y1) = self._shown(x0, y0), self._shown(x1, y1)
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+    def _shown(self, x: float, y: float) -> tuple[float, float]:
+        """A place as a viewer shows it: from the lower left corner of the turned page."""
+        x, y = x - self._page.left, y - self._page.bottom
+        width, height = self._size
+        match self._page.rotation:
+            case 90:
+                return y, height - x
+            case 180:
+                return width - x, height - y
+            case 270:
+                return width - y, x
+        return x, y
+
+    def _style(self, index: int, drawn: Any, bottom: float, last: _Style | None) -> _Style:
+        font = raw.FPDFTextObj_GetFont(drawn) if drawn else None
+        address = _address(font) if font else 0
+        nominal = raw.FPDFText_GetFontSize(self._raw, index)
+        if last is not None and last.suits(address, nominal, bottom):
+            return last
+        matrix = self._matrix
+        if not raw.FPDFText_GetMatrix(self._raw, index, matrix):
+            return _Style(address, nominal, nominal, bold=False, turned=False, base=bottom)
+        a, b = matrix.a, matrix.b
+        for _ in range(self._page.rotation // 90):
+            a, b = b, -a
+        turned = a <= 0 or abs(b) > _TURNED * a
+        size = abs(nominal) * ((matrix.c**2 + matrix.d**2) ** 0.5 or 1.0)
+        base = self._shown(matrix.e, matrix.f)[1]
+        # A type's own letters may be laid out anywhere around the point they are drawn at.
+        if not bottom - size < base < bottom + size:
+            base = bottom
+        bold = font is not None and self._is_bold(drawn, font)
+        return _Style(address, nominal, size, bold, turned, base)
+
+    def _is_bold(self, drawn: Any, font: Any) -> bool:
+        # Some writers make a font bold by drawing the outlines of its letters as well.
+        if raw.FPDFTextObj_GetTextRenderMode(drawn) == raw.FPDF_TEXTRENDERMODE_FILL_STROKE:
+            return True
+        address = _address(font)
+        if address not in self._bold:
+            self._bold[address] = bool(font) and _bold_font(font)
+        return self._bold[address]
+
+
+def _bold_font(font: Any) -> bool:
+    buffer = ctypes.create_string_buffer(_NAME_LENGTH)
+    raw.FPDFFont_GetBaseFontName(font, buffer, _NAME_LENGTH)
+    name = buffer.value.decode("utf-8", "replace")
+    if _BOLD.search(name) or _BOLD_TEX.search(name):
+        return True
+    return bool(raw.FPDFFont_GetFlags(font) & _FORCE_BOLD)
+
+
+def _address(pointer: Any) -> int:
+    return ctypes.c_void_p.from_buffer(pointer).value or 0
+
 
 pdf_oxide.disable_logging()
 

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.line import Grid, Line, Piece
+from fonds.normalize.pdf.page import Grid, Line, Piece
 
 _MIN_ROWS: Final = 3
 _MIN_COLUMNS: Final = 2

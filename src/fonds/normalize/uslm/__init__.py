@@ -1,16 +1,22 @@
-"""United States Legislative Markup (the Code, public laws, bills, compilations) as Markdown."""
+"""United States Legislative Markup (the Code, public laws, bills, compilations) as Markdown.
+
+Parts cut out of a title by their bytes: a section, or notes that stand side by side.
+
+The title declares the namespaces, so that a part alone has none. All reading goes by local names;
+any declaration serves.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.uslm.parts import is_part, read_part
-from fonds.normalize.uslm.vocabulary import CONTAINERS, NAMESPACES, SECTIONS
+from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.uslm.vocabulary import CONTAINERS, DOCUMENTS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import Walker
 from fonds.normalize.xhtml_table import local_name
 
@@ -18,6 +24,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fonds.model import BodyFormat, NormalizedBody
+
+_FIRST_TAG: Final = re.compile(rb"\s*<(?:[\w.-]+:)?([A-Za-z][\w.-]*)([^>]*)>")
+_USLM: Final = re.compile("|".join(map(re.escape, NAMESPACES)).encode())
+_XHTML: Final = b"http://www.w3.org/1999/xhtml"
+_USUAL: Final = {
+    b"xsi": b"http://www.w3.org/2001/XMLSchema-instance",
+    b"dc": b"http://purl.org/dc/elements/1.1/",
+    b"dcterms": b"http://purl.org/dc/terms/",
+    b"xhtml": _XHTML,
+    b"html": _XHTML,
+}
+
+
+def is_part(data: bytes) -> bool:
+    """Whether bytes begin with an element of a title rather than with a document's own root."""
+    tag = _FIRST_TAG.match(data)
+    if tag is None or _USLM.search(tag[2]):
+        return False
+    name = tag[1].decode("ascii")
+    return name in Walker.HANDLERS and name not in DOCUMENTS
+
+
+def read_part(data: bytes) -> Any:
+    """The element of a part; of several side by side, an element around them all."""
+    around = parse_fragment(
+        data,
+        root=b"notes",
+        default=NAMESPACES[0],
+        known=_USUAL,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    if len(around) == 1 and not (around.text or "").strip():
+        return around[0]
+    return around
+
 
 # Each is read to its end before anything in it is looked at.
 _WHOLE: Final = SECTIONS | {"toc", "notes", "note", "meta", "quotedContent"}

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from lxml import etree
 
+from fonds.normalize import markdown as marks
 from fonds.normalize.uslm import vocabulary as words
-from fonds.normalize.uslm import writer as marks
-from fonds.normalize.uslm.flow import Flow, Handler
-from fonds.normalize.uslm.footnotes import FOOTNOTES
+from fonds.normalize.uslm.flow import FOOTNOTES, Flow, Handler
 from fonds.normalize.xhtml_table import local_name, read_table
 
 if TYPE_CHECKING:

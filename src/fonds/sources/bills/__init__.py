@@ -26,31 +26,283 @@ vanish from a folder are not withdrawn: GPO rebuilds folders in place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from fonds.errors import SuspiciousYieldError, UsageError
-from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, SourceState, Watermark
+from fonds import ids
+from fonds.errors import MalformedError, SuspiciousYieldError, UsageError, WrongContentError
+from fonds.model import (
+    Discovery,
+    FetchTask,
+    ParsedRecord,
+    Part,
+    Raw,
+    RawPart,
+    SourceState,
+    Watermark,
+)
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.bills.children import NAME
-from fonds.sources.bills.files import read_loose, read_status_part
-from fonds.sources.bills.listings import (
-    COLLECTION,
-    STATUS,
-    Folder,
-    ListedFile,
-    listed_files,
-    offered_folders,
-    read_news,
-    sitemap_bills,
-    sitemap_folders,
+from fonds.sources.bills.names import TYPES, BillName, package_parts
+from fonds.sources.bills.status import (
+    NAME,
+    bill_of_api,
+    name_of_bill,
+    read_status,
+    status_record,
+    title_of,
 )
 from fonds.sources.bills.tables import TABLES
-from fonds.sources.bills.texts import BODY, task_record
-from fonds.sources.families.bill_numbers import congress_of
-from fonds.sources.families.bulk_folders import offered_congresses
+from fonds.sources.bills.texts import BODY, loose_record, task_record, text_tasks
+from fonds.sources.formats import fields, xml, yaml
+from fonds.sources.formats.congress import congress_of
+from fonds.sources.formats.feeds import FeedItem, read_feed
+from fonds.sources.formats.govinfo import (
+    BULK,
+    SITE,
+    modified_at,
+    name_of,
+    offered_congresses,
+    read_folder,
+)
+from fonds.sources.formats.html import parts_of
+
+# What govinfo says there is: its feed of changed files, its folders, its sitemaps.
+
+COLLECTION: Final = "BILLSTATUS"
+STATUS: Final = "status"
+"""The name of a bill task's only part."""
+
+_HOST: Final = "www.govinfo.gov"
+_FEED: Final = f"{SITE}/rss/billstatus-bulkdata.xml"
+_SITEMAPS: Final = f"{SITE}/sitemap/bulkdata/BILLSTATUS/sitemapindex.xml"
+_FILE: Final = re.compile(r"BILLSTATUS-[0-9]+[a-z]+[0-9]+\.xml", re.IGNORECASE)
+_SITEMAP: Final = re.compile(r"BILLSTATUS/([0-9]{2,3})[-/_]?([a-z]+)[^a-z]")
+
+Folder = tuple[int, str]
+"""A Congress and a type of bill."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedFile:
+    """One status file of a folder."""
+
+    bill: BillName
+    name: str
+    size: str | None
+    modified: datetime | None
+    """None where the listing does not say; then it may always have changed."""
+
+    def task(self) -> FetchTask:
+        """The task that fetches it while the folder says of it what it says."""
+        folder = f"{self.bill.congress}/{self.bill.kind}"
+        part = Part(
+            name=STATUS,
+            url=f"{BULK}/{COLLECTION}/{folder}/{self.name}",
+            path=f"status/{folder}/{self.name}",
+        )
+        stated = [self.name, self.size, self.modified]
+        return FetchTask(
+            source=NAME, key=self.bill.id, parts=(part,), fingerprint=ids.json_sha256(stated)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class News:
+    """What the feed names, and how far back it reaches."""
+
+    folders: frozenset[Folder]
+    oldest: datetime | None
+
+
+# Folders ----------------------------------------------------------------------------------
+
+
+async def offered_folders(ask: Ask, congress: int) -> list[Folder]:
+    """The types of bills one Congress has a folder for, in our order."""
+    names = set((await read_folder(ask, COLLECTION, congress)).names())
+    if not names & set(TYPES):
+        raise SuspiciousYieldError(f"govinfo's list of Congress {congress} names no type of bill")
+    return [(congress, kind) for kind in TYPES if kind in names]
+
+
+async def listed_files(ask: Ask, folder: Folder) -> list[ListedFile]:
+    """All status files of a folder, by number; an empty folder or a repeated file is an error."""
+    congress, kind = folder
+    where = f"{congress}/{kind}"
+    entries = (await read_folder(ask, COLLECTION, *folder)).entries
+    found: dict[str, ListedFile] = {}
+    for entry in entries:
+        file = _listed(entry)
+        if file is None:
+            continue  # the archive of the whole folder
+        if (file.bill.congress, file.bill.kind) != folder:
+            raise WrongContentError(f"the folder {where} lists {file.name}")
+        if file.bill.id in found:
+            raise SuspiciousYieldError(f"the folder {where} lists {file.name} twice")
+        found[file.bill.id] = file
+    if not found:
+        raise SuspiciousYieldError(f"the folder {where} lists no bill, of {len(entries)} entries")
+    return sorted(found.values(), key=lambda file: file.bill.number)
+
+
+def _listed(entry: Any) -> ListedFile | None:
+    name = name_of(entry)
+    bill = BillName.of_status_file(name) if _FILE.fullmatch(name) else None
+    if bill is None:
+        return None
+    size = fields.text(entry, "size")
+    return ListedFile(bill=bill, name=name, size=size, modified=modified_at(entry))
+
+
+# The feed ---------------------------------------------------------------------------------
+
+
+async def read_news(ask: Ask) -> News:
+    """The folders that the hundred files changed last are in."""
+    answer = await ask(_FEED, path="feeds/billstatus-bulkdata.xml")
+    items = read_feed(answer.data).items
+    folders = {folder for item in items for folder in _named(item)}
+    if not folders:
+        raise SuspiciousYieldError("govinfo's feed of changed bill statuses names no file")
+    moments = [item.published for item in items if item.published]
+    return News(folders=frozenset(folders), oldest=min(moments, default=None))
+
+
+def _named(item: FeedItem) -> Iterator[Folder]:
+    for text in (item.link, item.guid, item.title, item.html):
+        for name in _FILE.findall(text or ""):
+            if bill := BillName.of_status_file(name):
+                yield bill.congress, bill.kind
+
+
+# Sitemaps ---------------------------------------------------------------------------------
+
+
+async def sitemap_folders(ask: Ask) -> dict[Folder, str]:
+    """The sitemap of each folder, for the audit: made by another job than the listings."""
+    answer = await ask(_SITEMAPS, path="sitemaps/index.xml")
+    root = xml.without_namespaces(xml.read(answer.data, "sitemapindex"))
+    found: dict[Folder, str] = {}
+    for address in xml.texts(root, "sitemap/loc"):
+        named = _SITEMAP.search(address)
+        if named and named[2] in TYPES and parts_of(address).hostname == _HOST:
+            found[int(named[1]), named[2]] = address
+    if not found:
+        raise SuspiciousYieldError("govinfo's index of sitemaps names no folder of bill statuses")
+    return found
+
+
+async def sitemap_bills(ask: Ask, folder: Folder, address: str) -> frozenset[str]:
+    """The ids of the bills one sitemap names."""
+    answer = await ask(address, path=f"sitemaps/{folder[0]}/{folder[1]}.xml")
+    root = xml.without_namespaces(xml.read(answer.data, "urlset"))
+    bills = (BillName.of_status_file(loc) for loc in xml.texts(root, "url/loc"))
+    found = frozenset(bill.id for bill in bills if bill)
+    if not found:
+        raise WrongContentError(f"the sitemap of {folder[0]}/{folder[1]} names no bill")
+    return found
+
+
+# Loose files, distinguished by their bytes: a status file, a text, or what it is instead.
+
+_ZIP: Final = b"PK\x03\x04"
+_BOM: Final = b"\xef\xbb\xbf"
+_TEXTS: Final = frozenset({"bill", "resolution", "amendment-doc", "engrossedAmendment"})
+_OTHER_XML: Final = {
+    "mods": "a MODS file, the companion that describes a govinfo package; its text is in the "
+    "package's XML",
+    "opml": "a list of feeds",
+    "rss": "a feed, which names files but holds no bill",
+    "sitemapindex": "an index of sitemaps",
+    "urlset": "a sitemap, which names files but holds no bill",
+    "BillSummaries": "a file of summaries alone; the status file holds them with the bill",
+}
+# By a key that only such files have.
+_OTHER_JSON: Final = {
+    "files": "a listing of govinfo's folders",
+    "bills": "a list of bills from api.congress.gov, without their details",
+    "packages": "govinfo's list of a collection",
+    "granules": "govinfo's list of a package's parts",
+    "collections": "govinfo's list of its collections",
+    "packageId": "govinfo's description of a package, a companion of its text",
+    "bill_version_id": "a file derived by the unitedstates/congress tools",
+    "bill_id": "a file derived by the unitedstates/congress tools",
+    "bill_type": "a file derived by the unitedstates/congress tools",
+    "acted_at": "a file derived by the unitedstates/congress tools",
+    "billnumber_version": "a file derived by the unitedstates/congress tools",
+    "actions": "one part of a bill from api.congress.gov; the bill's status file has all parts",
+    "committees": "one part of a bill from api.congress.gov; the bill's status file has all parts",
+    "textVersions": "one part of a bill from api.congress.gov; the bill's status file has all "
+    "parts",
+    "summaries": "a list of summaries from api.congress.gov",
+}
+
+
+def read_loose(part: RawPart) -> Iterator[ParsedRecord | FetchTask]:
+    """All records of one file, whose name counts only for texts that do not say what they are."""
+    start = part.data[:512].removeprefix(_BOM).lstrip()
+    if not start:
+        raise MalformedError("the file is empty")
+    if start.startswith(_ZIP):
+        raise WrongContentError("a ZIP archive; unpack it and read its XML files")
+    if start.startswith((b"{", b"[")):
+        yield from _json(part)
+    elif start.startswith(b"<") and not _is_page(start):
+        yield from _xml(part)
+    elif package_parts(part.archived.url.rpartition("/")[2]):
+        yield loose_record(part)
+    else:
+        what = "an HTML page" if _is_page(start) else "no XML"
+        raise WrongContentError(
+            f"{what}, and its name is not that of a bill's text (BILLS-119hr1ih.htm)"
+        )
+
+
+def read_status_part(part: RawPart, key: str | None) -> Iterator[ParsedRecord | FetchTask]:
+    """The bill, then a task for each version of its text; `key` is the bill that was asked for."""
+    yield from _bill(read_status(part.data), part, key)
+
+
+def _bill(bill: Any, part: RawPart, key: str | None = None) -> Iterator[ParsedRecord | FetchTask]:
+    name = name_of_bill(bill)
+    if key is not None and name.id != key:
+        raise WrongContentError(f"the status file of {key} is about {name.id}")
+    yield status_record(bill, part.archived)
+    yield from text_tasks(bill, name, title_of(bill, name), part.archived)
+
+
+def _is_page(start: bytes) -> bool:
+    return start[:15].lower().startswith((b"<!doctype html", b"<html"))
+
+
+def _xml(part: RawPart) -> Iterator[ParsedRecord | FetchTask]:
+    root = xml.read(part.data)
+    name = xml.local_name(root)
+    if name == "billStatus":
+        yield from read_status_part(part, None)
+    elif name in _TEXTS and root.get("session") and root.get("updated"):
+        raise WrongContentError("GovTrack's record of a bill, derived from THOMAS or BILLSTATUS")
+    elif name in _TEXTS:
+        yield loose_record(part)
+    else:
+        what = _OTHER_XML.get(name, f"XML whose root is <{name}>")
+        raise WrongContentError(f"neither a status file nor a bill's text: {what}")
+
+
+def _json(part: RawPart) -> Iterator[ParsedRecord | FetchTask]:
+    content = yaml.load(part.data)
+    bill = content.get("bill") if isinstance(content, dict) else None
+    if isinstance(bill, dict):
+        yield from _bill(bill_of_api(bill), part)
+        return
+    keys = content if isinstance(content, dict) else {}
+    what = next((why for key, why in _OTHER_JSON.items() if key in keys), fields.describe(content))
+    raise WrongContentError(f"neither a status file nor a bill's text: {what}")
+
 
 FIRST_CONGRESS: Final = 108
 NEW_YORK: Final = ZoneInfo("America/New_York")

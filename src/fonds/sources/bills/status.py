@@ -1,31 +1,467 @@
-"""A BILLSTATUS file, of any version, as the record of a bill."""
+"""A BILLSTATUS file, of any version, as the record of a bill.
+
+The rows below a bill, from either format of BILLSTATUS.
+
+Fields of BILLSTATUS, whatever its version calls them; times, truth values and plain JSON.
+"""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator
 from datetime import date
+from itertools import zip_longest
 from typing import Any, Final
 
-from fonds.citations.bills import cite_bill
+from lxml import etree
+from sqlalchemy import Table
+
+from fonds import ids
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.html import Html
 from fonds.normalize.markdown import plain
-from fonds.sources.bills.children import NAME, children, summaries, summary_row
-from fonds.sources.bills.elements import (
-    day,
-    every,
-    first,
-    from_json,
-    latest_action,
-    listed,
-    number_at,
-    texts,
-)
-from fonds.sources.bills.names import BillName
+from fonds.sources.bills import tables
+from fonds.sources.bills.names import BillName, committee_ref
 from fonds.sources.bills.tables import bills
-from fonds.sources.families import xml_files
+from fonds.sources.formats import xml
+from fonds.sources.formats.congress import cite_bill
+
+# Before June 2016 times were written "03:36PM".
+_TWELVE_HOURS: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([AP])M", re.IGNORECASE)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_TRUE: Final = frozenset({"true", "y", "yes"})
+_FALSE: Final = frozenset({"false", "n", "no"})
+_NOON: Final = 12
+
+
+def first(element: Any, *paths: str) -> str | None:
+    """The first text at these paths; of a field that stands twice, one may be blank."""
+    found = (text for path in paths for text in xml.texts(element, path))
+    return next(found, None)
+
+
+def number_at(element: Any, path: str) -> int | None:
+    """The whole number at a path, or None."""
+    return next(
+        (found for item in element.findall(path) if (found := xml.whole(item, ".")) is not None),
+        None,
+    )
+
+
+def every(element: Any, *paths: str) -> list[Any]:
+    """All elements at the first of these paths that has any."""
+    return next((found for path in paths if (found := element.findall(path))), [])
+
+
+def texts(element: Any, **paths: str) -> dict[str, str | None]:
+    """A row of texts, each from the element of that name."""
+    return {column: first(element, path) for column, path in paths.items()}
+
+
+def day(value: str | None) -> str | None:
+    """The date of a date or moment: `2019-11-19T05:00:00Z` is midnight in Washington."""
+    found = _DATE.match(value or "")
+    if found is None:
+        return None
+    try:
+        return date.fromisoformat(found[0]).isoformat()
+    except ValueError as error:
+        raise MalformedError(f"{found[0]} is no day of any year") from error
+
+
+def clock(value: str | None) -> str | None:
+    """A time of day in 24 hours, however it was written."""
+    found = _TWELVE_HOURS.fullmatch(value or "")
+    if found is None:
+        return value
+    hour = int(found[1]) % _NOON + (_NOON if found[4].upper() == "P" else 0)
+    return f"{hour:02}:{found[2]}:{found[3] or '00'}"
+
+
+def truth(value: str | None) -> bool | None:
+    """`True`, `Y`, `False`, `N`; None where nothing is said."""
+    if value is None:
+        return None
+    folded = value.lower()
+    if folded not in _TRUE | _FALSE:
+        raise MalformedError(f"{value[:40]!r} should be true or false")
+    return folded in _TRUE
+
+
+def latest_action(element: Any) -> dict[str, str | None]:
+    """The three columns about the last thing that happened."""
+    return {
+        "latest_action_date": first(element, "latestAction/actionDate"),
+        "latest_action_time": clock(first(element, "latestAction/actionTime")),
+        "latest_action_text": first(element, "latestAction/text"),
+    }
+
+
+def as_json(element: Any) -> Any:
+    """An element as JSON: lists of `item` as lists, blank fields left out.
+
+    A field that stands twice, as many do in format 1.0.0, is kept once, or as a list where the
+    two differ.
+    """
+    children = [child for child in element if isinstance(child.tag, str)]
+    if not children:
+        return xml.whole_text(element)
+    names = {child.tag for child in children}
+    if len(names) == 1 and (names & {"item", "link", "recordedVote"}):
+        return [value for child in children if (value := as_json(child)) is not None]
+    found: dict[str, list[Any]] = {}
+    for child in children:
+        value = as_json(child)
+        if value is not None and not child.tag.endswith("Counts"):
+            found.setdefault(child.tag, []).append(value)
+    return {name: _once(values) for name, values in found.items()} or None
+
+
+def _once(values: list[Any]) -> Any:
+    return values[0] if all(value == values[0] for value in values) else values
+
+
+def listed(element: Any, path: str) -> Any:
+    """The element at a path as JSON, or None."""
+    found = element.find(path)
+    return None if found is None else as_json(found)
+
+
+def from_json(name: str, value: Any) -> Any:
+    """The same fields as api.congress.gov writes them, as the element the bulk files hold."""
+    element = etree.Element(name)
+    if isinstance(value, dict):
+        element.extend(from_json(key, inner) for key, inner in value.items() if _is_name(key))
+    elif isinstance(value, list):
+        element.extend(from_json("item", inner) for inner in value)
+    elif value is not None:
+        element.text = _without_controls(str(value))
+    return element
+
+
+def _is_name(key: str) -> bool:
+    return re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", key) is not None
+
+
+def _without_controls(text: str) -> str:
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text)
+
+
+NAME: Final = "bills"
+
+Row = dict[str, Any]
+
+_LAW: Final = re.compile(r"([0-9]+)-([0-9]+)")
+_CBO: Final = re.compile(r"cbo\.gov/publication/([0-9]+)")
+_REPORT: Final = re.compile(r"([HSE])\.?\s*(?:Exec\.\s*)?Rept\.\s*([0-9]+)-([0-9]+)", re.IGNORECASE)
+_SUMMARIES: Final = (
+    "summaries/summary",
+    "summaries/item",
+    "summaries/billSummaries/item",
+)
+_PUBLIC_LAW: Final = ("public law", "private law")
+
+
+def children(bill_id: str, bill: Any) -> Iterator[ParsedRecord]:
+    """All rows below a bill, table by table."""
+    yield from _numbered(bill_id, tables.bill_sponsors, map(_sponsor, every(bill, "sponsors/item")))
+    cosponsors = map(_cosponsor, every(bill, "cosponsors/item"))
+    yield from _numbered(bill_id, tables.bill_cosponsors, cosponsors)
+    yield from _numbered(bill_id, tables.bill_actions, map(_action, actions(bill)))
+    yield from _numbered(bill_id, tables.bill_recorded_votes, _votes(bill))
+    yield from _numbered(bill_id, tables.bill_committees, _committees(bill))
+    yield from _numbered(bill_id, tables.bill_committee_reports, _reports(bill))
+    yield from _numbered(bill_id, tables.bill_subjects, _subjects(bill))
+    yield from _numbered(bill_id, tables.bill_summaries, map(summary_row, summaries(bill)))
+    yield from _numbered(bill_id, tables.bill_titles, map(_title, every(bill, "titles/item")))
+    yield from _numbered(bill_id, tables.bill_laws, _laws(bill))
+    yield from _numbered(bill_id, tables.bill_cost_estimates, _estimates(bill))
+    related = map(_related, every(bill, "relatedBills/item"))
+    yield from _numbered(bill_id, tables.bill_related, related)
+    amendments = map(_amendment, every(bill, "amendments/amendment"))
+    yield from _numbered(bill_id, tables.bill_amendments, amendments)
+
+
+def actions(bill: Any) -> list[Any]:
+    """The actions, newest first."""
+    return every(bill, "actions/item")
+
+
+def summaries(bill: Any) -> list[Any]:
+    """The summaries; the text of some stands in an element called `cdata`."""
+    return every(bill, *_SUMMARIES)
+
+
+def summary_row(item: Any) -> Row:
+    """One summary; its text is HTML."""
+    return texts(
+        item,
+        version_code="versionCode",
+        name="name",
+        action_date="actionDate",
+        action_desc="actionDesc",
+        update_date="updateDate",
+        last_summary_update_date="lastSummaryUpdateDate",
+    ) | {"text": first(item, "text", "cdata/text", "cdata")}
+
+
+def is_law_text(item: Any) -> bool:
+    """Whether a text version is the law itself, which has a document of its own."""
+    return (first(item, "type") or "").lower() in _PUBLIC_LAW
+
+
+def _numbered(bill_id: str, table: Table, rows: Iterable[Row]) -> Iterator[ParsedRecord]:
+    for place, row in enumerate(rows, 1):
+        yield ParsedRecord(
+            source=NAME,
+            table=table.name,
+            key=f"{bill_id}#{table.name}/{place}",
+            payload={"bill_id": bill_id, "ord": place, **row},
+        )
+
+
+# People -----------------------------------------------------------------------------------
+
+
+def _person(item: Any) -> Row:
+    bioguide = first(item, "bioguideId", "identifiers/bioguideId")
+    return {
+        "bioguide_id": bioguide,
+        "legislator_ref": ids.legislator_id(bioguide) if bioguide else None,
+        "full_name": first(item, "fullName", "name"),
+        **texts(
+            item,
+            first_name="firstName",
+            middle_name="middleName",
+            last_name="lastName",
+            party="party",
+            state="state",
+        ),
+        "district": number_at(item, "district"),
+    }
+
+
+def _sponsor(item: Any) -> Row:
+    return _person(item) | {
+        "is_by_request": truth(first(item, "isByRequest")),
+        "by_request_type": first(item, "byRequestType"),
+    }
+
+
+def _cosponsor(item: Any) -> Row:
+    return _person(item) | {
+        "sponsorship_date": day(first(item, "sponsorshipDate")),
+        "sponsorship_withdrawn_date": day(first(item, "sponsorshipWithdrawnDate")),
+        "is_original_cosponsor": truth(first(item, "isOriginalCosponsor")),
+    }
+
+
+# What happened ----------------------------------------------------------------------------
+
+
+def _action(item: Any) -> Row:
+    return {
+        **texts(
+            item,
+            action_date="actionDate",
+            text="text",
+            type="type",
+            action_code="actionCode",
+            source_system_name="sourceSystem/name",
+        ),
+        "action_time": clock(first(item, "actionTime")),
+        "source_system_code": number_at(item, "sourceSystem/code"),
+        "committees": _codes(item),
+        "links": listed(item, "links"),
+        "calendar_number": listed(item, "calendarNumber"),
+    }
+
+
+def _codes(item: Any) -> list[str] | None:
+    found = xml.texts(item, "committees/item/systemCode")
+    return found or xml.texts(item, "committee/systemCode") or None
+
+
+def _votes(bill: Any) -> Iterator[Row]:
+    for vote in every(bill, "recordedVotes/recordedVote", "recordedVotes/item"):
+        yield {"action_ord": None, **_vote(vote)}
+    for place, action in enumerate(actions(bill), 1):
+        for vote in every(action, "recordedVotes/recordedVote", "recordedVotes/item"):
+            yield {"action_ord": place, **_vote(vote)}
+
+
+def _vote(item: Any) -> Row:
+    row: Row = texts(
+        item, chamber="chamber", date="date", url="url", full_action_name="fullActionName"
+    )
+    numbers = {
+        "congress": number_at(item, "congress"),
+        "session_number": number_at(item, "sessionNumber"),
+        "roll_number": number_at(item, "rollNumber"),
+    }
+    return {**row, **numbers, "vote_ref": _vote_ref(row["chamber"], *numbers.values())}
+
+
+def _vote_ref(
+    chamber: str | None, congress: int | None, session: int | None, number: int | None
+) -> str | None:
+    if chamber is None or congress is None or session is None or number is None:
+        return None
+    return ids.vote_id(chamber.lower(), congress, session, number)
+
+
+# Committees -------------------------------------------------------------------------------
+
+
+def _committees(bill: Any) -> Iterator[Row]:
+    for item in every(bill, "committees/item", "committees/billCommittees/item"):
+        yield _committee(item, None)
+        for below in every(item, "subcommittees/item"):
+            yield _committee(below, first(item, "systemCode"))
+
+
+def _committee(item: Any, parent: str | None) -> Row:
+    code = first(item, "systemCode")
+    return {
+        "committee_ref": committee_ref(code) if code else None,
+        **texts(item, system_code="systemCode", name="name", chamber="chamber", type="type"),
+        "parent_system_code": parent,
+        "activities": listed(item, "activities"),
+    }
+
+
+def _reports(bill: Any) -> Iterator[Row]:
+    for item in every(bill, "committeeReports/committeeReport", "committeeReports/item"):
+        citation = first(item, "citation")
+        yield {"citation": citation, "report_ref": _report_ref(citation or "")}
+
+
+def _report_ref(citation: str) -> str | None:
+    found = _REPORT.match(citation)
+    if found is None:
+        return None
+    return ids.govinfo_id(f"CRPT-{found[2]}{found[1].lower()}rpt{found[3]}")
+
+
+# Subjects and titles ----------------------------------------------------------------------
+
+
+def _subjects(bill: Any) -> Iterator[Row]:
+    subjects = every(
+        bill,
+        "subjects/legislativeSubjects/item",
+        "subjects/billSubjects/legislativeSubjects/item",
+        "subjects/billSubjects/otherSubjects/item",
+    )
+    for item in subjects:
+        if name := first(item, "name"):
+            parent = first(item, "parentSubject/name")
+            yield {"name": name, "parent_name": parent, "update_date": first(item, "updateDate")}
+
+
+def _title(item: Any) -> Row:
+    return {
+        **texts(
+            item,
+            title_type="titleType",
+            title="title",
+            chamber_code="chamberCode",
+            chamber_name="chamberName",
+            parent_title_type="parentTitleType",
+            bill_text_version_name="billTextVersionName",
+            bill_text_version_code="billTextVersionCode",
+            update_date="updateDate",
+        ),
+        "title_type_code": number_at(item, "titleTypeCode"),
+    }
+
+
+# What came of it --------------------------------------------------------------------------
+
+
+def _laws(bill: Any) -> Iterator[Row]:
+    printed = [item for item in every(bill, "textVersions/item") if is_law_text(item)]
+    for law, text in zip_longest(every(bill, "laws/item"), printed):
+        stated = text if law is None else law
+        kind, number = first(stated, "type"), first(stated, "number")
+        yield {
+            "type": kind,
+            "number": number,
+            "law_ref": _law_ref(kind, number),
+            "text_date": None if text is None else day(first(text, "date")),
+            "text_url": None if text is None else first(text, "formats/item/url"),
+        }
+
+
+def _law_ref(kind: str | None, number: str | None) -> str | None:
+    found = _LAW.search(number or "")
+    if found is None:
+        return None
+    private = "private" in (kind or "").lower()
+    return ids.law_id(int(found[1]), int(found[2]), private=private)
+
+
+def _estimates(bill: Any) -> Iterator[Row]:
+    for item in every(bill, "cboCostEstimates/item"):
+        url = first(item, "url", "rptUrl")
+        publication = _CBO.search(url or "")
+        yield {
+            "pub_date": first(item, "pubDate", "rptPubDate"),
+            "title": first(item, "title", "rptTitle"),
+            "url": url,
+            "description": first(item, "description"),
+            "publication_ref": ids.cbo_id(publication[1]) if publication else None,
+        }
+
+
+def _related(item: Any) -> Row:
+    kind = first(item, "type")
+    congress, number = number_at(item, "congress"), number_at(item, "number")
+    name = BillName.of_parts(congress, kind, number)
+    return {
+        "related_ref": name.id if name else None,
+        "congress": congress,
+        "type": kind,
+        "number": number,
+        "title": first(item, "title", "latestTitle"),
+        **latest_action(item),
+        "relationship_details": listed(item, "relationshipDetails"),
+    }
+
+
+def _amendment(item: Any) -> Row:
+    # Of a field that appears twice, as most do in format 1.0.0, both say the same.
+    bioguide = first(item, "sponsors/item/bioguideId")
+    return {
+        "congress": number_at(item, "congress"),
+        "number": number_at(item, "number"),
+        **texts(
+            item,
+            type="type",
+            description="description",
+            purpose="purpose",
+            submitted_date="submittedDate",
+            proposed_date="proposedDate",
+            create_date="createDate",
+            update_date="updateDate",
+        ),
+        "sponsor_name": first(item, "sponsors/item/fullName", "sponsors/item/name"),
+        "sponsor_ref": ids.legislator_id(bioguide) if bioguide else None,
+        **latest_action(item),
+        "amended_amendment": listed(item, "amendedAmendment"),
+        "actions": _amendment_actions(item),
+        "cosponsors": [as_json(one) for one in every(item, "cosponsors/item")] or None,
+        "links": listed(item, "links"),
+        "notes": listed(item, "notes"),
+    }
+
+
+def _amendment_actions(item: Any) -> list[Any] | None:
+    found = every(item, "actions/actions/item", "actions/item")
+    return [as_json(action) for action in found] or None
+
 
 # The body is one element of the archived file, so no normalizer can make it from that file
 # alone: it is made anew when the file is parsed anew.
@@ -40,7 +476,7 @@ _SHORTEST_SUMMARY: Final = 200
 
 def read_status(data: bytes) -> Any:
     """The `bill` element of a status file, with the version of the format as its attribute."""
-    root = xml_files.without_namespaces(xml_files.read(data, "billStatus"))
+    root = xml.without_namespaces(xml.read(data, "billStatus"))
     bill = root.find("bill")
     if bill is None:
         raise WrongContentError("a status file without a bill")

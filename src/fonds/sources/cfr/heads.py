@@ -1,19 +1,112 @@
-"""What a file of the CFR says of itself before its text begins: shape, title, edition, place."""
+"""What a file of the CFR says of itself before its text begins: shape, title, edition, place.
+
+The vocabularies in which the CFR is published: GPO's, which is eCFR's too, and USLM.
+
+What headings of the CFR say: the number in them, and whether the thing is in force.
+"""
 
 from __future__ import annotations
 
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import IntEnum
 from html import unescape
-from typing import Final
+from typing import ClassVar, Final, Literal
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.sources.cfr.wording import folded
-from fonds.sources.families.xml_spans import portions
+from fonds.sources.formats.xml import portions
+
+KINDS: Final = {
+    "TITLE": "title",
+    "SUBTITLE": "subtitle",
+    "CHAPTER": "chapter",
+    "SUBCHAP": "subchapter",
+    "PART": "part",
+    "SUBPART": "subpart",
+    "SUBJGRP": "subject-group",
+    "SECTION": "section",
+    "APPENDIX": "appendix",
+}
+"""The names of levels by those of the publisher, from the outermost to the innermost."""
+LEAVES: Final = frozenset({"section", "appendix"})
+
+_SIGN: Final = re.compile(r"(?:§+|(?:Secs?\.|Sections?)(?=\s))\s*", re.IGNORECASE)
+_SECTION: Final = re.compile(r"\d\S*(?:(?:,?\s*(?:and|through|to|[-–—])\s+|,\s*)\d\S*)*")
+_LEVEL_WORD: Final = re.compile(r"\s*(?:sub)?(?:title|chapter|part)s?\s+", re.IGNORECASE)
+# `PARTS 400–446` and `Subparts AA-ZZ` are ranges, `PART 1-POSTAL POLICY` has a hyphen for a dash.
+_DIGITS: Final = r"\d+[A-Za-z]{0,2}(?:[-–.]\d+[A-Za-z]?)*"
+_LETTERS: Final = (
+    r"[A-Z]+[a-z]?(?![a-z])(?:[-–](?:\d+|(?P<one>[A-Z])(?P=one)*|[IVXLC]+)(?![A-Za-z]))?"
+)
+_NUMBER: Final = re.compile(
+    rf"(?:{_DIGITS}|{_LETTERS})(?:(?:,?\s+(?:and|through|to)\s+|,\s*)(?:{_DIGITS}|[A-Z]+(?![a-z])))*"
+)
+_DESIGNATION: Final = re.compile(
+    r"(?P<word>[A-Z][A-Za-z]+)(?:\s+(?P<no>(?:No\.?|Nos\.?)\s+)?"
+    r"(?P<number>(?:[A-Z]{1,4}|\d+|[IVXL]+)(?![a-z])[\w.()-]*"
+    r"(?:(?:,?\s+(?:and|through)\s+|,\s+|\s*[–]\s*)[A-Z0-9][\w.()-]{0,6}(?=[\s,—–\[]|$))*))?"
+)
+_APPENDIX: Final = re.compile(r"appendi(?:x|xes|ces)", re.IGNORECASE)
+_BRACKETED: Final = re.compile(r"\[\s*([^\[\]]*)\]?[\s.*]*$")
+_STATUSES: Final = ("reserved", "removed", "redesignated", "suspended", "vacated", "expired")
+_VOLUME: Final = re.compile(r"\s*--\s*Volume\s+\S+\s*$", re.IGNORECASE)
+
+
+def folded(text: str) -> str:
+    """On one line, every white space a plain one."""
+    return " ".join(text.split())
+
+
+def stated_number(attribute: str | None) -> str:
+    """The number in `N`, without sign or the level's name; the API escapes some of them twice."""
+    number = folded(unescape(unescape(attribute or "")))
+    return _LEVEL_WORD.sub("", _SIGN.sub("", number, count=1), count=1).rstrip(".,; ")
+
+
+def section_number(heading: str) -> str:
+    """`60.112b` of `§ 60.112b Rules.`, `1.1-1.3` of `§§ 1.1-1.3 [Reserved]`."""
+    sign = _SIGN.match(heading)
+    match = _SECTION.match(heading, sign.end() if sign else 0)
+    return match[0].rstrip(".,;:") if match else ""
+
+
+def printed_number(text: str) -> str:
+    """All of an element that holds nothing but a section's number."""
+    return folded(_SIGN.sub("", text.strip(), count=1)).partition("[")[0].rstrip(".,;: ")
+
+
+def level_number(heading: str) -> str:
+    """`60` of `PART 60—STANDARDS`, `400–446` of `PARTS 400–446 [RESERVED]`."""
+    word = _LEVEL_WORD.match(heading)
+    match = _NUMBER.match(heading, word.end()) if word else None
+    return match[0] if match else ""
+
+
+def appendix_number(heading: str) -> str:
+    """`A` of `Appendix A to Part 60—Methods`; other annexes keep their name: `Table 1`."""
+    match = _DESIGNATION.match(heading)
+    if match is None or match["number"] is None:
+        return ""
+    if _APPENDIX.fullmatch(match["word"]):
+        return match["number"].rstrip(".,")
+    return folded(match[0]).rstrip(".,")
+
+
+def status_of(heading: str) -> str:
+    """`reserved` for what ends with `[Reserved]`, and the like; empty for what is in force."""
+    match = _BRACKETED.search(heading)
+    said = match[1].lower() if match else ""
+    return next((status for status in _STATUSES if status in said), "")
+
+
+def without_volume(heading: str) -> str:
+    """A title's heading without the volume that bulk files add to it."""
+    return _VOLUME.sub("", heading)
+
 
 _ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
 _READABLE: Final = frozenset({"utf-8", "us-ascii", "ascii"})
@@ -239,3 +332,105 @@ def _day(text: str | None) -> str | None:
     except ValueError:
         return None
     return found.isoformat()
+
+
+Part = Literal["number", "heading"]
+
+_DIVISION: Final = re.compile(r"DIV([1-9])")
+_BY_LEVEL: Final = dict(enumerate(KINDS.values(), start=1))
+_RANKS: Final = {kind: rank for rank, kind in _BY_LEVEL.items()}
+
+
+class Dialect(ABC):
+    """Which elements are levels, which are their headings, and which hold no text of the code."""
+
+    wrappers: ClassVar[frozenset[str]]
+    """Elements around the outermost level."""
+    unread: ClassVar[frozenset[str]]
+    """Tables of contents and running heads: all they say is said elsewhere."""
+    inner_heads: ClassVar[frozenset[str]] = frozenset()
+    """Headings that stand within a table of contents."""
+    pictures: ClassVar[frozenset[str]]
+    """Elements that are something to see without holding a word."""
+
+    @abstractmethod
+    def kind(self, name: str, attributes: Mapping[str, str]) -> str | None:
+        """The name of the level that an element is, if it is one."""
+
+    @abstractmethod
+    def head(self, name: str, attributes: Mapping[str, str]) -> Part | None:
+        """What part of its level's heading an element is, if it can be one."""
+
+    @abstractmethod
+    def identifier(self, attributes: Mapping[str, str], around: str) -> str:
+        """The publisher's own name of a level, or what it stands in, with a slash at its end."""
+
+    def within(self, title: str) -> str:
+        """What all of a title stands in, in such names."""
+        del title
+        return ""
+
+
+class Gpo(Dialect):
+    """eCFR's numbered divisions, and the annual edition's, which have names."""
+
+    wrappers = frozenset(
+        {"ECFR", "DLPSTEXTCLASS", "TEXT", "BODY", "ECFRBRWS", "CFRDOC", "CFRGRANULE"}
+    )
+    unread = frozenset({"CFRTOC", "CFRTITLE", "CONTENTS", "EAR", "LRH", "RRH", "TOC"})
+    inner_heads = frozenset({"TITLEHD", "TOCHD"})
+    pictures = frozenset({"img", "IMG", "GPH", "MATH"})
+
+    def kind(self, name: str, attributes: Mapping[str, str]) -> str | None:
+        """By `TYPE` where there is one; its values are those of the annual edition's elements."""
+        numbered = _DIVISION.fullmatch(name)
+        if numbered is None:
+            return KINDS.get(name)
+        stated = attributes.get("TYPE", "").strip()
+        return KINDS.get(stated.upper()) or stated.lower() or _BY_LEVEL[int(numbered[1])]
+
+    def head(self, name: str, attributes: Mapping[str, str]) -> Part | None:
+        """`HEAD` in eCFR; in the annual edition a section's heading is in two elements."""
+        if name == "SECTNO":
+            return "number"
+        is_head = name in {"HEAD", "SUBJECT", "RESERVED"}
+        return "heading" if is_head or (name, attributes.get("SOURCE")) == ("HD", "HED") else None
+
+    def identifier(self, attributes: Mapping[str, str], around: str) -> str:
+        """Only bulk files have one, which tells the place in the file: `40:7.0.1.1.1`."""
+        del around
+        return attributes.get("NODE", "")
+
+
+class Uslm(Dialect):
+    """Volumes in United States Legislative Markup."""
+
+    wrappers = frozenset({"cfrDoc", "main"})
+    unread = frozenset({"toc", "ear", "leftRunningHead", "rightRunningHead"})
+    pictures = frozenset({"img", "figure"})
+    _KINDS: ClassVar[dict[str, str]] = {kind: kind for kind in KINDS.values()}
+
+    def kind(self, name: str, attributes: Mapping[str, str]) -> str | None:
+        """By the element, but subject groups are a kind of `level`."""
+        if name == "level":
+            is_group = "SUBJGRP" in attributes.get("style", "")
+            return "subject-group" if is_group else "level"
+        return self._KINDS.get(name)
+
+    def head(self, name: str, attributes: Mapping[str, str]) -> Part | None:
+        """Number and heading are elements of their own everywhere."""
+        del attributes
+        return "number" if name == "num" else "heading" if name == "heading" else None
+
+    def identifier(self, attributes: Mapping[str, str], around: str) -> str:
+        """`/us/cfr/t27/s447.1`, and `/us/cfr/t27/p447/` for a group in part 447."""
+        return attributes.get("identifier") or f"{around.rstrip('/')}/"
+
+    def within(self, title: str) -> str:
+        """`/us/cfr/t27`."""
+        return f"/us/cfr/t{title}"
+
+
+def rank(kind: str) -> int:
+    """How far in a level belongs: 1 for a title, 5 for a part; of others nobody knows."""
+    return _RANKS.get(kind, 0)

@@ -19,19 +19,307 @@ Quirks of the publisher:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+import posixpath
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 from fonds.citations import forms
-from fonds.citations.cgs import cgs_sections, cite_cgs, cite_cgs_notes
-from fonds.errors import UsageError
+from fonds.errors import MalformedError, NotFoundError, UsageError, WrongContentError
 from fonds.sources.base import Rate
-from fonds.sources.cgs.chapter import SECTION, STATUTES
-from fonds.sources.cgs.folder import scan
-from fonds.sources.cgs.index import Entry, Titles, read_titles, with_new_entries
-from fonds.sources.cgs.nodes import chapter_nodes, title_nodes
-from fonds.sources.cgs.numbers import members
-from fonds.sources.jurisdiction import CodeInfo, Leaf, Origin, Page, Shard, TocNode
+from fonds.sources.cgs.chapter import (
+    PARTS,
+    SECTION,
+    STATUTES,
+    Chapter,
+    Item,
+    covers,
+    is_chapter,
+    key_of,
+    members,
+    read_chapter,
+)
+from fonds.sources.cgs.index import (
+    Entry,
+    Pair,
+    Title,
+    Titles,
+    all_gone,
+    paired,
+    read_title,
+    read_titles,
+    scan,
+    with_new_entries,
+)
+from fonds.sources.jurisdiction import FRONT, CodeInfo, Leaf, Origin, Page, Shard, TocNode
+
+# A chapter brought up to date: the sections of its supplement in the place of the older ones.
+
+Path = tuple[tuple[str, str], ...]
+"""The parts a section stands under, outermost first: kinds and numbers."""
+
+
+def merged(base: Sequence[Item], supplement: Sequence[Item]) -> list[Item]:
+    """All items in reading order.
+
+    A section of the supplement takes the place of those it names. One that is new, or that the
+    statutes have only within a range, is put behind the last section of no greater number. Notes
+    that differ are kept beside the older ones.
+    """
+    items = list(base)
+    known = {item.text for item in base if item.kind == FRONT}
+    placed: set[int] = set()
+    for batch in _batches(supplement):
+        placed.add(id(batch.section))
+        at = _behind_heading(items, _put(items, batch, placed), batch.path)
+        items[at:at] = [note for note in batch.notes if note.text not in known]
+    return items
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A section of the supplement, and what stands between it and the section before."""
+
+    section: Item | None = None
+    path: Path = ()
+    headings: dict[Path, Item] = field(default_factory=dict)
+    notes: list[Item] = field(default_factory=list)
+
+
+def _batches(supplement: Sequence[Item]) -> Iterator[_Batch]:
+    batch = _Batch()
+    headings: dict[Path, Item] = {}
+    for item, path in _with_paths(supplement):
+        batch.path = path
+        if item.kind in PARTS:
+            headings[path] = item
+        elif item.kind == FRONT:
+            batch.notes.append(item)
+        else:
+            batch.section, batch.headings = item, headings
+            yield batch
+            batch = _Batch()
+    if batch.notes:
+        yield batch
+
+
+def _with_paths(items: Sequence[Item]) -> Iterator[tuple[Item, Path]]:
+    path: Path = ()
+    for item in items:
+        if item.kind in PARTS:
+            rank = PARTS.index(item.kind)
+            above = tuple(step for step in path if PARTS.index(step[0]) < rank)
+            path = (*above, (item.kind, item.number))
+        yield item, path
+
+
+def _put(items: list[Item], batch: _Batch, placed: set[int]) -> int:
+    """Put a section where it belongs; gives its place."""
+    section = batch.section
+    if section is None:
+        return len(items)
+    replaced = [
+        at
+        for at, old in enumerate(items)
+        # Of two sections that the supplement has under one number, both are kept.
+        if old.kind == SECTION and id(old) not in placed and covers(section.number, old.number)
+    ]
+    for at in reversed(replaced[1:]):
+        del items[at]
+    if replaced:
+        items[replaced[0]] = section
+        return replaced[0]
+    at = _place(items, section, batch.path)
+    paths = {path for _, path in _with_paths(items)}
+    opened = [batch.path[:depth] for depth in range(1, len(batch.path) + 1)]
+    missing = [batch.headings[path] for path in opened if path not in paths]
+    items[at:at] = [*missing, section]
+    return at + len(missing)
+
+
+def _place(items: list[Item], section: Item, path: Path) -> int:
+    sections = [at for at, old in enumerate(items) if old.kind == SECTION]
+    key = key_of(section.number)
+    before = [at for at in sections if key_of(items[at].number) <= key]
+    if not before:
+        return sections[0] if sections else len(items)
+    at = before[-1] + 1
+    paths = [known for _, known in _with_paths(items)]
+    if paths[at - 1] == path:
+        return at
+    # The first section of a part follows the last one of the part before.
+    gap = takewhile(lambda place: items[place].kind != SECTION, range(at, len(items)))
+    headed = [place for place in gap if paths[place] == path]
+    return headed[-1] + 1 if headed else at
+
+
+def _behind_heading(items: list[Item], at: int, path: Path) -> int:
+    """Where notes go: behind the heading of their part and its notes, or where the section is."""
+    paths = [known for _, known in _with_paths(items)]
+    starts = [0] if not path else []
+    starts += [
+        place + 1
+        for place, item in enumerate(items[:at])
+        if item.kind in PARTS and paths[place] == path
+    ]
+    if not starts:
+        return at
+    start = starts[-1]
+    while start < len(items) and items[start].kind == FRONT:
+        start += 1
+    return start
+
+
+# From pages to the nodes of the tree.
+
+
+def title_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
+    """What stands in a title.
+
+    Its own pages list chapters, each on pages of its own. Out of a folder a title comes with all
+    its chapters at once, whatever the files are called.
+    """
+    titles: list[tuple[Page, Title]] = []
+    chapters: list[tuple[Page, Chapter]] = []
+    for page in pages:
+        data = page.read()
+        if is_chapter(data):
+            chapters.append((page, read_chapter(page.name, data)))
+        else:
+            titles.append((page, read_title(page.name, data)))
+    yield from _notes(node, titles)
+    if chapters:
+        yield from _held(titles, paired(chapters))
+    else:
+        yield from _listed(node, titles)
+
+
+def _listed(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[TocNode]:
+    entries: list[Entry] = []
+    for _, title in titles:
+        entries = with_new_entries(entries, title.chapters)
+    if not entries and not all_gone(node.label):
+        raise MalformedError(f"{titles[0][0].name} lists no chapter of {node.label}")
+    for entry in entries:
+        yield TocNode(
+            kind=entry.kind,
+            number=entry.number,
+            label=entry.label,
+            pages=tuple(
+                posixpath.join(posixpath.dirname(page.name), entry.file)
+                for page, title in titles
+                if entry.in_(title.chapters)
+            ),
+        )
+
+
+def chapter_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
+    """The chapter itself, better known now, and what stands in it."""
+    pair = Pair()
+    for page in pages:
+        chapter = read_chapter(page.name, page.read())
+        if chapter.number.lower() != node.number.lower():
+            raise WrongContentError(f"{page.name} holds {chapter.label}, not {node.label}")
+        pair.add(chapter, page.name)
+    yield TocNode(kind=node.kind, number=node.number, label=pair.chapter.label, depth=0)
+    yield from _content(pair, depth=1)
+
+
+def _held(titles: Sequence[tuple[Page, Title]], pairs: Sequence[Pair]) -> Iterator[TocNode]:
+    for page, title in titles:
+        _check_complete(page.name, title, pairs)
+    for pair in pairs:
+        chapter = pair.chapter
+        yield TocNode(kind=chapter.kind, number=chapter.number, label=chapter.label)
+        yield from _content(pair, depth=2)
+
+
+def _check_complete(name: str, title: Title, pairs: Sequence[Pair]) -> None:
+    held = [pair.base if title.supplement is None else pair.supplement for pair in pairs]
+    known = {(chapter.kind, chapter.number.lower()) for chapter in held if chapter}
+    for entry in title.chapters:
+        if (entry.kind, entry.number.lower()) not in known:
+            raise NotFoundError(
+                f"{name} lists {entry.label}, but the folder has no {entry.file}; "
+                "add it, or take the list away to go without it"
+            )
+
+
+def _notes(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[TocNode]:
+    said: set[str] = set()
+    for page, title in titles:
+        if title.notes is None or title.text in said:
+            continue
+        said.add(title.text)
+        yield TocNode(
+            kind=FRONT,
+            label=f"Notes to {node.label}",
+            is_leaf=True,
+            pages=(page.name,),
+            span=title.notes,
+            identifier=title.address,
+        )
+
+
+def _content(pair: Pair, depth: int) -> Iterator[TocNode]:
+    base = pair.base.items if pair.base else ()
+    items = merged(base, pair.supplement.items) if pair.supplement else base
+    above: list[str] = []
+    for item in items:
+        if item.kind in PARTS:
+            above = [kind for kind in above if PARTS.index(kind) < PARTS.index(item.kind)]
+            yield TocNode(
+                kind=item.kind, number=item.number, label=item.label, depth=depth + len(above)
+            )
+            above.append(item.kind)
+        else:
+            yield _leaf(item, depth + len(above))
+
+
+def _leaf(item: Item, depth: int) -> TocNode:
+    return TocNode(
+        kind=item.kind,
+        number=item.number,
+        label=item.label,
+        depth=depth,
+        is_leaf=True,
+        pages=(item.page,),
+        span=item.span,
+        identifier=item.address,
+        status=item.status,
+    )
+
+
+# How the Connecticut General Statutes are cited.
+
+_SEVERAL: Final = re.compile(r"\s(?:to|and|or)\s|,")
+_SHORT: Final = {"chapter": "ch.", "article": "art.", "part": "pt.", "subpart": "subpt."}
+
+
+def cgs_sections(number: str) -> str:
+    """`Conn. Gen. Stat. § 12-704e`, and `Conn. Gen. Stat. §§ 12-747 to 12-789` for several."""
+    sign = "§§" if _SEVERAL.search(number) else "§"
+    return f"Conn. Gen. Stat. {sign} {number}"
+
+
+def cite_cgs(*, section: str, edition: str) -> str:
+    """A section of an edition: `Conn. Gen. Stat. § 12-704e (2025)`, with a period behind it."""
+    return f"{cgs_sections(section)} ({edition})."
+
+
+def cite_cgs_notes(*, levels: Mapping[str, str], edition: str) -> str:
+    """`Conn. Gen. Stat. ch. 952, pt. I (2025).`: what stands beside the sections of a level.
+
+    Levels are names with their numbers, outermost first. Chapters are counted through all titles
+    and cited without theirs; articles begin anew in the only title that has them.
+    """
+    named = [f"{_SHORT[kind]} {number}" for kind, number in levels.items() if kind in _SHORT]
+    if "chapter" not in levels:
+        named.insert(0, f"tit. {levels['title']}")
+    return f"Conn. Gen. Stat. {', '.join(named)} ({edition})."
+
 
 NAME: Final = "cgs"
 BASE: Final = "https://www.cga.ct.gov/"

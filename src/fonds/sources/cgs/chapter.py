@@ -1,4 +1,9 @@
-"""A chapter's page: what stands on it, and where, found in one pass over its bytes."""
+"""A chapter's page: what stands on it, and where, found in one pass over its bytes.
+
+The marks of the publisher's pages, found in their bytes, and what a reader sees of a piece.
+
+Section numbers: how they are printed, in which order they stand, and what a range covers.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,145 @@ from itertools import takewhile
 from typing import Final
 
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
-from fonds.sources.cgs.markup import ANCHOR, FILE, PARAGRAPH, TITLE_LINK, TOKEN, identifier, seen
-from fonds.sources.cgs.numbers import heading_of, key_of, number_of, status_of, title_of
+from fonds.normalize.encodings import decode, without_controls
 from fonds.sources.jurisdiction import FRONT, Span
+
+_SILENT: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_INLINE: Final = re.compile(r"</?(?:a|b|em|font|i|span|strong|sub|sup|u)\b[^<>]*>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[A-Za-z/!?][^<>]*>")
+
+# An element that is never closed reaches to the end of the page, as in a browser: looking for the
+# end of every one of them again and again would take a hostile page's length squared.
+_A: Final = rb"[^<>]{0,500}?"
+"""Attributes of a tag."""
+
+TOKEN: Final = re.compile(
+    rb"<!--.*?(?:-->|\Z)"
+    rb"|<(?P<silent>script|style)\b.*?(?:</(?P=silent)\s*>|\Z)"
+    rb"|(?P<nav><table\b" + _A + rb"\bnav_tbl\b.*?(?:</table\s*>|\Z))"
+    rb"|(?P<toc_head><h[1-6]\b" + _A + rb"\bchap_toc_hd\b[^<>]*>)"
+    rb"|(?P<toc><p\b" + _A + rb"\btoc_catchln\b[^<>]*>)(?P<entry>.*?)(?=</p|<p\b|<hr\b|\Z)"
+    rb"|(?P<bar><hr\b" + _A + rb"\bchaps_pg_bar\b[^<>]*>)"
+    rb"|<h[1-6]\b" + _A + rb"\b(?P<level>chap|part|subpart)-(?P<field>no|name)\b[^<>]*>"
+    rb"(?P<heading>.*?)(?:</h[1-6]\s*>|\Z)"
+    rb"|<span\b(?P<catchln>" + _A + rb"\bcatchln\b[^<>]*)>"
+    rb"(?P<line>.*?)(?:</span\s*>|(?=</p)|\Z)"
+    rb"|(?P<end></body\b|</html\b)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Everything that bounds a section, in one pass over a page."""
+
+ANCHOR: Final = re.compile(rb"<a\b" + _A + rb"""\bhref\s*=\s*["']?#([^\s"'<>]+)""", re.IGNORECASE)
+PARAGRAPH: Final = re.compile(rb"<(/?)p\b[^<>]*>", re.IGNORECASE)
+FILE: Final = re.compile(
+    rb"<div\b" + _A + rb"""\bid\s*=\s*["']?((?:chap|art)_\w+\.html?)""", re.IGNORECASE
+)
+TITLE_LINK: Final = re.compile(
+    rb"""\bhref\s*=\s*["']?[^"'<>\s]{0,300}?\btitle_0*([0-9]+[a-z]*)\.html?""", re.IGNORECASE
+)
+_ID_ATTRIBUTE: Final = re.compile(rb"""\bid\s*=\s*["']?([^\s"'<>]+)""", re.IGNORECASE)
+
+
+def seen(data: bytes) -> str:
+    """The text of a piece of a page, on one line."""
+    text = _SILENT.sub(" ", decode(data).text)
+    text = unescape(_TAG.sub(" ", _INLINE.sub("", text)))
+    return " ".join(without_controls(text)[0].split())
+
+
+def identifier(attributes: bytes) -> str:
+    """The id among an element's attributes, or nothing."""
+    match = _ID_ATTRIBUTE.search(attributes)
+    return unescape(match[1].decode("utf-8", "replace")) if match else ""
+
+
+Key = tuple[tuple[int, int, str], ...]
+"""By which numbers are compared: `12-704` before `12-704z` before `12-704aa` before `12-705`."""
+
+_NUMBER: Final = r"[0-9]+[A-Za-z]*(?:-[0-9]+[A-Za-z]*)+"
+_ONE: Final = re.compile(_NUMBER)
+_JOINTS: Final = frozenset({"to", "and", "or"})
+_ID: Final = re.compile(r"secs?_(.+)")
+_PRINTED: Final = re.compile(rf"Secs?\.\s*({_NUMBER}(?:(?:,\s*|\s+(?:to|and|or)\s+){_NUMBER})*)")
+_PIECE: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
+
+_DEAD: Final = r"(?P<status>repealed|transferred|obsolete|expired)"
+_LIST: Final = rf"{_NUMBER}(?:(?:,\s*|,?\s+(?:to|and|or)\s+){_NUMBER})*(?:,\s+inclusive,?)?"
+_BODY: Final = re.compile(
+    rf"(?:Sections?|Secs?\.)\s+{_LIST}"
+    rf"(?:,?\s+(?:of|as|revised)\s[^.;:]{{0,120}}?)?\s+(?:is|are)\s+{_DEAD}\b"
+    r"|(?P<reserved>Reserved)(?:\s+for\s+future\s+use|\W*$)"
+    r"|(?P<transferred>Transferred)\s+to\s+(?:Sec|Chap|Title|Art)"
+    r"|(?P<word>Repealed|Obsolete|Transferred|Expired)(?:\W*$|[.,;])",
+    re.IGNORECASE,
+)
+_HEADING: Final = re.compile(
+    r"\W*(repealed|reserved|transferred|obsolete|expired)(?: for future use)?\W*", re.IGNORECASE
+)
+
+
+def number_of(identifier: str, catchline: str) -> str | None:
+    """`12-747 to 12-789` of `secs_12-747_to_12-789`; of the printed line if the id says nothing.
+
+    The id is asked first: in print the letter l is set in italics, lest it be read as a one.
+    """
+    if (match := _ID.fullmatch(identifier)) and (number := _joined(match[1].split("_"))):
+        return number
+    printed = _PRINTED.match(catchline)
+    return " ".join(printed[1].split()) if printed else None
+
+
+def _joined(words: list[str]) -> str | None:
+    number = ""
+    for word in words:
+        if not _ONE.fullmatch(word) and (word not in _JOINTS or not number):
+            return None
+        after_number = number and number.rpartition(" ")[2] not in _JOINTS and word not in _JOINTS
+        number += f", {word}" if after_number else f" {word}"
+    return number.strip() or None
+
+
+def members(number: str) -> list[str]:
+    """The numbers that are named: the ends of a range, all of a list."""
+    return _ONE.findall(number)
+
+
+def key_of(number: str) -> Key:
+    """The place of a number, or of the first one that is named."""
+    pieces = (_PIECE.match(piece) for piece in number.partition(" ")[0].rstrip(",").split("-"))
+    found = [(int(piece[1]), len(piece[2]), piece[2].lower()) for piece in pieces if piece]
+    return tuple(found)
+
+
+def covers(number: str, other: str) -> bool:
+    """Whether all that `other` names is named by `number`, or stands within its range."""
+    ends = [key_of(member) for member in members(number)]
+    named = [key_of(member) for member in members(other)]
+    if " to " in number:
+        return all(ends[0] <= one <= ends[-1] for one in named)
+    return all(one in ends for one in named) and " to " not in other
+
+
+def title_of(number: str) -> str:
+    """The title a section belongs to: `12` of `12-704e`."""
+    return number.partition("-")[0]
+
+
+def heading_of(catchline: str) -> str:
+    """What a catchline says behind its number."""
+    return catchline[match.end() :] if (match := _PRINTED.match(catchline)) else catchline
+
+
+def status_of(catchline: str, text: str) -> str:
+    """`repealed`, `reserved`, … if its heading or the beginning of its text says so."""
+    if dead := _HEADING.fullmatch(heading_of(catchline)):
+        return dead[1].lower()
+    if body := _BODY.match(text):
+        return next(word for word in body.groupdict().values() if word).lower()
+    return ""
+
 
 STATUTES: Final = "current/pub"
 """Where the statutes stand below the publisher's base; supplements stand in `2026/sup`."""

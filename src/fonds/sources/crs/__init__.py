@@ -25,37 +25,341 @@ or else at those of the last thirty days, and asks for those whose entry changed
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import date, timedelta
 from typing import Any, Final
 
+from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
+
 from fonds import ids
+from fonds.citations.bluebook import bluebook_date
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
+    Body,
     Discovery,
+    Document,
     FetchTask,
     Listing,
     ParsedRecord,
     Part,
     Raw,
+    RawPart,
     SourceState,
     Watermark,
 )
+from fonds.normalize.registry import get_normalizer, sniff
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.crs.files import read_loose
-from fonds.sources.crs.records import NAME, PUBLISHER, SITE, html_body, pdf_body, record
 from fonds.sources.crs.reports import (
     LIST_COLUMNS,
     NUMBER,
+    Report,
     Row,
     publish_day,
+    read_congress_gov,
     read_csv,
     read_everycrs,
+    read_search_results,
 )
-from fonds.sources.crs.tables import TABLES
-from fonds.sources.families import congress_gov, fields
+from fonds.sources.formats import congress, fields
+from fonds.stores.columns import Json, Timestamp, document_key, owned_by, position, texts
+from fonds.stores.tables import metadata
+
+# Tables of the Congressional Research Service's reports.
+
+crs_reports: Final = Table(
+    "crs_reports",
+    metadata,
+    document_key("crs:R48481, documents.id."),
+    Column("number", Text, nullable=False, comment="R48481, 98-807: what CRS calls it."),
+    Column("title", Text, nullable=False, comment="Of the newest version."),
+    *texts(
+        type="`CRS Report`, `CRS Insight`, …, as EveryCRSReport.com words it.",
+        type_id="`REPORTS`, `INSIGHTS`, …: the same as a code.",
+        source="Where EveryCRSReport.com has it from; several are joined by commas.",
+        content_type="`Reports`, `In Focus`, …, as congress.gov words it.",
+        status="`Active` or `Archived`, as congress.gov has it.",
+    ),
+    Column("active", Boolean, comment="Whether CRS still maintained it when it was last seen."),
+    Column("version", Integer, comment="Number of the newest version, as CRS counts them."),
+    *texts(
+        latest_pub_date="ISO day of the newest version: its cover date.",
+        publication_date="ISO day of the first version, from SearchResults.csv.",
+    ),
+    Column("publish_date", Timestamp, comment="publishDate of congress.gov."),
+    Column("update_date", Timestamp, comment="updateDate of congress.gov: of its record."),
+    *texts(
+        summary="Of the newest version, as plain text.",
+        latest_html="Path or address of the newest version's HTML.",
+        latest_pdf="Path or address of the newest version's PDF.",
+        sha1="Of the metadata file, as the list of EveryCRSReport.com has it.",
+    ),
+    Column("authors", Json, comment="Names, from congress.gov; EveryCRSReport.com strikes them."),
+    Column(
+        "related_materials",
+        Json,
+        comment="Bills and laws it is about, from congress.gov: title, congress, type, number.",
+    ),
+    Index("ix_crs_reports_number", "number"),
+    comment="Reports and other products of the Congressional Research Service.",
+)
+
+crs_versions: Final = Table(
+    "crs_versions",
+    metadata,
+    owned_by("crs_reports", "report_id"),
+    position(comment="Place in the publisher's list, the newest first."),
+    Column("title", Text, nullable=False, comment="As this version has it."),
+    *texts(
+        version_id="The version's own id, or its number.",
+        date="ISO day on its cover.",
+        retrieved="ISO moment at which EveryCRSReport.com found it; no zone is stated.",
+        source="Where EveryCRSReport.com has it from.",
+        source_link="Its page there.",
+        summary="As plain text.",
+        html="Path or address of its HTML.",
+        pdf="Path or address of its PDF.",
+        html_sha1="SHA-1 of the HTML as CRS served it.",
+        pdf_sha1="SHA-1 of the PDF as CRS served it.",
+    ),
+    comment="Every version of a report that is known.",
+)
+
+crs_topics: Final = Table(
+    "crs_topics",
+    metadata,
+    owned_by("crs_reports", "report_id"),
+    position(),
+    Column("name", Text, nullable=False, comment="The topic."),
+    *texts(
+        source="Whose topic it is: IBCList, CongOpsList, EveryCRSReport.com, congress.gov, …",
+        topic_id="Its id in that list.",
+    ),
+    comment="What the newest version of a report is about.",
+)
+
+TABLES: Final = (crs_reports, crs_versions, crs_topics)
+"""Parents before children."""
+
+
+# How a product of the Congressional Research Service is cited.
+
+
+def cite_crs(*, number: str, title: str, published: date | None) -> str:
+    """`Cong. Rsch. Serv., R48481, Wildfire Emergency Spending (Mar. 15, 2025).`; undated without.
+
+    The day is that of the newest version.
+    """
+    words = title.strip().rstrip(".").rstrip()
+    named = f"{number}, {words}" if words and words != number else number
+    dated = f" ({bluebook_date(published)})" if published else ""
+    return f"Cong. Rsch. Serv., {named}{dated}."
+
+
+# From a report and its text to rows and a document.
+
+NAME: Final = "crs"
+PUBLISHER: Final = "Congressional Research Service"
+SITE: Final = "https://www.everycrsreport.com"
+
+# The letters of a number say what it is; all others are reports (R, RL, RS, 98-807, …).
+_KINDS: Final = {
+    "IF": "in_focus",
+    "IG": "infographic",
+    "IN": "insight",
+    "LSB": "legal_sidebar",
+    "TE": "testimony",
+}
+_PAGE: Final = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+
+
+def record(report: Report, *, raw: Archived, body: Body | None = None) -> ParsedRecord:
+    """The rows of a report and the document it is."""
+    key, newest = ids.crs_id(report.number), report.newest
+    row: dict[str, Any] = {
+        **dict.fromkeys(crs_reports.columns.keys()),
+        **report.columns,
+        "id": key,
+        "number": report.number,
+        "title": newest.title,
+        "latest_pub_date": newest.date,
+        "summary": newest.summary,
+        "latest_html": newest.html,
+        "latest_pdf": newest.pdf,
+    }
+    return ParsedRecord(
+        source=NAME,
+        table=crs_reports.name,
+        key=key,
+        payload=row,
+        children=(
+            *_below(crs_versions.name, key, [asdict(one) for one in report.versions]),
+            *_below(crs_topics.name, key, [asdict(one) for one in report.topics]),
+        ),
+        document=_document(row, raw, body),
+    )
+
+
+def html_body(part: RawPart) -> Body:
+    """The text of a version: a fragment of HTML, or what a program read out of its PDF."""
+    if _PAGE.match(part.data):
+        raise WrongContentError(f"{part.archived.url} is a page, not the text of a report")
+    # Versions that were only printed are the lines of the PDF in one element.
+    typed = part.data.lstrip().startswith(b"<") and sniff(part.data) == "text_v1"
+    normalizer = get_normalizer("text_v1" if typed else "html_v1")
+    return Body(
+        archived=part.archived,
+        format="html",
+        normalizer=normalizer.label,
+        normalized=normalizer.to_markdown(part.data, part.archived.url),
+    )
+
+
+def pdf_body(part: RawPart) -> Body:
+    """A PDF, whose text is too expensive to be read while loading."""
+    if not part.data.startswith(b"%PDF-"):
+        raise WrongContentError(f"{part.archived.url} is not a PDF")
+    return Body(archived=part.archived, format="pdf")
+
+
+def _below(table: str, key: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[ParsedRecord]:
+    for place, row in enumerate(rows, 1):
+        yield ParsedRecord(
+            source=NAME,
+            table=table,
+            key=f"{key}#{table}/{place}",
+            payload={"report_id": key, "ord": place, **row},
+        )
+
+
+def _document(row: Mapping[str, Any], raw: Archived, body: Body | None) -> Document:
+    number, published = row["number"], row["latest_pub_date"]
+    return Document(
+        id=row["id"],
+        source=NAME,
+        kind=_KINDS.get(number.rstrip("-0123456789"), "report"),
+        title=row["title"],
+        summary=_summary(row["summary"], body),
+        source_url=f"https://www.congress.gov/crs-product/{number}",
+        source_org=PUBLISHER,
+        published_at=published,
+        citation_string=cite_crs(
+            number=number,
+            title=row["title"],
+            published=date.fromisoformat(published) if published else None,
+        ),
+        raw=raw,
+        body=body,
+        aliases=(
+            number,
+            f"CRS {number}",
+            f"CRS Report {number}",
+            f"{SITE}/reports/{number}.html",
+        ),
+    )
+
+
+def _summary(written: str | None, body: Body | None) -> str | None:
+    text = body.normalized if body else None
+    # Some old summaries are the whole report once more.
+    is_text = written is not None and text is not None and 2 * len(written) > len(text.markdown)
+    return None if is_text else written
+
+
+# Loose files: which of them describe reports, which are texts, and what the others are.
+
+_JSON: Final = re.compile(rb'\s*(?:\{\s*["}]|\[)')
+_MARKUP: Final = re.compile(rb"\s*<|.*<(?:p|div|h[1-6]|table)[ >]", re.DOTALL | re.IGNORECASE)
+_BOM: Final = b"\xef\xbb\xbf"
+
+_Described = tuple[Report, Archived]
+
+
+def read_loose(parts: Sequence[RawPart]) -> Iterator[ParsedRecord]:
+    """The records of files given together: lists, or what several files say of one report."""
+    described: list[_Described] = []
+    texts: list[RawPart] = []
+    for part in parts:
+        if _is_text(part.data):
+            texts.append(part)
+        else:
+            described += _reports(part)
+    if not texts:
+        yield from (record(report, raw=raw) for report, raw in _merged(described))
+        return
+    yield _with_text(_merged(described), texts)
+
+
+def _is_text(data: bytes) -> bool:
+    start = data.removeprefix(_BOM)[:4096]
+    if start.startswith(b"%PDF-"):
+        return True
+    is_xml = start.lstrip().startswith((b"<?xml", b"<rss"))
+    return not is_xml and not _JSON.match(start) and _MARKUP.match(start) is not None
+
+
+def _with_text(described: list[_Described], texts: Sequence[RawPart]) -> ParsedRecord:
+    if not described:
+        raise WrongContentError(
+            "a text or a page, which does not say which report it is; give the metadata file "
+            "(reports/….json) of the report with it, under the same name"
+        )
+    if len(described) > 1:
+        raise WrongContentError(f"a text given together with the metadata of {len(described)}")
+    report, raw = described[0]
+    return record(report, raw=raw, body=_body(texts))
+
+
+def _body(texts: Sequence[RawPart]) -> Body:
+    """The HTML where there is one, since it keeps headings and tables."""
+    for part in texts:
+        if not part.data.startswith(b"%PDF-"):
+            return html_body(part)
+    return pdf_body(texts[0])
+
+
+def _reports(part: RawPart) -> Iterator[_Described]:
+    data = part.data.removeprefix(_BOM)
+    if _JSON.match(data):
+        content = congress.read_object(data, part.archived.url)
+        yield from ((report, part.archived) for report in _in_json(content))
+    elif data.startswith(b"RowNumber,"):
+        yield from ((report, part.archived) for report in read_search_results(data))
+    elif data.startswith(b"number,url,"):
+        raise WrongContentError("the list of EveryCRSReport.com, by which reports are found")
+    elif data.lstrip().startswith((b"<?xml", b"<rss")):
+        raise WrongContentError("a feed, which announces reports that the lists hold in full")
+    else:
+        raise WrongContentError("neither metadata, nor a list, nor the text of CRS reports")
+
+
+def _in_json(content: Mapping[str, Any]) -> Iterator[Report]:
+    if "CRSReport" in content:
+        yield read_congress_gov(fields.section(content, "CRSReport"))
+    elif "CRSReports" in content:
+        yield from map(read_congress_gov, fields.sections(content, "CRSReports"))
+    elif "versions" in content:
+        yield read_everycrs(content)
+    elif "SearchResults" in content:
+        raise WrongContentError(
+            "search results of crs.gov, which list files and no titles; the metadata of "
+            f"{SITE} has both"
+        )
+    else:
+        raise WrongContentError(f"no report of CRS, but {fields.describe(content)}")
+
+
+def _merged(described: Sequence[_Described]) -> list[_Described]:
+    """Each report once where both publishers describe it: EveryCRSReport.com has all versions."""
+    whole = {report.number for report, _ in described if report.is_whole}
+    partial = {report.number: report for report, _ in described if not report.is_whole}
+    return [
+        (report.completed_by(partial.get(report.number)), raw)
+        for report, raw in described
+        if report.is_whole or report.number not in whole
+    ]
+
 
 LIST: Final = f"{SITE}/reports.csv"
 FIRST_RUN: Final = timedelta(days=30)
@@ -120,7 +424,7 @@ class Crs:
         Without days: the thirty before the newest report. The list has only what CRS published
         since the public may read it, and what was current then.
         """
-        entries = await congress_gov.read_list(
+        entries = await congress.read_list(
             ask, "crsreport", "CRSReports", path="audit/crsreport", identify=_official_id
         )
         days = {_official_id(entry): publish_day(entry) or date.min for entry in entries}
@@ -226,7 +530,7 @@ def _report(raw: Raw) -> ParsedRecord | FetchTask:
         raise WrongContentError(f"{raw.task.key} has no metadata")
     if html is None and row["latestHTML"] and row["latestPDF"] and not raw.task.key.endswith(_PDF):
         return _with_pdf(raw.task, row)
-    report = read_everycrs(congress_gov.read_object(metadata.data, metadata.archived.url))
+    report = read_everycrs(congress.read_object(metadata.data, metadata.archived.url))
     if report.number != row["number"]:
         raise WrongContentError(f"the metadata of {row['number']} describes {report.number}")
     body = html_body(html) if html else pdf_body(pdf) if pdf else None

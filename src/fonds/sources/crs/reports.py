@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.encodings import decode
-from fonds.sources.families import fields
-from fonds.sources.families.feeds import WASHINGTON, plain_text
+from fonds.sources.formats import fields
+from fonds.sources.formats.feeds import WASHINGTON, plain_text
 
 EVERYCRS: Final = "EveryCRSReport.com"
 CONGRESS_GOV: Final = "congress.gov"

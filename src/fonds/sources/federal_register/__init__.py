@@ -40,20 +40,18 @@ from fonds.model import (
     Watermark,
 )
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
-from fonds.sources.federal_register.files import (
-    entries_of,
-    read_body,
-    read_json,
-    read_together,
-)
-from fonds.sources.federal_register.records import (
+from fonds.sources.federal_register.entries import (
     NAME,
     PUBLISHER,
     SITE,
     Entry,
+    entries_of,
     entry_date,
     entry_id,
     entry_number,
+    read_body,
+    read_json,
+    read_together,
     record,
 )
 from fonds.sources.federal_register.tables import TABLES

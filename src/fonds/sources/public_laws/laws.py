@@ -1,21 +1,258 @@
-"""From a file of one law to its rows and its document."""
+"""From a file of one law to its rows and its document.
+
+From the compilation of a statute, its amendments taken in, to its row and its document.
+
+What stands in an element of USLM as its line is printed, without what stands beside it.
+
+Laws as files, citations and addresses name them.
+
+Tables of the public_laws source; columns bear the names of USLM's elements.
+
+How a law and the compilation of a statute are cited.
+
+A law follows the Bluebook's rule 12.4, with the year it was approved in: `Pub. L. No. 119-21
+(2026).` The compilation of a statute as amended is cited as the act it compiles, with the law it
+is current through: `Geothermal Steam Act of 1970, Pub. L. No. 91-581 (as amended through Pub. L.
+No. 116-260, Dec. 27, 2020).`
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from lxml import etree
+from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
+
 from fonds import ids
-from fonds.citations.public_laws import cite_public_laws
+from fonds.citations.bluebook import bluebook_date
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Body, Document, ParsedRecord, RawPart
 from fonds.normalize.uslm import Uslm
-from fonds.sources.families.bill_numbers import find_bill_numbers
-from fonds.sources.public_laws import tables
-from fonds.sources.public_laws.numbers import LawNumber, read_law_number
-from fonds.sources.public_laws.printed import iso_day, printed, printed_all, written_day
+from fonds.sources.formats.congress import find_bill_numbers
+from fonds.stores.columns import document_key, owned_by, position, reference, texts
+from fonds.stores.tables import metadata
+
+# Marginal notes, page marks and footnotes are inside titles and headings since 2020.
+_BESIDE: Final = frozenset({"sidenote", "page", "footnote", "editorialNote"})
+_SOFT_HYPHEN: Final = "\u00ad"
+_DAY: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2}), ([0-9]{4})")
+
+
+def printed(element: Any | None) -> str | None:
+    """The words of an element on one line; None where there are none."""
+    if element is None:
+        return None
+    text = "".join(_pieces(element)).replace(_SOFT_HYPHEN, "")
+    return " ".join(text.split()) or None
+
+
+def printed_all(root: Any, path: str) -> list[str]:
+    """The words of all elements at a path, without blank ones."""
+    return [text for element in root.findall(path) if (text := printed(element))]
+
+
+def iso_day(stated: str | None) -> date | None:
+    """A day as an attribute or `meta` states it; None where it does not."""
+    if not stated:
+        return None
+    try:
+        return date.fromisoformat(stated)
+    except ValueError:
+        raise MalformedError(f"{stated[:40]!r} is no ISO date") from None
+
+
+def written_day(text: str | None) -> date | None:
+    """The first day a text names, such as `March 27, 2017`."""
+    found = _DAY.search(text or "")
+    if found is None:
+        return None
+    try:
+        return datetime.strptime(found[0], "%B %d, %Y").replace(tzinfo=UTC).date()
+    except ValueError:
+        return None
+
+
+def _pieces(root: Any) -> Iterator[str]:
+    # By events, not by recursion: quoted structures nest as deep as they like.
+    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, element in walk:
+        if event == "start":
+            if element is not root and etree.QName(element).localname in _BESIDE:
+                walk.skip_subtree()
+            else:
+                yield element.text or ""
+        elif element is not root:
+            yield element.tail or ""
+
+
+def cite_public_laws(
+    *, congress: int, number: int, approved: date | None, is_private: bool = False
+) -> str:
+    """`Pub. L. No. 119-21 (2026).`; without a date no year, as the Congress sat in two."""
+    year = f" ({approved.year})" if approved else ""
+    return f"{law_number(congress=congress, number=number, is_private=is_private)}{year}."
+
+
+def cite_compilation(
+    *, title: str, law: str | None, through: str | None, amended: date | None
+) -> str:
+    """The act, the law it was made by where that is stated, and how far amendments are taken in.
+
+    `law` and `through` are numbers as `law_number` writes them.
+    """
+    named = f"{title}, {law}" if law else title
+    if through in (None, law):
+        return f"{named}."
+    when = f", {bluebook_date(amended)}" if amended else ""
+    return f"{named} (as amended through {through}{when})."
+
+
+def law_number(*, congress: int, number: int, is_private: bool = False) -> str:
+    """`Pub. L. No. 119-21`, or `Priv. L. No. 119-3`."""
+    return f"{'Priv' if is_private else 'Pub'}. L. No. {congress}-{number}"
+
+
+# `Public Law 119–1`, `P.L. 116–326`, `Private Law 112–1`; some compilations state `116–326` alone.
+_WRITTEN: Final = re.compile(
+    r"(?:P(?:ub(?:lic)?|(?P<private>riv(?:ate)?))?\.?\s*L(?:aw)?\.?\s*(?:No\.\s*)?)?"
+    r"(?P<congress>[0-9]{1,3})\s?[-\u2010-\u2014]\s?(?P<number>[0-9]{1,4})(?![0-9])"
+)
+_FILE: Final = re.compile(r"PLAW-([0-9]{1,3})(publ|pvtl)([0-9]{1,4})(?:\.xml)?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LawNumber:
+    """A public or private law of some Congress."""
+
+    congress: int
+    number: int
+    is_private: bool = False
+
+    @property
+    def id(self) -> str:
+        """The law's document: `plaw:119-21`."""
+        return ids.law_id(self.congress, self.number, private=self.is_private)
+
+    @property
+    def package(self) -> str:
+        """`PLAW-119publ21`, its name at govinfo."""
+        return f"PLAW-{self.congress}{'pvtl' if self.is_private else 'publ'}{self.number}"
+
+    @property
+    def cited(self) -> str:
+        """`Pub. L. No. 119-21`."""
+        return law_number(congress=self.congress, number=self.number, is_private=self.is_private)
+
+
+def read_law_number(text: str) -> LawNumber | None:
+    """The law a text begins with, or None where it begins otherwise."""
+    found = _WRITTEN.match(text.strip())
+    if found is None:
+        return None
+    return LawNumber(
+        congress=int(found["congress"]),
+        number=int(found["number"]),
+        is_private=found["private"] is not None,
+    )
+
+
+def read_file_name(name: str) -> LawNumber | None:
+    """The law a file of the bulk folders holds, or None for other files."""
+    found = _FILE.fullmatch(name)
+    if found is None:
+        return None
+    return LawNumber(congress=int(found[1]), number=int(found[3]), is_private=found[2] == "pvtl")
+
+
+public_laws: Final = Table(
+    "public_laws",
+    metadata,
+    document_key("plaw:119-21, or plaw:119-pvt-3 for a private law."),
+    Column("package_id", Text, nullable=False, comment="At govinfo: PLAW-119publ21."),
+    Column("congress", Integer, nullable=False, comment="That passed it."),
+    Column("doc_number", Integer, nullable=False, comment="Its number among that Congress's."),
+    Column("public_private", Text, nullable=False, comment="public or private."),
+    *texts(
+        doc_title="An Act, or Joint Resolution.",
+        official_title="To …, as enacted.",
+        short_title="By which it may be cited, where it says so.",
+        approved_date="Day it became law, ISO 8601.",
+        stat_citation="First page in the Statutes at Large: 139 Stat. 3.",
+    ),
+    Column("stat_volume", Integer, comment="Volume of the Statutes at Large."),
+    Column("stat_page", Text, comment="First page there."),
+    *reference("bill", "bills", "bill:119-hr-2102, of which it was made."),
+    *texts(processed_date="Day GPO converted the file, ISO 8601."),
+    Index("ix_public_laws_congress_doc_number", "congress", "doc_number"),
+    Index("ix_public_laws_stat_volume_stat_page", "stat_volume", "stat_page"),
+    comment="Public and private laws as enacted.",
+)
+
+
+def _child(name: str, *columns: Column[Any], comment: str) -> Table:
+    owner = owned_by("public_laws", "law_id")
+    return Table(name, metadata, owner, position(), *columns, comment=comment)
+
+
+public_law_sections: Final = _child(
+    "public_law_sections",
+    *texts(
+        num="As numbered: 101; NULL for the section without a number.",
+        heading="As printed.",
+        identifier="GPO's own: /us/pl/119/21/s101; NULL before 2020 or so.",
+        page="Page of the Statutes at Large it begins on.",
+    ),
+    comment="Sections of a law; those it quotes to put them into other laws are left out.",
+)
+
+public_law_usc_references: Final = _child(
+    "public_law_usc_references",
+    Column("href", Text, nullable=False, comment="/us/usc/t42/s1861."),
+    Column("text", Text, nullable=False, comment="As printed in the margin: 42 USC 1861 note."),
+    Column("title", Text, comment="Title of the Code, its appendix with a letter: 5a."),
+    Column("section", Text, index=True, comment="Section of the Code; NULL for a whole title."),
+    Column("is_note", Boolean, nullable=False, comment="Classified as a note to that section."),
+    comment="Where the Code holds parts of a law, as its sidenotes say.",
+)
+
+public_law_history: Final = _child(
+    "public_law_history",
+    Column("heading", Text, comment="HOUSE REPORTS, CONGRESSIONAL RECORD, …"),
+    Column("subheading", Text, comment="Volume and year, where entries are parted by them."),
+    Column("text", Text, nullable=False, comment="Oct. 9, considered and passed House."),
+    comment="Legislative history, entry by entry, as printed at the end of a law.",
+)
+
+statute_compilations: Final = Table(
+    "statute_compilations",
+    metadata,
+    document_key("comps:COMPS-1088."),
+    Column("file_id", Integer, nullable=False, comment="Number of the House Legislative Counsel."),
+    Column("title", Text, nullable=False, comment="Of the act, in its own spelling."),
+    *texts(
+        citable_as="The law it compiles, as stated: Public Law 84–885, as amended.",
+        approved_date="Day the act became law, ISO 8601.",
+        amended_date="Day the last amendment taken in became law, ISO 8601.",
+        processed_date="Day GPO converted the file, ISO 8601.",
+    ),
+    *reference("law", "public_laws", "plaw:84-885, which it compiles."),
+    *reference("through_law", "public_laws", "plaw:116-326, the last amendment taken in."),
+    comment="Statutes with all amendments taken in, as the House Legislative Counsel keeps them.",
+)
+
+TABLES: Final = (
+    public_laws,
+    public_law_sections,
+    public_law_usc_references,
+    public_law_history,
+    statute_compilations,
+)
+"""Parents before children."""
+
 
 NAME: Final = "public_laws"
 DETAILS: Final = "https://www.govinfo.gov/app/details"
@@ -38,13 +275,13 @@ def law_record(root: Any, part: RawPart) -> ParsedRecord:
     number = stated_number(root)
     row = _row(root, number)
     children = (
-        *_below(number.id, tables.public_law_sections.name, _sections(root)),
-        *_below(number.id, tables.public_law_usc_references.name, _code_references(root)),
-        *_below(number.id, tables.public_law_history.name, _history(root)),
+        *_below(number.id, public_law_sections.name, _sections(root)),
+        *_below(number.id, public_law_usc_references.name, _code_references(root)),
+        *_below(number.id, public_law_history.name, _history(root)),
     )
     return ParsedRecord(
         source=NAME,
-        table=tables.public_laws.name,
+        table=public_laws.name,
         key=number.id,
         payload=row,
         children=children,
@@ -142,8 +379,8 @@ def _bill(root: Any, congress: int) -> str | None:
     margin = root.findall("main/longTitle//sidenote")
     history = root.findall("legislativeHistory/heading")
     for place in (*margin, *history):
-        for reference in place.iter("ref"):
-            if found := _BILL.fullmatch(reference.get("href") or ""):
+        for ref in place.iter("ref"):
+            if found := _BILL.fullmatch(ref.get("href") or ""):
                 return ids.bill_id(int(found[1]), found[2], int(found[3]))
         if named := find_bill_numbers(" ".join(place.itertext())):
             return named[0].document_id(congress)
@@ -187,7 +424,7 @@ def _aliases(number: LawNumber, row: _Row) -> Iterator[str]:
     yield f"{page}.pdf"
 
 
-# What stands below it ---------------------------------------------------------------------
+# What is below it ---------------------------------------------------------------------
 
 
 def _below(law: str, table: str, rows: Iterable[_Row]) -> Iterator[ParsedRecord]:
@@ -223,8 +460,8 @@ def _sections(root: Any) -> Iterator[_Row]:
 
 def _code_references(root: Any) -> Iterator[_Row]:
     for note in root.iter("sidenote"):
-        for reference in note.iter("ref"):
-            href, text = reference.get("href") or "", printed(reference)
+        for ref in note.iter("ref"):
+            href, text = ref.get("href") or "", printed(ref)
             found = _CODE.match(href)
             if found and text:
                 section = found[2].replace("\u2013", "-") if found[2] else None
@@ -271,3 +508,83 @@ def _running(note: Any) -> str | None:
             pieces.append(printed(element) or "" if isinstance(element.tag, str) else "")
         pieces.append(element.tail or "")
     return " ".join("".join(pieces).replace(_BOX_CORNER, "").split()) or None
+
+
+_IDENTIFIED: Final = re.compile(r"/us/sComp/([0-9]{1,3})/([0-9]{1,4})(?:/|$)")
+
+
+def compilation_record(root: Any, part: RawPart) -> ParsedRecord:
+    """The record of a compilation with its text."""
+    law, through = _compiled(root), _through(root)
+    row = _compilation_row(root, law, through)
+    cited = cite_compilation(
+        title=row["title"],
+        law=law.cited if law else None,
+        through=through.cited if through else None,
+        amended=iso_day(row["amended_date"]),
+    )
+    package = f"COMPS-{row['file_id']}"
+    document = Document(
+        id=row["id"],
+        source=NAME,
+        kind="compilation",
+        title=row["title"],
+        source_url=f"{DETAILS}/{package}",
+        source_org="Office of the Legislative Counsel, U.S. House of Representatives",
+        published_at=row["amended_date"] or row["approved_date"],
+        citation_string=cited,
+        raw=part.archived,
+        body=xml_body(part),
+        aliases=(package,),
+    )
+    table = statute_compilations.name
+    return ParsedRecord(source=NAME, table=table, key=row["id"], payload=row, document=document)
+
+
+def _compilation_row(root: Any, law: LawNumber | None, through: LawNumber | None) -> dict[str, Any]:
+    file = printed(root.find("meta/property[@role='fileId']")) or ""
+    if not file.isdecimal():
+        raise MalformedError("the compilation states no file number")
+    amended = next((day.get("date") for day in root.iterfind("preface/editionNote/date")), None)
+    approved = iso_day(printed(root.find("meta/approvedDate")))
+    return {
+        "id": ids.govinfo_id(f"COMPS-{file}"),
+        "file_id": int(file),
+        "title": _title(root),
+        "citable_as": next(iter(printed_all(root, "meta/citableAs")), None),
+        "approved_date": approved.isoformat() if approved else None,
+        "amended_date": amended if iso_day(amended) else None,
+        "processed_date": printed(root.find("meta/processedDate")),
+        "law_ref": law.id if law else None,
+        "through_law_ref": through.id if through else None,
+    }
+
+
+def _title(root: Any) -> str:
+    title = printed(root.find("meta/title"))
+    if title is None:
+        raise MalformedError("the compilation has no title")
+    # Older acts are titled in capitals; among their short titles is the same in its own spelling.
+    spelled = printed_all(root, "meta/containsShortTitle")
+    same = (name for name in spelled if name.casefold() == title.casefold() != name)
+    return next((name for name in same if not name.isupper()), title)
+
+
+def _compiled(root: Any) -> LawNumber | None:
+    for cited in printed_all(root, "meta/citableAs"):
+        if "Law" in cited and (law := read_law_number(cited)):
+            return law
+    # A few cite nothing; their sections are identified by the number all the same.
+    for element in root.iterfind(".//*[@identifier]"):
+        if found := _IDENTIFIED.match(element.get("identifier")):
+            return LawNumber(congress=int(found[1]), number=int(found[2]))
+    return None
+
+
+def _through(root: Any) -> LawNumber | None:
+    # `meta` repeats the act itself in some files; the note that people read is right.
+    for path in ("preface/editionNote/currentThroughPublicLaw", "meta/currentThroughPublicLaw"):
+        for stated in printed_all(root, path):
+            if law := read_law_number(stated):
+                return law
+    return None

@@ -2,18 +2,73 @@
 
 By far the most of a title is inside its sections, where nothing is looked at but their numbers and
 headings; the listener is deaf there and only counts how deep it is.
+
+Which files of a folder hold titles or sections of the Code, told by their bytes.
+
+Numbers of titles, levels and sections, as they are printed and as they are ordered.
+
+Release points: the publisher's stamps of the Code, and the pages that list their files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from posixpath import basename, dirname
 from typing import IO, Final
+from urllib.parse import urljoin
 
-from fonds.errors import MalformedError, WrongContentError
+from fonds.errors import MalformedError, NotFoundError, ParseError, UsageError, WrongContentError
 from fonds.normalize.uslm.vocabulary import CONTAINERS, NAMESPACES
-from fonds.sources.families.xml_spans import portions
-from fonds.sources.jurisdiction import FRONT, Span, TocNode
-from fonds.sources.usc.numbers import clean_number, plan_number
+from fonds.sources.formats.xml import portions
+from fonds.sources.jurisdiction import FRONT, Origin, Page, Span, TocNode
+
+_SIGNS: Final = str.maketrans(
+    {
+        **dict.fromkeys("§¶[]*", " "),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
+    }
+)
+_PLAIN: Final = re.compile(r"§\s([0-9A-Za-z]+)\.")
+_TRAILING: Final = " .,:;-\u2014"
+_WORD: Final = re.compile(
+    r"(?:(?:sub)?(?:title|division|part|chapter|article)s?|sections?|secs?\.?|rules?)\s+(?=\S)",
+    re.IGNORECASE,
+)
+_THROUGH: Final = re.compile(r"\s+(?:through|thru)\s+", re.IGNORECASE)
+_PLAN: Final = re.compile(r"\bPLAN\s+NO\.?\s*(\w+)\s+OF\s+(\d{4})\b", re.IGNORECASE)
+_TITLE: Final = re.compile(r"0*([1-9]\d*)\s*-?([a-z]?)", re.IGNORECASE)
+_RUNS: Final = re.compile(r"(\d+)|([^\W\d_]+)")
+
+
+def clean_number(printed: str) -> str:
+    """`[§§ 202 to 204.` gives `202 to 204`, `CHAPTER 7—` gives `7`, `SUBCHAPTER I–A—` `I-A`."""
+    if (found := _PLAIN.fullmatch(printed)) is not None:
+        return found[1]
+    text = " ".join(printed.translate(_SIGNS).split()).rstrip(_TRAILING)
+    return _THROUGH.sub(" to ", _WORD.sub("", text, count=1) if _WORD.match(text) else text)
+
+
+def plan_number(heading: str) -> str:
+    """`1 of 1939` of a reorganization plan, which has its number in its heading only."""
+    found = _PLAN.search(heading)
+    return f"{found[1]} of {found[2]}" if found else ""
+
+
+def title_number(stated: str) -> str:
+    """`42` of `42`, `5a` of `05A`; empty for what is no number of a title."""
+    found = _TITLE.fullmatch(stated.strip())
+    return found[1] + found[2].lower() if found else ""
+
+
+def natural_order(number: str) -> tuple[tuple[int, int, str], ...]:
+    """A key that sorts as the Code does: 300, 300-1, 300a, 300a-1, 300b, 300aa, 301."""
+    return tuple(
+        (0, int(digits), "") if digits else (1, len(letters), letters)
+        for digits, letters in _RUNS.findall(number)
+    )
+
 
 LEAVES: Final = frozenset({"section", "courtRule"})
 _LEVELS: Final = CONTAINERS | {"reorganizationPlan"}
@@ -318,3 +373,204 @@ def check_root(name: str, attributes: Mapping[str, str]) -> None:
     known = name == "uscDoc" or name in LEAVES
     if not known or not any(space in attributes.values() for space in NAMESPACES):
         raise WrongContentError(f"the root is <{name}>, and not a title of the Code in USLM")
+
+
+CURRENT: Final = "download.shtml"
+STAMP: Final = re.compile(r"(\d+)-(\d+(?:not\d+)*(?:u\d+)?)")
+"""`119-36`; `119-102not101` is without a law that is not classified yet, `118-22u1` an update."""
+
+_LINK: Final = re.compile(
+    r"""href\s*=\s*["']([^"']*?xml_usc(\w+)@([\w-]+)\.zip)["']""", re.IGNORECASE
+)
+# The one title that Congress has left free is linked as well, and leads to an apology.
+_RESERVED: Final = re.compile(r"Title\s+(\d+)[^<>\d]{0,40}\breserved\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TitleFile:
+    """The archive of one title at one release point."""
+
+    title: str
+    release_point: str
+    page: str
+    """The XML in it, as a path below the publisher's address."""
+
+
+def past_page(stamp: str) -> str | None:
+    """The page that lists the files of a release point of the past; None for other stamps."""
+    found = STAMP.fullmatch(stamp)
+    if found is None:
+        return None
+    return f"releasepoints/us/pl/{found[1]}/{found[2]}/usc-rp@{stamp}.htm"
+
+
+def linked_files(html: str, page: str, base: str) -> list[TitleFile]:
+    """The titles whose XML a page links to, each once, in the order of the Code."""
+    reserved = {found[1] for found in _RESERVED.finditer(html)}
+    files: dict[tuple[str, str], TitleFile] = {}
+    for href, printed, stamp in _LINK.findall(html):
+        title, address = title_number(printed), urljoin(base + page, href)
+        if title and title not in reserved and address.startswith(base):
+            member = f"usc{printed}.xml" if printed.isdigit() else "*.xml"
+            found = TitleFile(
+                title=title, release_point=stamp, page=f"{address[len(base) :]}!{member}"
+            )
+            files.setdefault((stamp, title), found)
+    return sorted(files.values(), key=lambda file: natural_order(file.title))
+
+
+def newest(files: list[TitleFile]) -> str:
+    """The release point of the latest law among files; empty if there are none."""
+    stamps = {file.release_point for file in files}
+    return max(stamps, key=natural_order, default="")
+
+
+_EXPECTED: Final = (
+    "expected titles of the United States Code in USLM (usc42.xml, or xml_usc42@119-36.zip as "
+    "downloaded; unpack xml_uscAll), or folders of single sections (42/1396a.xml)"
+)
+_TITLE_FILE: Final = re.compile(r"(?:xml_)?usc(\d+[a-z]?)(?:@[\w-]+)?\.(?:xml|zip)", re.IGNORECASE)
+_SECTION_FILE: Final = re.compile(r"(\d[^\W_]*(?:-[^\W_]+)*)(?:_(\d+))?\.xml", re.IGNORECASE)
+"""`300aa-34.xml`; mirrors save the second section of the same number as `3598_2.xml`."""
+_IN_IDENTIFIER: Final = re.compile(r"/us/usc/t(\d+[a-z]?)(?=/|$)", re.IGNORECASE)
+_TEXT: Final = frozenset({"main", "appendix"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """A title that was found."""
+
+    title: str
+    page: str
+    release_point: str = ""
+    sections: tuple[str, ...] = ()
+    """The files of its sections, if it has one for each; the page is the first of them."""
+
+
+class Head:
+    """A listener for what a file says of itself before its text begins."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.identifier = ""
+        self.meta: dict[str, str] = {}
+        self.is_complete = False
+        self._heard: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
+        """The root, or an element of the metadata."""
+        del offset
+        self._heard.clear()
+        if not self.root:
+            check_root(name, attributes)
+            self.root, self.identifier = name, attributes.get("identifier", "")
+        self.is_complete = self.is_complete or self.root in LEAVES or name in _TEXT
+
+    def end(self, name: str, offset: int) -> None:
+        """An element of the metadata, or all of it."""
+        del offset
+        self.meta.setdefault(name, "".join(self._heard).strip())
+        self.is_complete = self.is_complete or name == "meta"
+
+    def text(self, data: str) -> None:
+        """Kept until the element ends."""
+        self._heard.append(data)
+
+
+def read_head(page: Page) -> Head:
+    """What a file is, from its first bytes; raises `ParseError` if it is nothing of the Code."""
+    head = Head()
+    with page.open() as stream:
+        for _ in portions(stream, head):
+            if head.is_complete:
+                break
+    return head
+
+
+async def units_in(origin: Origin, files: Sequence[str]) -> list[Unit]:
+    """The titles that files hold, in the order of the Code; at least one, and none twice."""
+    found: dict[str, Unit] = {}
+    for unit in await _units(origin, files):
+        other = found.setdefault(unit.title, unit)
+        # Whoever downloads an archive may unpack it beside it.
+        if other is not unit and "!" not in unit.page:
+            raise UsageError(
+                f"title {unit.title} is in {other.page} and again in {unit.page}; give a "
+                "folder that holds one edition only"
+            )
+    if not found:
+        raise WrongContentError(f"nothing here is part of the Code: {_EXPECTED}")
+    return sorted(found.values(), key=lambda unit: natural_order(unit.title))
+
+
+async def _units(origin: Origin, files: Sequence[str]) -> list[Unit]:
+    """Files of titles first, then folders of sections, then archives."""
+    titles: list[Unit] = []
+    folders: dict[str, Unit] = {}
+    for page in _candidates(files):
+        folder = dirname(page)
+        if folder in folders and _SECTION_FILE.fullmatch(basename(page)):
+            continue
+        if (unit := await _looked_at(origin, page)) is None:
+            continue
+        if unit.sections:
+            folders[folder] = unit
+        else:
+            titles.append(unit)
+    of_sections = [_with_all_sections(unit, files) for unit in folders.values()]
+    return sorted([*titles, *of_sections], key=lambda unit: "!" in unit.page)
+
+
+def _with_all_sections(unit: Unit, files: Sequence[str]) -> Unit:
+    folder = dirname(unit.page)
+    beside = [name for name in files if dirname(name) == folder]
+    found = sorted(filter(section_in, beside), key=section_in) or [unit.page]
+    return replace(unit, page=found[0], sections=tuple(found))
+
+
+def section_in(name: str) -> tuple[object, ...]:
+    """What a file of one section is ordered by; empty for other files."""
+    found = _SECTION_FILE.fullmatch(basename(name))
+    return (natural_order(found[1]), int(found[2] or 1)) if found else ()
+
+
+def _candidates(files: Sequence[str]) -> list[str]:
+    """The pages that may be XML; of a single file, whatever its name is."""
+    if len(files) == 1 and not files[0].lower().endswith(".zip"):
+        return list(files)
+    archives = [f"{name}!*.xml" for name in files if name.lower().endswith(".zip")]
+    return [name for name in files if name.lower().endswith(".xml")] + archives
+
+
+async def _looked_at(origin: Origin, page: str) -> Unit | None:
+    name = basename(page.partition("!")[0])
+    found = _TITLE_FILE.fullmatch(name)
+    named = title_number(found[1]) if found else ""
+    try:
+        head = read_head(await origin.read(page))
+    except (NotFoundError, ParseError):
+        # A file with the name of a title is one that is damaged; the walk will say how.
+        return Unit(title=named, page=page) if named else None
+    if head.root in LEAVES:
+        title = _title_in(head.identifier) or title_number(basename(dirname(page)))
+        return Unit(title=title, page=page, sections=(page,)) if title else None
+    stated = title_number(head.meta.get("docNumber", "")) or _title_in(head.identifier)
+    title = stated or named
+    return Unit(title=title, page=page, release_point=_stamp(head, name)) if title else None
+
+
+def _title_in(identifier: str) -> str:
+    found = _IN_IDENTIFIER.match(identifier)
+    return title_number(found[1]) if found else ""
+
+
+def _stamp(head: Head, name: str) -> str:
+    """The release point, which USLM 2 leaves out of the metadata."""
+    for stated in (
+        head.meta.get("docPublicationName", ""),
+        head.meta.get("docReleasePoint", ""),
+        name,
+    ):
+        if found := STAMP.search(stated.rpartition("@")[2]):
+            return found[0]
+    return ""

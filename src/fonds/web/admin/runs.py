@@ -1,4 +1,7 @@
-"""Runs: a list of them, and each with its stages, tasks, errors and its log as it is written."""
+"""Runs: a list of them, and each with its stages, tasks, errors and its log as it is written.
+
+The page of one source: where it stands, what it brought, and what can be done with it.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,72 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from fonds.api import following
-from fonds.api.admin import After, Stage, cursor_of, known_run, read_cursor
-from fonds.api.admin_answers import RunId
-from fonds.api.desk import desk_of
-from fonds.runs import insight
+from fonds.api import events
+from fonds.api.admin import After, Stage, cursor_of, known_run, read_cursor, source_named
+from fonds.api.admin_schemas import RunId, SourceNamed
+from fonds.api.dependencies import desk_of
+from fonds.runs import audit, overview
+from fonds.runs.overview import YIELD_DAYS
 from fonds.runs.state import RunStatus
 from fonds.sources.registry import all_sources
 from fonds.web import charts
-from fonds.web.admin.asking import AT, Asked, admin_page, standing
-from fonds.web.admin.sources import Cursor
-from fonds.web.frame import operator_of, query
+from fonds.web.admin.actions import AT, Asked, admin_page, standing
+from fonds.web.admin.status import is_late
+from fonds.web.templates import operator_of, query
+
+SOURCES_ON_A_PAGE: Final = 15
+Cursor = Annotated[str, Query(pattern=r"^([0-9]{13}-[0-9a-f]{32})?$")]
+
+router: Final = APIRouter(prefix=AT)
+
+
+@router.get("/sources/{name}")
+def show_source(
+    request: Request, name: SourceNamed, cursor: Cursor = "", asked: Asked = 0
+) -> Response:
+    """One source, with its runs, the newest first."""
+    visitor, desk = operator_of(request), desk_of(request)
+    source, now = source_named(name), desk.now()
+    before = read_cursor(cursor) if cursor else None
+    with desk.library.database.read() as connection:
+        detail = overview.source_detail(connection, source, now)
+        runs = overview.runs(connection, source=name, before=before, limit=SOURCES_ON_A_PAGE + 1)
+        errors = overview.standing_groups(connection, name)
+        audited = audit.history(connection, source=name, limit=1)
+        state = standing(connection, now, asked)
+    return admin_page(
+        request,
+        "source.html",
+        visitor,
+        state,
+        detail=detail,
+        source=detail.insight,
+        runs=runs[:SOURCES_ON_A_PAGE],
+        following=_further(name, runs),
+        cursor=cursor,
+        errors=errors,
+        audit=audited[0] if audited else None,
+        strip=charts.strip(detail.insight.strip, now),
+        speed=_speed(detail.insight.strip),
+        chart=charts.by_day(detail.days, now.date(), YIELD_DAYS),
+        is_late=is_late(detail.insight, now),
+    )
+
+
+def _further(name: str, runs: list[overview.RunInsight]) -> str | None:
+    if len(runs) <= SOURCES_ON_A_PAGE:
+        return None
+    return f"{AT}/sources/{name}?{query({'cursor': cursor_of(runs[SOURCES_ON_A_PAGE - 1])})}#runs"
+
+
+def _speed(runs: tuple[overview.RunInsight, ...]) -> dict[str, object] | None:
+    """How long runs take, of which some have ended."""
+    took = [run.seconds(run.finished_at) for run in runs if run.finished_at is not None]
+    if len(took) < 2:  # noqa: PLR2004 — a line has two ends
+        return None
+    label = f"seconds that the last {len(took)} runs took: from {took[0]:,.0f} to {took[-1]:,.0f}"
+    return {"picture": charts.sparkline(took, label), "last": took[-1], "most": max(took)}
+
 
 ON_A_PAGE: Final = 50
 TASKS: Final = 50
@@ -25,8 +83,6 @@ LINES: Final = 1000
 """Of a log; a run keeps a hundred of each cause."""
 
 _Source = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
-
-router: Final = APIRouter(prefix=AT)
 
 
 @router.get("/runs")
@@ -40,7 +96,7 @@ def show_runs(
     """Runs of all sources, the newest first."""
     visitor, desk = operator_of(request), desk_of(request)
     with desk.library.database.read() as connection:
-        found = insight.runs(
+        found = overview.runs(
             connection,
             source=source or None,
             status=RunStatus(status) if status else None,
@@ -78,10 +134,12 @@ def show_run(
     visitor, desk = operator_of(request), desk_of(request)
     now = desk.now()
     with desk.library.database.read() as connection:
-        detail = insight.run_detail(connection, known_run(connection, run_id))
+        detail = overview.run_detail(connection, known_run(connection, run_id))
         run = detail.run
-        tasks = insight.tasks(connection, run.id, stage=stage or None, after=after, limit=TASKS + 1)
-        lines = insight.logs(connection, run.id, limit=LINES)
+        tasks = overview.tasks(
+            connection, run.id, stage=stage or None, after=after, limit=TASKS + 1
+        )
+        lines = overview.logs(connection, run.id, limit=LINES)
         state = standing(connection, now, asked)
     more = len(tasks) > TASKS
     next_ = query({"stage": stage, "after": tasks[TASKS - 1].id}) if more else None
@@ -114,4 +172,4 @@ async def follow_run(
     last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
 ) -> Response:
     """The same as it goes on, behind the lines that a page has already."""
-    return await following.follow_run(request, run_id, last_event_id or str(after or ""))
+    return await events.follow_run(request, run_id, last_event_id or str(after or ""))

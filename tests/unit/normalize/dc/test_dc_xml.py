@@ -9,9 +9,8 @@ from tests.sources.golden import assert_golden
 
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
-from fonds.normalize.base import Normalizer
 from fonds.normalize.dc import DcXml
-from fonds.normalize.registry import get_normalizer, sniff
+from fonds.normalize.registry import Normalizer, get_normalizer, sniff
 
 HERE = Path(__file__).parent
 NAMESPACE = "https://code.dccouncil.us/schemas/dc-library"

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.normalize.egov import Egov
-from fonds.normalize.egov.vocabulary import KNOWN
+from fonds.normalize.egov import KNOWN, Egov
 from fonds.normalize.registry import get_normalizer, sniff
 
 LAW = (

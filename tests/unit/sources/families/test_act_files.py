@@ -19,8 +19,8 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.sources.base import Rate
-from fonds.sources.families.act_files import ActFiles, ActListener, Element, Levels
-from fonds.sources.families.xml_spans import listen
+from fonds.sources.formats.act_files import ActFiles, ActListener, Element, Levels
+from fonds.sources.formats.xml import listen
 from fonds.sources.jurisdiction import CodeInfo, Leaf, Shard, TocNode
 
 BASE: Final = "https://acts.example/"

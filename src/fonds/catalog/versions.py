@@ -1,0 +1,221 @@
+"""The other shapes of a document: what it said before, and the same section in other editions.
+
+Two documents, or two versions of one, word by word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, select
+
+from fonds import ids
+from fonds.codes.diff.redline import Redline, redline
+from fonds.errors import UnknownDocumentError, UsageError
+from fonds.results import HeldDocument
+from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
+from fonds.search.lookup import Holdings, age, document_rows, held_document
+from fonds.stores.database import Database
+from fonds.stores.documents import visible_to
+from fonds.stores.sqlite import select_in
+from fonds.stores.tables import code_units, document_versions, documents
+
+MOST_VERSIONS: Final = 100
+MOST_EDITIONS: Final = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    """What a document said for some time."""
+
+    content_sha256: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+    """When it was last written; the current version is so until another is seen."""
+    raw_sha256: str
+    body_text_sha256: str | None
+    is_current: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edition:
+    """A section of a code in one edition."""
+
+    document: HeldDocument
+    has_same_words: bool
+    """As the document that was asked about."""
+    is_asked: bool
+    """Whether it is that document."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shapes:
+    """Everything a document has been, as far as it is held."""
+
+    document: HeldDocument
+    versions: tuple[Version, ...]
+    """The newest first."""
+    editions: tuple[Edition, ...]
+    """The newest first, the document itself among them; empty for what has none."""
+
+
+def shapes(database: Database, document_id: str, *, owner: UUID | None = None) -> Shapes:
+    """Versions and editions of a document."""
+    with database.read() as connection:
+        more = (documents.c.unit, documents.c.content_sha256, documents.c.body_text_sha256)
+        query = document_rows(owner, *more).where(documents.c.id == document_id)
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            raise UnknownDocumentError(f"the library has no document {document_id!r}")
+        return Shapes(
+            document=held_document(row),
+            versions=_versions(connection, row),
+            editions=_editions(connection, row, owner) if row.unit else (),
+        )
+
+
+def _versions(connection: Connection, document: Row[Any]) -> tuple[Version, ...]:
+    table = document_versions.c
+    query = select(document_versions).where(table.document_id == document.id)
+    rows = connection.execute(query.order_by(table.first_seen_at.desc()).limit(MOST_VERSIONS))
+    return tuple(
+        Version(
+            content_sha256=row.content_sha256,
+            first_seen_at=row.first_seen_at,
+            last_seen_at=row.last_seen_at,
+            raw_sha256=row.raw_sha256,
+            body_text_sha256=row.body_text_sha256,
+            is_current=row.content_sha256 == document.content_sha256,
+        )
+        for row in rows
+    )
+
+
+def _editions(
+    connection: Connection, document: Row[Any], owner: UUID | None
+) -> tuple[Edition, ...]:
+    """By its name, which it keeps when it is moved; and by its place, if it has no name."""
+    related = Holdings(connection, owner).related([document])
+    beside = _in_place(connection, document, owner)
+    rows = {row.id: row for row in (*related, *beside)}
+    ordered = sorted(rows.values(), key=age, reverse=True)[:MOST_EDITIONS]
+    hashes = _hashes(connection, [row.id for row in ordered])
+    return tuple(
+        Edition(
+            document=held_document(row),
+            has_same_words=hashes.get(row.id) == document.body_text_sha256,
+            is_asked=row.id == document.id,
+        )
+        for row in ordered
+    )
+
+
+def _in_place(connection: Connection, document: Row[Any], owner: UUID | None) -> Sequence[Row[Any]]:
+    unit = code_units.c
+    name = select(unit.unit).where(unit.id == document.unit).scalar_subquery()
+    same = select(unit.version).where(unit.source == document.source, unit.unit == name)
+    path = document.id.partition("/root/")[2]
+    wanted = [
+        ids.tree_child(ids.tree_root(document.source, version), path)
+        for version in connection.scalars(same)
+    ]
+    return list(select_in(connection, document_rows(owner), documents.c.id, wanted))
+
+
+def _hashes(connection: Connection, names: Sequence[str]) -> dict[str, str | None]:
+    query = select(documents.c.id, documents.c.body_text_sha256).where(visible_to(None))
+    return {
+        row.id: row.body_text_sha256 for row in select_in(connection, query, documents.c.id, names)
+    }
+
+
+LONGEST: Final = 2_000_000
+"""Characters of a text that is compared; a redline of longer ones would say little."""
+SHORTEST_VERSION: Final = 8
+"""Digits of its hash that name a version."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Name:
+    """A document, and which version of it."""
+
+    id: str
+    version: str | None = None
+    """The beginning of its `content_sha256`; None is the one of today."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One of two texts."""
+
+    document: HeldDocument
+    version: str | None
+    """The whole hash of an earlier version; None is the one of today."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compared:
+    """Two texts and what became of the one in the other."""
+
+    before: Side
+    after: Side
+    redline: Redline
+
+
+def compare(shelf: Shelf, before: Name, after: Name, *, owner: UUID | None = None) -> Compared:
+    """The words that were deleted and inserted between two texts."""
+    one, old = _read(shelf, before, owner)
+    other, new = _read(shelf, after, owner)
+    return Compared(before=one, after=other, redline=redline(old, new))
+
+
+def _read(shelf: Shelf, name: Name, owner: UUID | None) -> tuple[Side, str]:
+    columns = documents.c
+    more = (
+        columns.body_text,
+        columns.body_text_sha256,
+        columns.summary,
+        columns.body_normalizer_version,
+        columns.body_raw_format,
+        columns.content_sha256,
+    )
+    with shelf.database.read() as connection:
+        query = document_rows(owner, *more).where(columns.id == name.id)
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            raise UnknownDocumentError(f"the library has no document {name.id!r}")
+        version = _version(connection, row, name.version) if name.version else None
+    is_today = version is None or version.content_sha256 == row.content_sha256
+    text = row.body_text or row.summary or row.title if is_today else _earlier(shelf, row, version)
+    if len(text) > LONGEST:
+        raise UsageError(f"the text of {row.id} is longer than the {LONGEST:,} characters compared")
+    known = None if version is None or is_today else version.content_sha256
+    return Side(document=held_document(row), version=known), text
+
+
+def _version(connection: Connection, document: Row[Any], given: str) -> Row[Any]:
+    table = document_versions
+    digits = given.lower()
+    if len(digits) < SHORTEST_VERSION:
+        raise UsageError(f"name a version by at least {SHORTEST_VERSION} digits of its hash")
+    rows = connection.execute(select(table).where(table.c.document_id == document.id)).all()
+    found = [row for row in rows if row.content_sha256.startswith(digits)]
+    if len(found) != 1:
+        raise UnknownDocumentError(f"{document.id} has no version {given!r}")
+    return found[0]
+
+
+def _earlier(shelf: Shelf, document: Row[Any], version: Any) -> str:
+    """What was said before, made again from the archive."""
+    if version.body_text_sha256 and version.body_text_sha256 == document.body_text_sha256:
+        return str(document.body_text)
+    if version.body_archive_key is None:
+        raise UsageError(f"that version of {document.id} has no text of its own")
+    made_by = (document.body_normalizer_version or "").partition("@")[0]
+    normalizer = made_by or BY_FORMAT.get(document.body_raw_format or "", "")
+    plain: dict[str, Any] = {"sections": [], "pages": []}
+    return text_again(shelf, document.id, normalizer, version.body_archive_key, plain).markdown

@@ -1,0 +1,166 @@
+"""Whether a bundle is what it says: hashes, counts, order, types, and that each row belongs."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from fonds import ids
+from fonds.errors import BundleError
+from fonds.exchange.bundle.contents import (
+    DOCUMENTS,
+    EDITIONS,
+    NODES,
+    OF_DOCUMENTS,
+    ORIGINS,
+    PASSAGES,
+    RESOURCES,
+    Part,
+    Record,
+    Resource,
+    read_line,
+    read_package,
+    read_part,
+)
+from fonds.exchange.bundle.create import Watch, watched
+from fonds.stores.blobs import Blobs
+
+MOST_TOLD: Final = 100
+"""Problems that are told one by one; all are counted."""
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_PROVENANCE: Final = ("citation_string", "source_url", "source_org")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """Something that is not as it should be."""
+
+    where: str
+    """A file and a line of it, or an id."""
+    what: str
+
+
+@dataclass(kw_only=True, slots=True)
+class Verified:
+    """What was found."""
+
+    root: str | None = None
+    content: str | None = None
+    records: Mapping[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    count: int = 0
+    """Of problems, also of those that are not told."""
+
+    def tell(self, where: str, what: str) -> None:
+        """Note a problem."""
+        self.count += 1
+        if len(self.problems) < MOST_TOLD:
+            self.problems.append(Problem(where=where, what=what))
+
+
+def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> Verified:
+    """Read all of a bundle and say what is wrong with it."""
+    found = Verified()
+    try:
+        package = read_package(blobs, where)
+    except BundleError as error:
+        found.tell(where, str(error))
+        return found
+    found.root, found.content = package.root, package.content
+    found.records = {each.name: package.records(each) for each in RESOURCES}
+
+    def rows(resource: Resource) -> Iterator[Record]:
+        table = _Table(blobs, resource, found)
+        return watched(table.rows(package.parts[resource]), resource, watch)
+
+    _check_documents({each: rows(each) for each in (DOCUMENTS, *OF_DOCUMENTS)}, found)
+    for resource in (EDITIONS, NODES):
+        for _ in rows(resource):
+            pass
+    return found
+
+
+class _Table:
+    """A table of a bundle, as it is read; what is wrong with it is told."""
+
+    def __init__(self, blobs: Blobs, resource: Resource, found: Verified) -> None:
+        self._blobs = blobs
+        self._resource = resource
+        self._found = found
+        self._last: tuple[object, ...] | None = None
+
+    def rows(self, parts: Sequence[Part]) -> Iterator[Record]:
+        """All rows that can be read."""
+        for part in parts:
+            try:
+                data = read_part(self._blobs, self._resource, part)
+            except BundleError as error:
+                self._found.tell(self._resource.name, str(error))
+                continue
+            lines = data.splitlines(keepends=True)
+            path = part.path(self._resource)
+            if len(lines) != part.records:
+                self._found.tell(path, f"has {len(lines):,} rows instead of {part.records:,}")
+            for number, line in enumerate(lines, 1):
+                yield from self._row(f"{path}:{number}", line)
+
+    def _row(self, where: str, line: bytes) -> Iterator[Record]:
+        try:
+            record = read_line(self._resource, line)
+        except BundleError as error:
+            self._found.tell(where, str(error))
+            return
+        key = self._resource.key_of(record)
+        if self._last is not None and key <= self._last:
+            self._found.tell(where, f"{key!r} does not come after {self._last!r}")
+            return
+        self._last = key
+        yield record
+
+
+def _check_documents(rows: Mapping[Resource, Iterator[Record]], found: Verified) -> None:
+    streams = [_owned(resource, some) for resource, some in rows.items()]
+    for owner, group in groupby(heapq.merge(*streams, key=_owner), key=_owner):
+        counts: Counter[Resource] = Counter()
+        for _, resource, record in group:
+            counts[resource] += 1
+            for fault in _faults(resource, record):
+                found.tell(f"{resource.name} {owner}", fault)
+        if not counts[DOCUMENTS]:
+            found.tell(owner, "has rows, but there is no such document")
+            continue
+        if not counts[ORIGINS]:
+            found.tell(owner, "has no provenance: nothing says which bytes it was read from")
+        if not counts[PASSAGES]:
+            found.tell(owner, "has no passage")
+
+
+_Owned = tuple[str, Resource, Record]
+
+
+def _owned(resource: Resource, rows: Iterator[Record]) -> Iterator[_Owned]:
+    for record in rows:
+        yield record[resource.owner], resource, record
+
+
+def _owner(owned: _Owned) -> str:
+    return owned[0]
+
+
+def _faults(resource: Resource, record: Record) -> Iterator[str]:
+    if resource is DOCUMENTS:
+        for name in _PROVENANCE:
+            if not record[name]:
+                yield f"its {name} is empty"
+        text = record["body_text"]
+        if record["body_text_sha256"] != (None if text is None else ids.text_sha256(text)):
+            yield "its text does not have the hash that is given for it"
+    elif resource is PASSAGES and ids.chunk_sha(record["text"]) != record["sha256"]:
+        yield f"passage {record['ord']} does not have the hash that is given for it"
+    elif resource is ORIGINS and not _SHA256.fullmatch(record["raw_sha256"]):
+        yield "it has no provenance: what it was read from has no hash"

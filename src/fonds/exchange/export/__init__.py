@@ -1,1 +1,0 @@
-"""The tables people ask of a library, as files for other programs."""

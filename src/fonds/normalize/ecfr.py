@@ -1,0 +1,546 @@
+"""The Code of Federal Regulations as XML (eCFR's API and bulk files, the annual edition).
+
+Footnotes of the Code of Federal Regulations: which reference belongs to which note.
+
+From the elements of CFR XML to Markdown; what the Federal Register shares is its walker's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import unescape
+from typing import Any, ClassVar, Final
+
+from lxml import etree
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.model import BodyFormat, NormalizedBody
+from fonds.normalize.ecfr_tables import (
+    CONTENTS,
+    DIVISIONS,
+    EMPHASIS,
+    FLEXIBLE,
+    FRAGMENTS,
+    INLINE,
+    KNOWN,
+    LEAD_IN,
+    METADATA,
+    SECTION,
+    TEXT,
+    TableWriter,
+    heading_level,
+    heading_source,
+    is_picture,
+    known,
+    one_line,
+    outermost,
+    read_html_table,
+    refuse_endless_heads,
+    section_label,
+    stray_text,
+    structure_label,
+    tag_before,
+)
+from fonds.normalize.fr import (
+    DEEPEST_HEADING,
+    Walker,
+    is_reference,
+    leading_sign,
+    lost_its_spaces,
+    signs,
+)
+from fonds.normalize.gpotable import Grid
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+
+# Tables have notes of their own, which print the sign and nothing more.
+_ASIDE: Final = ("FTNT", "GPOTABLE", "TABLE")
+
+
+class Footnotes:
+    """Gives a reference and its note the same label; numbering starts again in each division."""
+
+    def __init__(self, root: Any) -> None:
+        self._within: dict[Any, Counter[str]] = {}
+        for note in root.iter("FTNT"):
+            division = next(note.iterancestors(*DIVISIONS), root)
+            sign = leading_sign(note)
+            if sign is not None:
+                self._within.setdefault(division, Counter())[signs(sign)[0]] += 1
+        self._promoted: frozenset[Any] = self._promote(root) if self._within else frozenset()
+        self._scopes: list[Any] = [root]
+        self._labels: dict[tuple[Any, str, int], str] = {}
+        self._used: Counter[str] = Counter()
+        self._referred: Counter[tuple[Any, str]] = Counter()
+        self._noted: Counter[tuple[Any, str]] = Counter()
+        self._references: set[str] = set()
+        self._notes: set[str] = set()
+
+    def refers(self, element: Any) -> bool:
+        """Whether a raised sign refers to a note, rather than being an exponent."""
+        return is_reference(element) or element in self._promoted
+
+    def enter(self, division: Any) -> None:
+        """What follows stands in that division."""
+        self._scopes.append(division)
+
+    def leave(self) -> None:
+        """The innermost division is over."""
+        self._scopes.pop()
+
+    def reference(self, sign: str) -> str:
+        """The label for a reference; a lone note in its division takes them all."""
+        scope = self._scope(sign)
+        self._referred[scope, sign] += 1
+        notes = self._within.get(scope, Counter())[sign]
+        label = self._label(scope, sign, min(self._referred[scope, sign], max(notes, 1)))
+        self._references.add(label)
+        return label
+
+    def note(self, sign: str) -> str:
+        """The label for a note."""
+        scope = self._scopes[-1]
+        self._noted[scope, sign] += 1
+        label = self._label(scope, sign, self._noted[scope, sign])
+        self._notes.add(label)
+        return label
+
+    def unlinked(self) -> list[str]:
+        """A warning for each reference without its note, and each note without a reference."""
+        return [
+            f"footnote {label}: {'no note' if label in self._references else 'no reference'}"
+            for label in sorted(self._references ^ self._notes)
+        ]
+
+    def _promote(self, root: Any) -> frozenset[Any]:
+        """For each note nothing refers to, the first bare sign like it in its division.
+
+        Signs in headings lack the FTREF that marks a reference.
+        """
+        marked: set[tuple[Any, str]] = set()
+        bare: dict[tuple[Any, str], Any] = {}
+        settings: dict[Any, tuple[Any, bool]] = {}
+        for element in root.iter("SU"):
+            parent = element.getparent()
+            if parent not in settings:
+                settings[parent] = _setting(parent, root)
+            division, is_aside = settings[parent]
+            keys = [(division, sign) for sign in signs(element)]
+            if is_reference(element):
+                marked.update(keys)
+            elif len(keys) == 1 and not is_aside:
+                bare.setdefault(keys[0], element)
+        noted = {(division, sign) for division, found in self._within.items() for sign in found}
+        return frozenset(bare[key] for key in noted - marked if key in bare)
+
+    def _scope(self, sign: str) -> Any:
+        for scope in reversed(self._scopes):
+            if sign in self._within.get(scope, ()):
+                return scope
+        return self._scopes[-1]
+
+    def _label(self, scope: Any, sign: str, index: int) -> str:
+        key = (scope, sign, index)
+        if key not in self._labels:
+            self._used[sign] += 1
+            count = self._used[sign]
+            self._labels[key] = sign if count == 1 else f"{sign}-{count}"
+        return self._labels[key]
+
+
+def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
+    """The division a sign stands in, and whether it is part of a note or table."""
+    is_aside = False
+    for element in (parent, *parent.iterancestors(*DIVISIONS, *_ASIDE)):
+        if element.tag in DIVISIONS:
+            return element, is_aside
+        is_aside = is_aside or element.tag in _ASIDE
+    return root, is_aside
+
+
+# Twice what a volume needs; six calls each stay well within Python's own limit.
+_DEEPEST: Final = 80
+_LONGEST_NAME: Final = 200
+_AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
+
+
+class CfrWalker(Walker):
+    """Writes one file of the CFR; every word of it, in order."""
+
+    def __init__(self, root: Any) -> None:
+        super().__init__(root)
+        # eCFR keeps its spaces; only the Federal Register's conversion lost them.
+        self._out.restore_spaces = root.tag.startswith("CFR") and lost_its_spaces(root)
+        self._base = 0
+        self._in_line = self._in_kept = False
+        self._outermost = outermost(root)
+        self._footnotes = Footnotes(root)
+        self._tables = TableWriter(self._out, self._flow, self._page)
+
+    def _unlinked(self) -> list[str]:
+        return self._footnotes.unlinked()
+
+    # Placing ------------------------------------------------------------------------------
+
+    def _block(self, element: Any) -> None:
+        tag = self._descend(element)
+        former, self._in_line = self._in_line, False
+        if own := self._CFR_BLOCKS.get(tag):
+            own(self, element)
+        elif shared := self._BLOCKS.get(tag):
+            shared(self, element)
+        else:
+            self._paragraph(element)
+        self._in_line = former
+        self._depth -= 1
+
+    def _inline(self, element: Any) -> None:
+        tag = self._descend(element)
+        former, self._in_line = self._in_line, True
+        self._out.seam()
+        if own := self._CFR_INLINES.get(tag):
+            own(self, element)
+        elif tag in {"E", "FR", "PRTPAGE", "LI", "AC"}:
+            self._INLINES[tag](self, element)
+        elif tag == "BR":
+            self._line_item(element)
+        else:
+            self._flow(element)
+        if tag != "AC":
+            self._out.seam()
+        self._in_line = former
+        self._depth -= 1
+
+    def _descend(self, element: Any) -> str:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
+        tag = known(element.tag)
+        if tag not in KNOWN:
+            self._unknown[element.tag] += 1
+        return tag
+
+    def _flow(self, element: Any) -> None:
+        """Text and children in order; a block child interrupts the paragraph around it."""
+        self._run(element.text)
+        for child in element:
+            if isinstance(child.tag, str):
+                self._place(child, element)
+            elif child.tag is etree.Entity:
+                self._run(unescape(child.text))
+            else:
+                self._out.seam()
+            self._run(child.tail)
+
+    def _place(self, child: Any, parent: Any) -> None:
+        tag = known(child.tag)
+        if tag in INLINE:
+            self._inline(child)
+        elif self._out.in_table:
+            # A line of a table holds no blocks.
+            self._out.space()
+            self._inline(child)
+            self._out.space()
+        elif (tag in FLEXIBLE or tag not in KNOWN) and self._is_running(parent):
+            self._inline(child)
+        else:
+            self._block(child)
+
+    def _is_running(self, parent: Any) -> bool:
+        return self._in_line or known(parent.tag) in TEXT or bool((parent.text or "").strip())
+
+    def _flow_one(self, child: Any) -> None:
+        self._place(child, child.getparent())
+
+    # Divisions ----------------------------------------------------------------------------
+
+    def _division(self, element: Any) -> None:
+        if self._in_contents:
+            self._paragraph(element)
+            return
+        former = self._base, self._outline
+        self._base = heading_level(DIVISIONS[element.tag], self._outermost, self._base)
+        self._outline = {}
+        self._footnotes.enter(element)
+        if element.tag == "DIV8" and element.find("HEAD") is None:
+            self._headless_section(element)
+        self._paragraph(element)
+        self._footnotes.leave()
+        self._base, self._outline = former
+
+    def _headless_section(self, element: Any) -> None:
+        if label := section_label("", element.get("N")):
+            self._out.begin(level=self._base, section=label)
+            self._out.text(label)
+            self._out.end()
+
+    def _listing(self, element: Any) -> None:
+        self._contents(element)
+
+    def _revision(self, element: Any) -> None:
+        # Text that is not in force yet, quoted in a note on its effective date.
+        self._extract(element)
+
+    def _figure(self, element: Any) -> None:
+        self._out.begin()
+        self._figure_parts(element)
+        self._out.end()
+
+    def _figure_parts(self, element: Any) -> None:
+        """A picture names itself; an equation in MathML is kept beside its letters."""
+        former, is_math = self._in_kept, known(element.tag) == "MATH"
+        if is_math and not former and not any(map(is_picture, element.iter("*"))):
+            content = etree.tostring(element, encoding="unicode", with_tail=False)
+            self._out.artifact("equation", content)
+        self._in_kept = former or is_math
+        self._flow(element)
+        self._in_kept = former
+
+    def _metadata(self, element: Any) -> None:
+        if element.getparent() is not self._root:
+            self._paragraph(element)
+
+    def _head(self, element: Any) -> None:
+        """A division's heading, or the caption of something smaller."""
+        parent = element.getparent()
+        if self._in_contents or parent is None or parent.tag not in DIVISIONS:
+            self._strong(element)
+            return
+        self._titled_division(element, parent)
+
+    def _titled_division(self, element: Any, division: Any) -> None:
+        text = one_line(element)
+        if DIVISIONS.get(division.tag) == SECTION:
+            label = section_label(text, division.get("N"))
+        else:
+            label = structure_label(text)
+        self._out.begin(level=max(self._base, 1), section=label)
+        self._flow(element)
+        self._out.end()
+
+    def _heading(self, element: Any) -> None:
+        parent = element.getparent()
+        within = "" if parent is None else known(parent.tag)
+        if within in LEAD_IN and not self._in_contents:
+            self._lead_in(element)
+        elif self._in_contents:
+            self._strong(element)
+        elif heading_source(element) == "HED" and (within in DIVISIONS or within in _AROUND_HEADS):
+            self._titled_division(element, next(element.iterancestors(*DIVISIONS), parent))
+        else:
+            level = self._level_of(heading_source(element))
+            self._out.begin(level=level, section=self._outline_label(element, level))
+            self._flow(element)
+            self._out.end()
+
+    def _level_of(self, source: str) -> int:
+        depth = source.removeprefix("HD")
+        steps = int(depth) if depth in {"1", "2", "3", "4", "5", "6"} else 1
+        return min(self._base + steps, DEEPEST_HEADING)
+
+    def _lead_in(self, element: Any) -> None:
+        self._out.begin()
+        self._emphasize(element, "**")
+        self._out.run_in()
+
+    def _section_number(self, element: Any) -> None:
+        # The number stays open for the SUBJECT or RESERVED that follows it.
+        parent = element.getparent()
+        if parent is not None and parent.tag == "SECTION" and not self._in_contents:
+            self._out.begin(level=max(self._base, 1), section=one_line(element) or None)
+        else:
+            self._out.begin()
+        self._flow(element)
+        self._out.space()
+
+    def _subject(self, element: Any) -> None:
+        parent = element.getparent()
+        before = tag_before(element)
+        if before == "SECTNO":
+            self._flow(element)
+            self._out.end()
+        elif parent.tag == "SECTION" and before == "":
+            self._out.begin(level=max(self._base, 1))
+            self._flow(element)
+            self._out.end()
+        else:
+            self._paragraph(element)
+
+    def _reserved(self, element: Any) -> None:
+        parent = element.getparent()
+        before = tag_before(element)
+        if before == "SECTNO":
+            self._flow(element)
+            self._out.end()
+        elif parent.tag in DIVISIONS and before in {"", "EAR"} and not self._in_contents:
+            self._titled_division(element, parent)
+        else:
+            self._paragraph(element)
+
+    # Inline -------------------------------------------------------------------------------
+
+    def _italic(self, element: Any) -> None:
+        self._emphasize(element, "*")
+
+    def _bold(self, element: Any) -> None:
+        self._emphasize(element, "**")
+
+    def _raised(self, element: Any) -> None:
+        self._raise(element, known(element.tag).lower())
+
+    def _changed(self, element: Any) -> None:
+        name = known(element.tag).lower()
+        if self._emphasized:
+            self._raise(element, name)
+            return
+        self._emphasized = True
+        self._out.emphasis(f"<{name}>")
+        self._flow(element)
+        self._out.close(f"</{name}>")
+        self._emphasized = False
+
+    def _picture(self, element: Any) -> None:
+        parent = element.getparent()
+        is_equation = element.tag == "MID" or known(parent.tag) == "MATH"
+        kind = "equation" if is_equation else "graphic"
+        address = element.get("src") or element.get("SRC") or ""
+        content = address or one_line(element)
+        self._out.space()
+        self._out.artifact(kind, content)
+        self._out.text(f"[{kind.capitalize()}")
+        self._out.space()
+        if address and len(address) <= _LONGEST_NAME and not address.startswith("data:"):
+            self._out.text(address)
+        self._out.space()
+        self._flow(element)
+        self._out.no_space()
+        self._out.text("]")
+
+    # Footnotes ----------------------------------------------------------------------------
+
+    def _footnote(self, element: Any) -> None:
+        sign = leading_sign(element)
+        if sign is None or self._out.in_table:
+            self._paragraph(element)
+            return
+        label = self._footnotes.note(signs(sign)[0])
+        self._define(label, element, sign)
+
+    def _sign(self, element: Any) -> None:
+        if element is self._note_sign:
+            return
+        if not self._footnotes.refers(element):
+            self._raise(element, "sup")
+            return
+        for sign in signs(element):
+            self._out.markup(f"[^{self._footnotes.reference(sign)}]")
+
+    # Tables -------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> None:
+        refuse_endless_heads(element)
+        super()._table(element)
+        self._stray(element)
+
+    def _draw(self, element: Any, grid: Grid) -> None:
+        self._tables.draw_gpo(element, grid)
+
+    def _html_table(self, element: Any) -> None:
+        grid = read_html_table(element)
+        for caption in grid.captions:
+            self._strong(caption)
+        former = self._in_kept
+        if grid.rows:
+            self._tables.draw_html(element, grid, keep=not former)
+        self._in_kept = True
+        for note in grid.notes:
+            self._flow_one(note)
+        self._in_kept = former
+        self._stray(element)
+
+    def _stray(self, element: Any) -> None:
+        if stray := stray_text(element):
+            self._out.begin()
+            self._out.text(stray)
+            self._out.end()
+
+    _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
+    _CFR_BLOCKS: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
+        **dict.fromkeys(DIVISIONS, _division),
+        **dict.fromkeys(METADATA, _metadata),
+        **dict.fromkeys(("HD", "HD1", "HD2", "HD3"), _heading),
+        "HEAD": _head,
+        "HED": _lead_in,
+        "HED1": _lead_in,
+        "SECTNO": _section_number,
+        "SUBJECT": _subject,
+        "RESERVED": _reserved,
+        **dict.fromkeys(CONTENTS, _listing),
+        **dict.fromkeys(("GPH", "MATH"), _figure),
+        "REVTXT": _revision,
+        "GPOTABLE": _table,
+        "TABLE": _html_table,
+        "FTNT": _footnote,
+    }
+    _CFR_INLINES: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
+        **dict.fromkeys(("I", "EM"), _italic),
+        **dict.fromkeys(("B", "STRONG"), _bold),
+        **dict.fromkeys(("SUP", "SUB"), _raised),
+        **dict.fromkeys(("INS", "DEL"), _changed),
+        **dict.fromkeys(("IMG", "GID", "MID"), _picture),
+        "SU": _sign,
+        "MATH": _figure_parts,
+    }
+
+
+_ROOTS: Final = frozenset(
+    {"ECFR", "DLPSTEXTCLASS", "CFRDOC", "CFRGRANULE", *(f"DIV{level}" for level in range(1, 10))}
+)
+# <DIV5 is eCFR's, <div class="…"> is a page's.
+_FIRST_TAG: Final = re.compile(rb"\s*<([A-Za-z][A-Za-z0-9-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class EcfrXml:
+    """The normalizer `ecfr_xml_v1`."""
+
+    name: str = "ecfr_xml_v1"
+    version: str = "1.1.0"
+    accepts_format: BodyFormat = "xml"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """All that is given as Markdown: a title, a part, a section, a part's notes side by side.
+
+        The hint is not needed.
+        """
+        del source_hint
+        root, warnings = read_cfr(data)
+        body = CfrWalker(root).walk(warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{root.tag}> holds no text")
+        return body
+
+
+def read_cfr(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """The root of CFR XML, and what had to be mended to read it.
+
+    Elements cut out of a file, one or several, are put under a root of their own.
+    """
+    data, warnings = without_nuls(data)
+    first = _FIRST_TAG.match(data)
+    if first and first[1].decode() in FRAGMENTS:
+        data = b"<ECFR>%b</ECFR>" % data
+    refuse_unsafe(data)
+    root = parse_xml(data)
+    if root.tag not in _ROOTS:
+        raise WrongContentError(
+            f"the root element is <{root.tag[:80]}>, which is no Code of Federal Regulations"
+        )
+    return root, warnings

@@ -1,0 +1,521 @@
+"""Japanese law in the XML of e-Gov (schema version 3) as Markdown.
+
+A reading set beside a word (`<Ruby>瑕疵<Rt>かし</Rt></Ruby>`) follows it in brackets: 瑕疵（かし）.
+Items and their subdivisions stand on lines of their own, an em space further in at each level.
+
+The elements of the Japanese law schema (version 3), by how they are written.
+
+From the elements of the Japanese law schema to Markdown, one handler for each kind.
+
+Tables of the Japanese law schema, read as rows; spans are named as in HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from lxml import etree
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.model import BodyFormat, NormalizedBody
+from fonds.normalize.markdown import MarkdownWriter
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+
+DEEPEST: Final = 100
+"""Elements are never nested so deep; a file that does it means harm."""
+
+CONTAINERS: Final = ("Part", "Subpart", "Chapter", "Section", "Subsection", "Division")
+"""`Subpart` is not in the schema; translators of laws with one more level add it."""
+
+APPENDICES: Final = (
+    "AppdxTable",
+    "AppdxNote",
+    "AppdxStyle",
+    "AppdxFormat",
+    "AppdxFig",
+    "Appdx",
+    "SupplProvisionAppdxTable",
+    "SupplProvisionAppdxStyle",
+    "SupplProvisionAppdx",
+)
+
+HEADED: Final = frozenset({"LawBody", "Article", "SupplProvision", *CONTAINERS, *APPENDICES})
+"""Each is a level of headings."""
+
+HEADS: Final = (
+    "LawTitle",
+    "SupplProvisionLabel",
+    *(f"{name}Title" for name in CONTAINERS),
+    *(f"{name}Title" for name in APPENDICES),
+    "ArithFormulaNum",
+    "RelatedArticleNum",
+    # In a file the caption precedes the number, in print it stands above it, in a citation behind.
+    "ArticleTitle",
+    "ArticleCaption",
+)
+"""What a heading is made of, in the order in which it is written."""
+
+CONTENTS: Final = frozenset(
+    {*(f"TOC{name}" for name in CONTAINERS), "TOCArticle", "TOCSupplProvision"}
+)
+
+_SUBITEMS: Final = tuple(f"Subitem{level}" for level in range(1, 11))
+_LISTS: Final = ("List", "Sublist1", "Sublist2", "Sublist3")
+
+INDENTED: Final = frozenset({"Item", "Class", *_SUBITEMS, *_LISTS})
+"""Each stands one step to the right of what is around it."""
+
+LABELS: Final = frozenset(
+    {
+        "ParagraphNum",
+        "ItemTitle",
+        "ClassTitle",
+        "RemarksLabel",
+        *(f"{name}Title" for name in _SUBITEMS),
+    }
+)
+"""The next sentence continues the line."""
+
+SENTENCES: Final = frozenset(
+    {
+        "ParagraphSentence",
+        "ItemSentence",
+        "ClassSentence",
+        "AmendProvisionSentence",
+        *(f"{name}Sentence" for name in (*_SUBITEMS, *_LISTS)),
+    }
+)
+"""One paragraph each, of sentences, of columns, or a table."""
+
+ANY: Final = frozenset({"Note", "Style", "Format", "QuoteStruct", "ArithFormula"})
+"""Text and any other element."""
+
+LINES: Final = frozenset(
+    {
+        "LawNum",
+        "EnactStatement",
+        "TOCLabel",
+        "TOCPreambleLabel",
+        "TOCAppdxTableLabel",
+        "ArticleRange",
+        "ParagraphCaption",
+        "SupplNote",
+        "TableStructTitle",
+        "FigStructTitle",
+        "NoteStructTitle",
+        "StyleStructTitle",
+        "FormatStructTitle",
+    }
+)
+"""A paragraph each."""
+
+INLINE: Final = frozenset({"Sentence", "Column", "Line", "Ruby", "Rt", "Sup", "Sub", "Fig"})
+
+TABLE: Final = frozenset({"Table", "TableHeaderRow", "TableRow", "TableHeaderColumn"})
+
+GROUPS: Final = frozenset(
+    {
+        "Law",
+        "LawBody",
+        "TOC",
+        "Preamble",
+        "MainProvision",
+        "Paragraph",
+        "AmendProvision",
+        "NewProvision",
+        "TableStruct",
+        "FigStruct",
+        "NoteStruct",
+        "StyleStruct",
+        "FormatStruct",
+        "Remarks",
+        "TableColumn",
+    }
+)
+
+MIXED: Final = (
+    frozenset({"Sentence", "Line", "Ruby", "Rt", "Sup", "Sub", "TableHeaderColumn", *HEADS})
+    | LABELS
+    | LINES
+    | ANY
+)
+"""White space in them may mean a space; between other elements it is the file's layout."""
+
+KNOWN: Final = (
+    HEADED | CONTENTS | INDENTED | LABELS | SENTENCES | ANY | LINES | INLINE | TABLE | GROUPS
+).union(HEADS)
+
+
+# Beyond any real table; a larger span would only be there to exhaust the memory.
+_WIDEST: Final = 100
+_TALLEST: Final = 2000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rows:
+    """A table's rows in the file's order; None in a row is covered by a span."""
+
+    head: tuple[Any | None, ...]
+    """The first row, if it is a row of heads; empty when it is not."""
+    body: tuple[tuple[Any | None, ...], ...]
+    columns: int
+    spanned: bool
+    """Whether a cell reaches over others, which a pipe table cannot say."""
+
+
+def read_rows(table: Any) -> Rows:
+    """The rows of a `Table`; every cell of it is in them once."""
+    hanging: dict[int, int] = {}
+    rows = list(table.iterchildren("*"))
+    placed = [_place(row, hanging) for row in rows]
+    headed = bool(rows) and rows[0].tag == "TableHeaderRow"
+    return Rows(
+        head=placed[0] if headed else (),
+        body=tuple(placed[1:] if headed else placed),
+        columns=max([1, *map(len, placed)]),
+        spanned=any(cell is None for row in placed for cell in row),
+    )
+
+
+def loose_text(table: Any) -> str:
+    """Text beside the cells, where no row could hold it."""
+    frames = [table, *table.iterchildren("TableHeaderRow", "TableRow")]
+    pieces = [(frame.text, *(child.tail for child in frame)) for frame in frames]
+    return " ".join(text.strip() for texts in pieces for text in texts if text and text.strip())
+
+
+def _place(row: Any, hanging: dict[int, int]) -> tuple[Any | None, ...]:
+    if row.tag not in {"TableRow", "TableHeaderRow"}:
+        return (row,)
+    cells: list[Any | None] = []
+    for cell in row.iterchildren("*"):
+        _skip(cells, hanging)
+        across = min(_number(cell.get("colspan")), _WIDEST)
+        down = min(_number(cell.get("rowspan")), _TALLEST)
+        if down > 1:
+            hanging.update(dict.fromkeys(range(len(cells), len(cells) + across), down - 1))
+        cells.extend([cell, *[None] * (across - 1)])
+    _skip(cells, hanging)
+    return tuple(cells)
+
+
+def _skip(cells: list[Any | None], hanging: dict[int, int]) -> None:
+    while left := hanging.get(len(cells), 0):
+        hanging[len(cells)] = left - 1
+        cells.append(None)
+
+
+def _number(value: str | None) -> int:
+    value = (value or "").strip()[:4]
+    return max(int(value), 1) if value.isascii() and value.isdigit() else 1
+
+
+_DEEPEST_HEADING: Final = 6
+_STEP: Final = "\u2003"
+"""One step to the right: an em space, which renderers keep and no list begins with."""
+_RUNNING: Final = INLINE | ANY
+
+
+class Walker:
+    """Writes one element and all below it; every word of it, in order."""
+
+    def __init__(self) -> None:
+        self._out = MarkdownWriter()
+        self._depth = 0
+        self._headings = 0
+        self._flat = False
+        """In a cell of a table, where everything must stand on one line."""
+        self._quoted = False
+        self._unknown: Counter[str] = Counter()
+
+    def walk(self, elements: Iterable[Any], warnings: tuple[str, ...]) -> NormalizedBody:
+        """The Markdown, with the given warnings and those met on the way."""
+        for element in elements:
+            self._block(element)
+        unknown = [
+            f"unknown element <{tag}> ({count}×); its text is kept"
+            for tag, count in sorted(self._unknown.items())
+        ]
+        return self._out.finish((*warnings, *unknown))
+
+    # Blocks -------------------------------------------------------------------------------
+
+    def _block(self, element: Any) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
+        if element.tag not in KNOWN:
+            self._unknown[element.tag] += 1
+        default = Walker._flow if _is_in_text(element) else Walker._paragraph
+        self._HANDLERS.get(element.tag, default)(self, element)
+        self._depth -= 1
+
+    def _begin(self) -> None:
+        if self._flat:
+            self._out.space()
+        else:
+            self._out.begin()
+
+    def _end(self) -> None:
+        if self._flat:
+            self._out.space()
+        else:
+            self._out.end()
+
+    def _paragraph(self, element: Any) -> None:
+        self._begin()
+        self._flow(element)
+        self._end()
+
+    def _group(self, element: Any) -> None:
+        self._end()
+        self._flow(element)
+        self._end()
+
+    def _label(self, element: Any) -> None:
+        self._begin()
+        self._flow(element)
+        if self._flat:
+            self._out.space()
+        else:
+            self._out.run_in()
+
+    def _within(self, prefix: str, element: Any) -> None:
+        if self._flat:
+            self._group(element)
+            return
+        former = self._out.indent(prefix)
+        self._flow(element)
+        self._out.outdent(former)
+
+    def _indented(self, element: Any) -> None:
+        self._within(_STEP, element)
+
+    def _quotation(self, element: Any) -> None:
+        """New wording of another law: its headings are none of this text."""
+        former, self._quoted = self._quoted, True
+        self._within("> ", element)
+        self._quoted = former
+
+    def _anything(self, element: Any) -> None:
+        """Part of the sentence around it, unless it holds blocks of its own."""
+        if not all(child.tag in _RUNNING for child in element.iterdescendants("*")):
+            self._quotation(element) if element.tag == "QuoteStruct" else self._group(element)
+        elif _is_in_text(element):
+            self._flow(element)
+        else:
+            self._paragraph(element)
+
+    def _flow(self, element: Any) -> None:
+        """Text and children in order; a block child interrupts the paragraph around it."""
+        mixed = element.tag in MIXED
+        self._run(element.text, mixed=mixed)
+        for child in element:
+            if isinstance(child.tag, str):
+                self._block(child)
+            self._run(child.tail, mixed=mixed)
+
+    def _run(self, text: str | None, *, mixed: bool) -> None:
+        if text and (mixed or not text.isspace()):
+            self._out.text(text)
+
+    # Headings -----------------------------------------------------------------------------
+
+    def _headed(self, element: Any) -> None:
+        self._end()
+        heads = _heads(element)
+        self._headings += 1
+        if heads and not (self._flat or self._quoted):
+            level = min(self._headings, _DEEPEST_HEADING)
+            self._out.begin(level=level, section=_plain(heads[0]))
+        self._write_heads(heads)
+        self._rest(element, heads)
+        self._headings -= 1
+
+    def _write_heads(self, heads: list[Any]) -> None:
+        for position, head in enumerate(heads):
+            if position and not _plain(head).startswith("（"):
+                self._out.space()
+            self._flow(head)
+        if heads:
+            self._end()
+
+    def _contents_line(self, element: Any) -> None:
+        self._begin()
+        heads = [*_heads(element), *element.iterchildren("ArticleRange")]
+        self._write_heads(heads)
+        former = "" if self._flat else self._out.indent(_STEP)
+        self._rest(element, heads)
+        if not self._flat:
+            self._out.outdent(former)
+
+    def _rest(self, element: Any, heads: list[Any]) -> None:
+        self._run(element.text, mixed=False)
+        for child in element:
+            if isinstance(child.tag, str) and child not in heads:
+                self._block(child)
+            self._run(child.tail, mixed=False)
+        self._end()
+
+    # Inline -------------------------------------------------------------------------------
+
+    def _sentence(self, element: Any) -> None:
+        self._flow(element)
+        # Japanese sentences follow each other without a space, translated ones do not.
+        if _plain(element)[-1:].isascii():
+            self._out.space()
+
+    def _column(self, element: Any) -> None:
+        self._out.space()
+        self._flow(element)
+        self._out.space()
+
+    def _reading(self, element: Any) -> None:
+        # The word stays whole for search, and its reading is a word of its own.
+        if reading := _plain(element):
+            self._out.text(f"（{reading}）")
+
+    def _raised(self, element: Any) -> None:
+        tag = element.tag.lower()
+        self._out.emphasis(f"<{tag}>")
+        self._flow(element)
+        self._out.close(f"</{tag}>")
+
+    def _figure(self, element: Any) -> None:
+        name = element.get("src", "")
+        self._out.artifact("figure", name)
+        self._out.text(f"[図 {name}]")
+        self._flow(element)
+
+    # Tables -------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> None:
+        if self._flat:
+            self._group(element)
+            return
+        self._end()
+        self._out.text(loose_text(element))
+        self._out.begin()
+        rows = read_rows(element)
+        if rows.spanned:
+            source = etree.tostring(element, encoding="unicode", with_tail=False)
+            self._out.artifact("table", source)
+        self._out.in_table = self._flat = True
+        self._draw(rows)
+        self._out.in_table = self._flat = False
+        self._out.end()
+
+    def _draw(self, rows: Rows) -> None:
+        self._out.row(_pieces(rows.head), rows.columns, self._block)
+        self._out.line()
+        self._out.markup("|" + " --- |" * rows.columns)
+        for row in rows.body:
+            self._out.line()
+            self._out.row(_pieces(row), rows.columns, self._block)
+
+    _HANDLERS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+        **dict.fromkeys(GROUPS, _group),
+        **dict.fromkeys(HEADED, _headed),
+        **dict.fromkeys(CONTENTS, _contents_line),
+        **dict.fromkeys(INDENTED, _indented),
+        **dict.fromkeys(LABELS, _label),
+        **dict.fromkeys(ANY, _anything),
+        "NewProvision": _quotation,
+        "Sentence": _sentence,
+        "Column": _column,
+        "Line": _flow,
+        "Ruby": _flow,
+        "Rt": _reading,
+        "Sup": _raised,
+        "Sub": _raised,
+        "Fig": _figure,
+        "Table": _table,
+        "TableRow": _group,
+        "TableHeaderRow": _group,
+        "TableHeaderColumn": _group,
+    }
+
+
+def _heads(element: Any) -> list[Any]:
+    return sorted(element.iterchildren(*HEADS), key=lambda head: HEADS.index(head.tag))
+
+
+def _pieces(row: tuple[Any | None, ...]) -> list[list[Any]]:
+    return [_blocks_of(cell) for cell in row]
+
+
+def _blocks_of(cell: Any | None) -> list[Any]:
+    """What stands in a cell: its blocks, or the cell itself where it is mere text."""
+    if cell is None:
+        return []
+    own = [cell.text, *(child.tail for child in cell)]
+    if cell.tag != "TableColumn" or any(text and text.strip() for text in own):
+        return [cell] if _plain(cell) else []
+    return [block for block in cell.iterchildren("*") if _plain(block) or _shows(block)]
+
+
+def _shows(block: Any) -> bool:
+    return next(block.iter("Fig"), None) is not None
+
+
+def _is_in_text(element: Any) -> bool:
+    parent = element.getparent()
+    return parent is not None and parent.tag in MIXED
+
+
+def _plain(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+_PROLOGUE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[?!]")
+_BOM: Final = b"\xef\xbb\xbf"
+_SEVERAL: Final = "Fragment"
+
+
+@dataclass(frozen=True, slots=True)
+class Egov:
+    """The normalizer `egov_v1`."""
+
+    name: str = "egov_v1"
+    version: str = "1.0.0"
+    accepts_format: BodyFormat = "xml"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(
+        self,
+        data: bytes,
+        source_hint: str | None = None,  # noqa: ARG002 — the protocol's; a file says what it is
+    ) -> NormalizedBody:
+        """A law, an article, or any run of the schema's elements as Markdown."""
+        data, warnings = without_nuls(data)
+        refuse_unsafe(data)
+        elements = _elements(data)
+        body = Walker().walk(elements, warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{elements[0].tag}> holds no text")
+        return body
+
+
+def _elements(data: bytes) -> list[Any]:
+    """What is to be written: the law of a whole file, or the elements of a piece of one."""
+    if _PROLOGUE.match(data):
+        root = parse_xml(data)
+        found = [root]
+    else:
+        several = f"<{_SEVERAL}>".encode() + data.removeprefix(_BOM) + f"</{_SEVERAL}>".encode()
+        root = parse_xml(several)
+        found = list(root.iterchildren("*"))
+    if found and found[0].tag not in KNOWN:
+        # The answer of the API wraps the law.
+        found = list(found[0].iter("Law"))[:1] or found
+    if not any(element.tag in KNOWN for one in found for element in one.iter("*")):
+        raise WrongContentError("no element of the Japanese law schema is in it")
+    return found

@@ -1,0 +1,570 @@
+"""The Federal Register's XML (RULE, PRORULE, NOTICE, PRESDOCU) as Markdown.
+
+Footnotes as GPO sets them: `SU` and `FTREF` at the call, `FTNT` with `SU` for the note.
+
+The vocabulary of Federal Register XML: which elements there are, and how they are set.
+
+From the elements of Federal Register XML to Markdown, one handler for each kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.ids import federal_register_number
+from fonds.model import BodyFormat, NormalizedBody
+from fonds.normalize.gpotable import Grid, read_table
+from fonds.normalize.markdown import MarkdownWriter
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+
+_NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
+
+
+def leading_sign(footnote: Any) -> Any:
+    """The `SU` a footnote begins with, or None."""
+    first = next(footnote.iterchildren("*"), None)
+    if first is None or (footnote.text or "").strip():
+        return None
+    if first.tag != "SU":
+        if (first.text or "").strip():
+            return None
+        first = next(first.iterchildren("*"), None)
+    return first if first is not None and first.tag == "SU" and signs(first) else None
+
+
+def signs(element: Any) -> list[str]:
+    """The printed signs: usually one number, sometimes `12 13` or `*`."""
+    return _NO_SIGN.sub(" ", "".join(element.itertext())).split()
+
+
+def is_reference(element: Any) -> bool:
+    """Whether FTREF follows, which tells a footnote's number from an exponent."""
+    following = element.getnext()
+    if following is None and (parent := element.getparent()) is not None and parent.tag == "E":
+        following = parent.getnext()
+    referring = following is not None and following.tag == "FTREF"
+    return referring and not (element.tail or "").strip() and bool(signs(element))
+
+
+# Deeper than anything GPO sets (about fifteen), and well within Python's own limit.
+DEEPEST: Final = 120
+
+INLINE: Final = frozenset({"E", "SU", "FTREF", "FR", "PRTPAGE", "LI", "AC"})
+TEXT: Final = frozenset(
+    {"P", "FP", "HD", "AMDPAR", "ENT", "CHED", "TTITLE", "TDESC", "TNOTE", "SUBJECT", "SECTNO"}
+)
+# A heading in these introduces one sentence, not a section.
+LEAD_IN: Final = frozenset({"AUTH", "SOURCE", "NOTE", "EFFDNOT", "EDNOTE", "EXAMPLE", "CROSSREF"})
+BASE_LEVEL: Final = {"CHAPTER": 3, "PART": 3, "SUBPART": 4, "APPENDIX": 4, "SECTION": 5}
+DEEPEST_HEADING: Final = 6
+KNOWN: Final = (
+    INLINE
+    | TEXT
+    | LEAD_IN
+    | BASE_LEVEL.keys()
+    | frozenset(
+        """
+        ACT ADD AGCY AGENCY AGY AIDS BILCOD BOXHD CAT CFR CITA CNTNTS CONTENTS DATE DATED DATES
+        DEPDOC DETERM DOC DOCENT EAR EFFDATE EXECORD EXECORDR EXTRACT FILED FRDOC FRDOCBP FTNT
+        FURINF GID GPH GPOTABLE LSTSUB MATH MEMO MID NAME NO PARTNO PGS PLACE PNOTICE PREAMB PREAMHD
+        PRES PRESDOC PRIACT PRMEMO PRNOTICE PROC PROCLA PRORDER PSIG PTITLE PTS REGTEXT RESERVED
+        RIN ROW SECHD SEE SEQUENCE SIG SJ SJDENT SJDOC STARS SUBAGY SUBJGRP SUM SUPLINF TITLE
+        TITLE3 UNITNAME VOL RULE PRORULE NOTICE PRESDOCU CORRECT FEDREG NEWPART RULES PRORULES
+        NOTICES PRESDOCS CORRECTS
+        """.split()  # noqa: SIM905 — ninety quoted names on ninety lines read worse
+    )
+)
+
+EMPHASIS: Final = {"02": "**", "03": "*", "04": "**"}
+RAISED: Final = {
+    **dict.fromkeys(("51", "53", "0731", "8051"), "sup"),
+    **dict.fromkeys(("52", "54", "0732", "0735", "8052", "8145"), "sub"),
+}
+ACCENTS: Final = {
+    "1": "\u0301",
+    "2": "\u0300",
+    "3": "\u0302",
+    "4": "\u0308",
+    "6": "\u0303",
+    "7": "\u030a",
+    "8": "\u0305",
+    "9": "\u0327",
+    "b": "\u0307",
+}
+"""Marks on the letter before `AC`, by its code: é è ê ë ñ å, a bar, ç, a dot.
+
+GPO's guide to e-CFR XML lists the digits; it prints 8 as a tilde, but its own example, and every
+use in print, is the bar of a mean. What 0 and 5 set, a stroke and a box, is no accent.
+"""
+
+
+def lost_its_spaces(root: Any) -> bool:
+    """Whether the file is of the kind whose white space around inline elements was stripped.
+
+    Until about 2015 federalregister.gov served `in the<E T="04">Federal Register</E>notice`.
+    """
+    kept = lost = 0
+    for element in root.iter("E", "PRTPAGE", "FTREF"):
+        tail = element.tail
+        if not tail or element.get("T") in RAISED:
+            continue
+        if tail[0] == " ":
+            kept += 1
+        elif tail[0].isalnum():
+            if element.tag == "PRTPAGE" and text_before(element)[-1:].isspace():
+                kept += 1
+            else:
+                lost += 1
+    return lost > kept
+
+
+def text_before(element: Any) -> str:
+    """The text node right before an element, among its siblings or in its parent."""
+    previous = element.getprevious()
+    if previous is not None:
+        return previous.tail or ""
+    parent = element.getparent()
+    return "" if parent is None else parent.text or ""
+
+
+_FILLED_UP: Final = 64
+_LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){4,}\.?")
+_ENUMERATOR: Final = re.compile(
+    r"(?:([IVXLC]+|[A-Z]|\d{1,2}|[a-z])\.|\(([A-Za-z]{1,4}|\d{1,2})\))\s"
+)
+_STRUCTURE: Final = re.compile(r"(?:sub)?(?:part|chapter|appendix)\s[^—]{1,60}", re.IGNORECASE)
+
+
+class Walker:
+    """Writes one element and all below it; every word of it, in order."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._out = MarkdownWriter(restore_spaces=lost_its_spaces(root))
+        self._depth = 0
+        self._base = 2
+        self._titled = False
+        self._in_contents = False
+        self._emphasized = False
+        self._note_sign: Any = None
+        self._outline: dict[int, str | None] = {}
+        self._references: Counter[str] = Counter()
+        self._notes: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
+
+    def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
+        """The Markdown, with the given warnings and those met on the way."""
+        self._block(self._root)
+        unknown = [
+            f"unknown element <{tag}> ({count}×); its text is kept"
+            for tag, count in sorted(self._unknown.items())
+        ]
+        return self._out.finish((*warnings, *unknown, *self._unlinked()))
+
+    def _unlinked(self) -> list[str]:
+        return [
+            f"footnote {sign}: {self._references[sign]} references, {self._notes[sign]} notes"
+            for sign in sorted(self._references.keys() | self._notes.keys())
+            if self._references[sign] != self._notes[sign]
+        ]
+
+    # Blocks -------------------------------------------------------------------------------
+
+    def _block(self, element: Any) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
+        tag = element.tag
+        if tag not in KNOWN:
+            self._unknown[tag] += 1
+        self._BLOCKS.get(tag, Walker._paragraph)(self, element)
+        self._depth -= 1
+
+    def _paragraph(self, element: Any) -> None:
+        self._out.begin()
+        self._flow(element)
+        self._out.end()
+
+    def _flow(self, element: Any) -> None:
+        """Text and children in order; a block child interrupts the paragraph around it."""
+        self._run(element.text)
+        for child in element:
+            tag = child.tag
+            if not isinstance(tag, str):
+                self._out.seam()
+            elif tag in INLINE or (tag not in KNOWN and self._is_running(element)):
+                self._inline(child)
+            else:
+                self._block(child)
+            self._run(child.tail)
+
+    def _is_running(self, parent: Any) -> bool:
+        return parent.tag in TEXT or parent.tag in INLINE or bool((parent.text or "").strip())
+
+    def _run(self, text: str | None) -> None:
+        if not text:
+            return
+        if text.isspace():
+            self._out.space()
+            return
+        self._out.text(_LEADERS.sub(" ", text) if self._out.in_table else text)
+
+    def _strong(self, element: Any) -> None:
+        self._out.begin()
+        self._emphasize(element, "**")
+        self._out.end()
+
+    def _structure(self, element: Any) -> None:
+        former, self._base = self._base, BASE_LEVEL[element.tag]
+        self._paragraph(element)
+        self._base = former
+
+    def _contents(self, element: Any) -> None:
+        former, self._in_contents = self._in_contents, True
+        self._paragraph(element)
+        self._in_contents = former
+
+    def _extract(self, element: Any) -> None:
+        former = self._out.indent("> ")
+        self._paragraph(element)
+        self._out.outdent(former)
+
+    def _stars(self, element: Any) -> None:
+        # Printed as five asterisks; bare ones would be a horizontal rule.
+        self._out.begin()
+        self._out.markup(r"\* \* \* \* \*")
+        self._out.end()
+        self._flow(element)
+
+    def _figure(self, element: Any) -> None:
+        kind, name = ("equation", "Equation") if element.tag == "MATH" else ("graphic", "Graphic")
+        for child in element.iterchildren("*"):
+            if child.tag not in {"GID", "MID"}:
+                self._flow_one(child)
+                continue
+            content = " ".join("".join(child.itertext()).split())
+            self._out.begin()
+            self._out.artifact(kind, content)
+            self._out.markup(f"[{name} ")
+            self._out.text(content)
+            self._out.markup("]")
+            self._out.end()
+
+    def _flow_one(self, child: Any) -> None:
+        if child.tag in INLINE:
+            self._inline(child)
+        else:
+            self._block(child)
+
+    # Headings -----------------------------------------------------------------------------
+
+    def _heading(self, element: Any) -> None:
+        parent = element.getparent()
+        within = "" if parent is None else parent.tag
+        if self._in_contents or within in LEAD_IN:
+            self._out.begin()
+            self._emphasize(element, "**")
+            if within in LEAD_IN:
+                self._out.run_in()
+            else:
+                self._out.end()
+            return
+        level = self._heading_level(element.get("SOURCE", ""), within)
+        self._out.begin(level=level, section=self._outline_label(element, level))
+        self._flow(element)
+        self._out.end()
+
+    def _heading_level(self, source: str, within: str) -> int:
+        depth = source.removeprefix("HD")
+        if depth.isdecimal():
+            return min(self._base + int(depth), DEEPEST_HEADING)
+        if within in BASE_LEVEL:
+            return BASE_LEVEL[within]
+        if within in {"LSTSUB", "EXTRACT", "REGTEXT", "FURINF"} and self._titled:
+            return 2 if within == "FURINF" else 3
+        if not self._titled and self._root.tag == "PRESDOCU":
+            self._titled = True
+            return 1
+        return 2
+
+    def _outline_label(self, element: Any, level: int) -> str | None:
+        text = " ".join("".join(element.itertext()).split())
+        if structure := _STRUCTURE.match(text):
+            label: str | None = structure[0].strip()
+        else:
+            match = _ENUMERATOR.match(text + " ")
+            label = (match[1] or match[2]) if match else None
+        self._outline = {at: name for at, name in self._outline.items() if at < level}
+        self._outline[level] = label
+        if label is None or structure:
+            return label
+        above = [self._outline[at] for at in sorted(self._outline) if at > self._base]
+        return ".".join(name for name in above if name) if all(above) else label
+
+    def _section_number(self, element: Any) -> None:
+        # The number stays open for the SUBJECT that follows it.
+        parent = element.getparent()
+        if parent is not None and parent.tag == "SECTION":
+            number = " ".join("".join(element.itertext()).split())
+            self._out.begin(level=BASE_LEVEL["SECTION"], section=number)
+        else:
+            self._out.begin()
+        self._flow(element)
+        self._out.space()
+
+    def _subject(self, element: Any) -> None:
+        previous = element.getprevious()
+        parent = element.getparent()
+        if previous is not None and previous.tag == "SECTNO":
+            self._flow(element)
+            self._out.end()
+        elif parent is not None and parent.tag == "PREAMB":
+            self._titled = True
+            self._out.begin(level=1)
+            self._flow(element)
+            self._out.end()
+        else:
+            self._paragraph(element)
+
+    # Footnotes ----------------------------------------------------------------------------
+
+    def _footnote(self, element: Any) -> None:
+        sign = leading_sign(element)
+        if sign is None:
+            self._paragraph(element)
+            return
+        label = _label(signs(sign)[0], self._notes)
+        self._define(label, element, sign)
+
+    def _define(self, label: str, note: Any, sign: Any) -> None:
+        former = self._out.indent("    ", first=f"[^{label}]: ")
+        former_sign, self._note_sign = self._note_sign, sign
+        self._paragraph(note)
+        self._note_sign = former_sign
+        self._out.outdent(former)
+
+    # Inline -------------------------------------------------------------------------------
+
+    def _inline(self, element: Any) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
+        if element.tag not in KNOWN:
+            self._unknown[element.tag] += 1
+        self._out.seam()
+        self._INLINES.get(element.tag, Walker._flow)(self, element)
+        # A word goes on behind its accent.
+        if element.tag != "AC":
+            self._out.seam()
+        self._depth -= 1
+
+    def _page(self, element: Any) -> None:
+        # In a footnote that runs over a page the mark has no number.
+        if page := element.get("P"):
+            self._out.page(page)
+
+    def _typography(self, element: Any) -> None:
+        code = element.get("T", "")
+        if raised := RAISED.get(code):
+            self._sign(element) if raised == "sup" else self._raise(element, raised)
+        elif marker := self._EMPHASIS.get(code):
+            self._emphasize(element, marker)
+        else:
+            self._flow(element)
+
+    def _emphasize(self, element: Any, marker: str) -> None:
+        content = "".join(element.itertext()).split()
+        if self._emphasized or not content or not self._can_emphasize(element, content):
+            self._flow(element)
+            return
+        self._emphasized = True
+        self._out.emphasis(marker)
+        self._flow(element)
+        self._out.close(marker)
+        self._emphasized = False
+
+    def _can_emphasize(self, element: Any, content: list[str]) -> bool:
+        """Markdown reads a marker only where words and punctuation around it allow it."""
+        if not any(character.isalnum() for word in content for character in word):
+            return False
+        first, last = content[0][0], content[-1][-1]
+        before = self._out.before(first)
+        if before == "*" or (before.isalnum() and not first.isalnum()):
+            return False
+        tail = element.tail or ""
+        after = tail[:1]
+        if self._out.restore_spaces or not after.isalnum():
+            return True
+        return last.isalnum()
+
+    def _raise(self, element: Any, name: str) -> None:
+        if "\n" in text_before(element):
+            self._out.no_space()
+        self._out.markup(f"<{name}>")
+        self._out.no_space()
+        self._flow(element)
+        self._out.markup(f"</{name}>")
+
+    def _sign(self, element: Any) -> None:
+        if element is self._note_sign:
+            return
+        if not is_reference(element):
+            self._raise(element, "sup")
+            return
+        for sign in signs(element):
+            self._out.markup(f"[^{_label(sign, self._references)}]")
+
+    def _fraction(self, element: Any) -> None:
+        # 7<FR>1/2</FR> is seven and a half.
+        self._out.space()
+        self._flow(element)
+        if (element.tail or "")[:1].isalnum():
+            self._out.space()
+
+    def _accent(self, element: Any) -> None:
+        if mark := ACCENTS.get(element.get("T", "")):
+            self._out.accent(mark)
+        self._flow(element)
+
+    def _line_item(self, element: Any) -> None:
+        self._out.space()
+        self._flow(element)
+        self._out.space()
+
+    # Tables -------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> None:
+        grid = read_table(element)
+        for caption in grid.captions:
+            if caption.tag == "TTITLE":
+                self._strong(caption)
+            else:
+                self._flow_one(caption)
+        if grid.heads or grid.rows:
+            self._draw(element, grid)
+        for note in grid.notes:
+            self._flow_one(note)
+
+    def _draw(self, element: Any, grid: Grid) -> None:
+        del element
+        self._out.begin()
+        self._out.in_table = True
+        self._out.row(grid.heads, grid.columns, self._flow)
+        self._out.line()
+        self._out.markup("|" + " --- |" * grid.columns)
+        # Markdown fills short rows up by itself; a hostile width must not be written out.
+        width = min(grid.columns, _FILLED_UP)
+        for row in grid.rows:
+            for page in row.pages:
+                self._page(page)
+            self._out.line()
+            cells = [() if cell is None else (cell,) for cell in row.cells]
+            self._out.row(cells, width, self._flow)
+        self._out.in_table = False
+        self._out.end()
+
+    _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
+    _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+        "AGENCY": _strong,
+        "SUBAGY": _strong,
+        "HD": _heading,
+        "SECTNO": _section_number,
+        "SUBJECT": _subject,
+        "EXTRACT": _extract,
+        "STARS": _stars,
+        "GPH": _figure,
+        "MATH": _figure,
+        "GPOTABLE": _table,
+        "FTNT": _footnote,
+        "CONTENTS": _contents,
+        **dict.fromkeys(BASE_LEVEL, _structure),
+    }
+    _INLINES: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+        "E": _typography,
+        "SU": _sign,
+        "FTREF": _flow,
+        "FR": _fraction,
+        "PRTPAGE": _page,
+        "LI": _line_item,
+        "AC": _accent,
+    }
+
+
+def _label(sign: str, seen: Counter[str]) -> str:
+    # Numbering starts again in appendices; the second note 1 becomes 1-2.
+    seen[sign] += 1
+    return sign if seen[sign] == 1 else f"{sign}-{seen[sign]}"
+
+
+DOCUMENTS: Final = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "CORRECT")
+"""The elements that are one document each."""
+
+_ROOTS: Final = frozenset(
+    {*DOCUMENTS, "FEDREG", "NEWPART", "RULES", "PRORULES", "NOTICES", "PRESDOCS", "CORRECTS"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrXml:
+    """The normalizer `fr_xml_v1`."""
+
+    name: str = "fr_xml_v1"
+    version: str = "1.1.0"
+    accepts_format: BodyFormat = "xml"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """The whole file as Markdown, or of a whole issue the document the hint names.
+
+        The hint is a document's id or number; files of a single document ignore it.
+        """
+        root, warnings = read_xml(data)
+        if root.tag == "FEDREG" and source_hint:
+            root = _named(root, source_hint)
+        body = element_to_markdown(root, warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{root.tag}> holds no text")
+        return body
+
+
+def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:
+    """One document, already parsed, as Markdown."""
+    return Walker(element).walk(warnings)
+
+
+def read_xml(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """The root of Federal Register XML, and what had to be mended to read it."""
+    data, warnings = without_nuls(data)
+    refuse_unsafe(data)
+    root = parse_xml(data)
+    if root.tag not in _ROOTS:
+        raise WrongContentError(
+            f"the root element is <{root.tag}>, which is no Federal Register document"
+        )
+    return root, warnings
+
+
+def document_number(document: Any) -> str | None:
+    """The number a document's FRDOC states, as the API writes it."""
+    for line in document.iter("FRDOC"):
+        match = re.search(r"FR\s+Doc\.?\s*([\w\u2010-\u2014-]+)", " ".join(line.itertext()))
+        if match:
+            return federal_register_number(match[1].replace("\u2014", "-"))
+    return None
+
+
+def _named(issue: Any, hint: str) -> Any:
+    number = hint.removeprefix("fr:").partition("@")[0]
+    for document in issue.iter(*DOCUMENTS):
+        if document_number(document) == number:
+            return document
+    raise WrongContentError(f"the issue holds no document numbered {number}")

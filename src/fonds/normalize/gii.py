@@ -1,0 +1,452 @@
+"""German federal law in the XML of gesetze-im-internet.de as Markdown.
+
+A file is a flat list of norms under `dokumente`; a norm alone is read as well.
+
+Norms: the headings that only their metadata tell, and the text below.
+
+Walking the text of a norm: paragraphs, lists, tables, footnotes; every word of it, in order.
+
+Markdown as German law needs it: lines within a paragraph, and numbers of the law's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from fonds.errors import MalformedError, WrongContentError
+from fonds.model import BodyFormat, NormalizedBody
+from fonds.normalize.billres.lines import BillWriter
+from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
+from fonds.normalize.markdown import escape, escape_start
+from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+
+# A renderer would take these for a list, which they are; all others are only text to it.
+_LIST_LABEL: Final = re.compile(r"\d{1,9}[.)]|-")
+
+
+class NormWriter(BillWriter):
+    """A writer that breaks lines when text follows, and begins items with their own labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._breaks = self._in_heading = False
+
+    def begin(self, *, level: int = 0, section: str | None = None) -> None:
+        """Start a paragraph, or a heading of that level."""
+        super().begin(level=level, section=section)
+        self._in_heading = level > 0
+
+    def end(self) -> None:
+        """Finish the block; a line break at its end is none."""
+        super().end()
+        self._breaks = self._in_heading = False
+
+    def break_line(self) -> None:
+        """Let the next text stand on a line of its own, where there are lines."""
+        if self.is_open and not self.in_table and not self._in_heading:
+            self._breaks = True
+        else:
+            self.space()
+
+    def run(self, text: str | None) -> None:
+        """Running text, in the open block or one of its own."""
+        if text and not text.isspace():
+            self.take_break()
+        super().run(text)
+
+    def take_break(self) -> None:
+        """Begin the line that `break_line` announced, if it did."""
+        if self._breaks:
+            self._breaks = False
+            self.line()
+
+    def begin_item(self, label: str) -> str:
+        """Start an item of a list; gives the former prefix, for `outdent`."""
+        if _LIST_LABEL.fullmatch(label):
+            opening, inner = label, " " * (len(label) + 1)
+        else:
+            opening, inner = escape_start(escape(label)), ""
+        former = self.indent(inner, first="")
+        self.begin()
+        self.markup(f"{opening} ")
+        self.run_in()
+        return former
+
+
+_DEEPEST: Final = 100
+_PICTURES: Final = {"IMG": "Abbildung", "FILE": "Datei"}
+
+
+class TextWalker:
+    """Writes what stands in `text` and `fussnoten`."""
+
+    def __init__(self, root: Any) -> None:
+        self._out = NormWriter()
+        self._root = root
+        self._depth = 0
+        self._emphasized = False
+        self._in_contents = False
+        self._level = 1
+        """That of the norm's own heading."""
+        self._notes = {note.get("ID"): note for note in root.iter("Footnote")}
+        self._labels: dict[str, str] = {}
+        self._warned: Counter[str] = Counter()
+
+    def _flow(self, element: Any) -> None:
+        """Write text and children in order; a block child interrupts the paragraph around it."""
+        self._out.run(element.text)
+        for child in element.iterchildren("*"):
+            self._child(child)
+            if self._is_block(child) and child.tail and not child.tail.isspace():
+                self._out.end()
+            self._out.run(child.tail)
+
+    def _child(self, child: Any) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
+        if child.tag in self._INLINES:
+            self._INLINES[child.tag](self, child)
+        elif self._out.in_table:
+            self._spaced(child)
+        elif child.tag in self._BLOCKS:
+            self._BLOCKS[child.tag](self, child)
+        else:
+            self._warned[f"unknown element <{child.tag[:80]}>; its text is kept"] += 1
+            self._flow(child)
+        self._depth -= 1
+
+    def _is_block(self, element: Any) -> bool:
+        return element.tag in self._BLOCKS and not self._out.in_table
+
+    # Blocks ---------------------------------------------------------------------------------
+
+    def _group(self, element: Any) -> None:
+        self._flow(element)
+        self._out.end()
+
+    def _paragraph(self, element: Any) -> None:
+        self._out.begin()
+        self._flow(element)
+        self._out.end()
+
+    def _strong(self, element: Any) -> None:
+        self._out.begin()
+        self._emphasize(element, "**")
+        self._out.end()
+
+    def _title(self, element: Any) -> None:
+        """A heading within an annex; in a table of contents it would only repeat the act's own."""
+        if self._in_contents:
+            self._strong(element)
+            return
+        below = 2 if element.tag == "Subtitle" else 1
+        self._out.begin(level=min(self._level + below, 6))
+        self._flow(element)
+        self._out.end()
+
+    def _contents(self, element: Any) -> None:
+        former, self._in_contents = self._in_contents, True
+        self._group(element)
+        self._in_contents = former
+
+    def _preformatted(self, element: Any) -> None:
+        self._out.end()
+        self._lines(element.text)
+        for child in element.iterchildren("*"):
+            self._child(child)
+            self._lines(child.tail)
+        self._out.end()
+
+    def _lines(self, text: str | None) -> None:
+        for number, line in enumerate((text or "").split("\n")):
+            if number:
+                self._out.break_line()
+            self._out.run(line)
+
+    # Lists ----------------------------------------------------------------------------------
+
+    def _list(self, element: Any) -> None:
+        self._out.end()
+        label = None
+        for child in element.iterchildren("*"):
+            if child.tag == "DT":
+                if label is not None:
+                    self._item(label, None)
+                label = child
+            elif child.tag == "DD":
+                self._item(label, child)
+                label = None
+            else:
+                self._child(child)
+        if label is not None:
+            self._item(label, None)
+        self._out.end()
+
+    def _item(self, label: Any, content: Any) -> None:
+        words = words_of(label)
+        former = self._out.begin_item(words) if words else None
+        if label is not None:
+            for reference in label.iter("FnR"):
+                self._reference(reference)
+        if content is not None:
+            self._flow(content)
+        self._out.end()
+        if former is not None:
+            self._out.outdent(former)
+
+    # Tables ---------------------------------------------------------------------------------
+
+    def _table(self, element: Any) -> None:
+        self._out.end()
+        for child in element.iterchildren("*"):
+            if child.tag == "tgroup" and not has_loose_text(child):
+                self._rows(read_rows(child), child)
+            elif child.tag == "Title":
+                self._strong(child)
+            else:
+                self._child(child)
+            self._out.run(child.tail)
+        self._out.end()
+
+    def _rows(self, rows: Rows, tgroup: Any) -> None:
+        if rows.head or rows.body:
+            self._out.begin()
+            write_rows(self._out, rows, tgroup, self._flow)
+
+    def _skip(self, element: Any) -> None:
+        """Leave out what has no text."""
+
+    # Footnotes ------------------------------------------------------------------------------
+
+    def _reference(self, element: Any) -> None:
+        target = element.get("ID") or ""
+        if target not in self._notes:
+            self._warned["reference to a footnote that is not there"] += 1
+            return
+        self._open()
+        self._out.markup(f"[^{self._label(target)}]")
+
+    def _label(self, target: str) -> str:
+        return self._labels.setdefault(target, str(len(self._labels) + 1))
+
+    def _footnote(self, element: Any) -> None:
+        self._out.end()
+        target = element.get("ID") or ""
+        if target in self._labels:
+            former = self._out.indent("    ", first=f"[^{self._labels[target]}]: ")
+        else:
+            former = self._out.begin_item(
+                f"{element.get('FnZ') or '*'}{element.get('Postfix') or ')'}"
+            )
+        self._flow(element)
+        self._out.outdent(former)
+
+    # Inline ---------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if not (self._out.is_open or self._out.in_table):
+            self._out.begin()
+        self._out.take_break()
+
+    def _spaced(self, element: Any) -> None:
+        self._out.space()
+        self._flow(element)
+        self._out.space()
+
+    def _break(self, _element: Any) -> None:
+        self._out.break_line()
+
+    def _space(self, _element: Any) -> None:
+        self._out.space()
+
+    def _raised(self, element: Any) -> None:
+        name = element.tag.lower()
+        self._out.mark(f"<{name}>", f"</{name}>")
+        self._flow(element)
+        self._out.unmark()
+
+    def _italic(self, element: Any) -> None:
+        self._emphasize(element, "*")
+
+    def _bold(self, element: Any) -> None:
+        self._emphasize(element, "**")
+
+    def _emphasize(self, element: Any, marker: str) -> None:
+        takes = self._out.takes_emphasis(words_of(element), element.tail or "")
+        if self._emphasized or not takes:
+            self._flow(element)
+            return
+        self._emphasized = True
+        self._out.mark(marker, marker)
+        self._flow(element)
+        self._out.unmark()
+        self._emphasized = False
+
+    def _quotation(self, element: Any) -> None:
+        self._out.run("„" if element.tag == "QuoteL" else "“")
+
+    def _picture(self, element: Any) -> None:
+        name = element.get("SRC") or ""
+        described = element.get("alt") or name
+        self._open()
+        self._out.space()
+        self._out.artifact("graphic", name)
+        self._out.run(f"[{_PICTURES[element.tag]}{described and f': {described}'}]")
+        self._flow(element)
+
+    _INLINES: ClassVar[dict[str, Callable[[TextWalker, Any], None]]] = {
+        **dict.fromkeys(("F", "NB", "U", "small", "noindex", "Citation", "Revision"), _flow),
+        **dict.fromkeys(("I", "SP"), _italic),
+        **dict.fromkeys(("SUP", "SUB"), _raised),
+        **dict.fromkeys(("BR", "ABWFORMAT"), _break),
+        **dict.fromkeys(("QuoteL", "QuoteR"), _quotation),
+        **dict.fromkeys(_PICTURES, _picture),
+        "B": _bold,
+        "Split": _space,
+        "FnR": _reference,
+        "colspec": _skip,
+    }
+    _BLOCKS: ClassVar[dict[str, Callable[[TextWalker, Any], None]]] = {
+        **dict.fromkeys(("P", "LA", "kommentar", "DT", "DD"), _paragraph),
+        **dict.fromkeys(("Title", "Subtitle"), _title),
+        **dict.fromkeys(("Content", "text", "textdaten", "Footnotes"), _group),
+        **dict.fromkeys(("tgroup", "thead", "tbody", "tfoot", "row"), _group),
+        "entry": _paragraph,
+        "Ident": _strong,
+        "TOC": _contents,
+        "pre": _preformatted,
+        "DL": _list,
+        "table": _table,
+        "Footnote": _footnote,
+    }
+
+
+def words_of(element: Any) -> str:
+    """The text of an element on one line; empty if there is no such element."""
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+_DEEPEST_HEADING: Final = 6
+# The publisher's types of a note on the state of the text; a new version is a state, too.
+_STATES: Final = {"Neuf": "Stand"}
+_NO_TITLES: Final = frozenset({"", "-"})
+
+
+class NormWalker(TextWalker):
+    """Writes one norm, or all norms of an act under the headings of their divisions."""
+
+    def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
+        """The Markdown, with the given warnings and those met on the way."""
+        norms = self._root.iterchildren("norm") if self._root.tag == "dokumente" else [self._root]
+        division = 1
+        for norm in norms:
+            key = norm.findtext("metadaten/gliederungseinheit/gliederungskennzahl")
+            division = 1 + len(key) // 3 if key else division
+            self._level = 1 if norm is self._root else min(division + 1, _DEEPEST_HEADING)
+            self._norm(norm, self._level if norm is self._root else division)
+        warned = [f"{cause} ({count}×)" for cause, count in sorted(self._warned.items())]
+        return self._out.finish((*warnings, *warned))
+
+    def _norm(self, norm: Any, division: int) -> None:
+        metadata = norm.find("metadaten")
+        if metadata is not None:
+            self._headings(metadata, min(division, _DEEPEST_HEADING))
+        former = self._in_contents
+        self._in_contents = words_of(norm.find("metadaten/enbez")).startswith("Inhalts")
+        for text in norm.iterchildren("textdaten"):
+            for part in text.iterchildren("*"):
+                self._notes_of(part) if part.tag == "fussnoten" else self._child(part)
+        self._in_contents = former
+        self._out.end()
+
+    def _headings(self, metadata: Any, division: int) -> None:
+        unit = metadata.find("gliederungseinheit")
+        if unit is not None:
+            number, title = unit.find("gliederungsbez"), unit.find("gliederungstitel")
+            self._heading(division, number, title)
+        name, title = metadata.find("enbez"), metadata.find("titel")
+        if name is not None or (title is not None and unit is None):
+            self._heading(self._level, name, title)
+        if metadata.find("langue") is not None:
+            self._act(metadata)
+
+    def _heading(self, level: int, number: Any, title: Any) -> None:
+        label = words_of(number)
+        self._out.begin(level=level, section=label or None)
+        self._out.run(label)
+        if words_of(title) not in _NO_TITLES:
+            self._out.space()
+            self._flow(title)
+        self._out.end()
+
+    def _act(self, metadata: Any) -> None:
+        """What the publisher prints above an act."""
+        self._out.begin(level=1)
+        self._flow(metadata.find("langue"))
+        self._out.end()
+        names = [words_of(metadata.find(name)) for name in ("kurzue", "amtabk", "jurabk")]
+        self._line(" – ".join(dict.fromkeys(name for name in names if name)))
+        if issued := words_of(metadata.find("ausfertigung-datum")):
+            self._line(f"Ausfertigungsdatum: {issued}")
+        for place in metadata.iterchildren("fundstelle"):
+            self._line(
+                f"Fundstelle: {' '.join(words_of(part) for part in place.iterchildren('*'))}"
+            )
+        for state in metadata.iterchildren("standangabe"):
+            kind = words_of(state.find("standtyp"))
+            self._line(f"{_STATES.get(kind, kind)}: {words_of(state.find('standkommentar'))}")
+
+    def _line(self, text: str) -> None:
+        self._out.begin()
+        self._out.run(text)
+        self._out.end()
+
+    def _notes_of(self, element: Any) -> None:
+        """Remarks of the documentation office, which the publisher prints under this word."""
+        if words_of(element):
+            self._out.begin(level=min(self._level + 1, _DEEPEST_HEADING))
+            self._out.run("Fußnote")
+            self._out.end()
+        self._group(element)
+
+
+_ROOTS: Final = frozenset({"dokumente", "norm"})
+
+
+@dataclass(frozen=True, slots=True)
+class Gii:
+    """The normalizer `gii_v1`."""
+
+    name: str = "gii_v1"
+    version: str = "1.0.0"
+    accepts_format: BodyFormat = "xml"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
+        """One norm, or a whole act, as Markdown; the hint is not needed."""
+        del source_hint
+        root, warnings = _read(data)
+        body = NormWalker(root).walk(warnings)
+        if not body.markdown:
+            raise WrongContentError(f"<{root.tag}> holds no text")
+        return body
+
+
+def _read(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    data, warnings = without_nuls(data)
+    refuse_unsafe(data, outside_entities=True)
+    root = parse_xml(data, remove_pis=True)
+    if root.tag not in _ROOTS:
+        raise WrongContentError(
+            f"the root element is <{str(root.tag)[:80]}>, which is no German norm"
+        )
+    return root, warnings

@@ -1,0 +1,180 @@
+"""Running heads and feet: taken out of the text, and read for the printed page number."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fonds.normalize.pdf.page import Line
+
+_MARGIN: Final = 0.13
+_FAR_MARGIN: Final = 0.25
+_OUTERMOST: Final = 3
+_PLAIN_NUMBER: Final = 12
+_REPEATED: Final = 3
+_LONGEST: Final = 160
+_SHORT_HEAD: Final = 80
+_DIGITS: Final = re.compile(r"\d+")
+_ENDS: Final = re.compile(r"^[ivxlc]{1,8}(?=\s)|(?<=\s)[ivxlc]{1,8}$")
+_ROMAN: Final = re.compile(r"[ivxlc]{1,8}$", re.IGNORECASE)
+_BARE: Final = re.compile(
+    r"(?:page|seite|p\.|s\.)?\s*[-–—•|\[(]*\s*(\d{1,5}|[ivxlc]{1,8})\s*[-–—•|\])]*"
+    r"(?:\s*(?:of|/|von|de)\s*\d{1,5})?",
+    re.IGNORECASE,
+)
+_ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A page without what is printed on it for the sake of the page alone."""
+
+    lines: list[Line]
+    number: str | None
+    """As the page prints it."""
+    before: tuple[str, ...] = ()
+    """The heads, feet and marks drawn before the text."""
+    after: tuple[str, ...] = ()
+    """Those drawn among and behind it."""
+
+
+def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[Stripped]:
+    """The pages' lines without heads and feet, and the page number each one prints."""
+    margins = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
+    repeated = _repeated(margins) - _inner(pages, margins)
+    shifts = _shifts(margins, repeated)
+    return [
+        _stripped(index, lines, margin, repeated, shifts)
+        for index, (lines, margin) in enumerate(zip(pages, margins, strict=True))
+    ]
+
+
+def _stripped(
+    index: int,
+    lines: Sequence[Line],
+    margin: Sequence[Line],
+    repeated: frozenset[tuple[str, int]],
+    shifts: frozenset[int],
+) -> Stripped:
+    gone = {id(line) for line in margin if _shape(line) in repeated}
+    numbers = [
+        (line, number)
+        for line in margin
+        for number in _numbers(line, bare=id(line) not in gone)
+        if _fits(number, index, shifts)
+    ]
+    gone |= {id(line) for line, number in numbers if _BARE.fullmatch(line.text)}
+    # The head of a short chapter stays for a page or two, but it has the page's number in it.
+    heights = [line.y for line in lines]
+    for line in margin:
+        if line.y in (max(heights), min(heights)) and len(line.text) <= _SHORT_HEAD:
+            named = [n for n in _numbers(line, bare=False) if _fits(n, index, shifts)]
+            numbers += [(line, number) for number in named]
+            gone |= {id(line) for _ in named}
+    first = next((at for at, line in enumerate(lines) if id(line) not in gone), len(lines))
+    return Stripped(
+        lines=[line for line in lines if id(line) not in gone],
+        number=next((number for line, number in numbers if id(line) in gone), None),
+        before=tuple(line.text for line in lines[:first]),
+        after=tuple(line.text for line in lines[first:] if id(line) in gone),
+    )
+
+
+def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
+    value = _value(number)
+    return value is not None and value - index in shifts
+
+
+def _margin(lines: Sequence[Line], height: float) -> list[Line]:
+    """The outermost lines at the head and the foot of a page."""
+    top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
+    bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
+    # A page number may hang right below a text that leaves a wide margin.
+    ends = sorted(lines, key=lambda x: x.y)
+    numbers = [
+        line
+        for line in (*ends[:1], *ends[1:][-1:])
+        if _BARE.fullmatch(line.text) and not _FAR_MARGIN < line.y / height < 1 - _FAR_MARGIN
+    ]
+    outer = top[:_OUTERMOST] + bottom[:_OUTERMOST]
+    return outer + [line for line in numbers if line not in outer]
+
+
+def _shape(line: Line) -> tuple[str, int]:
+    """What stays the same from page to page: the words, and about where they stand."""
+    return _ENDS.sub("#", _DIGITS.sub("#", line.text)), round(line.y / 8)
+
+
+def _repeated(margins: Sequence[Sequence[Line]]) -> frozenset[tuple[str, int]]:
+    shapes = Counter(shape for margin in margins for shape in {_shape(line) for line in margin})
+    return frozenset(
+        shape
+        for shape, count in shapes.items()
+        if len(shape[0]) <= _LONGEST and (count >= _REPEATED and 6 * count >= len(margins))
+    ) | frozenset(
+        shape
+        for shape, count in shapes.items()
+        # Heads that name the chapter stay for some pages only.
+        if len(shape[0]) <= _LONGEST and count > _REPEATED
+    )
+
+
+def _inner(
+    pages: Sequence[Sequence[Line]], margins: Sequence[Sequence[Line]]
+) -> frozenset[tuple[str, int]]:
+    """Shapes of the margins whose words stand inside a page too: a form's, not a head's."""
+    outer = [{id(line) for line in margin} for margin in margins]
+    texts = {
+        _DIGITS.sub("#", line.text)
+        for lines, ids in zip(pages, outer, strict=True)
+        for line in lines
+        if id(line) not in ids
+    }
+    shapes = {_shape(line) for margin in margins for line in margin}
+    return frozenset(
+        shape for shape in shapes if shape[0] in texts and len(shape[0]) > _PLAIN_NUMBER
+    )
+
+
+def _numbers(line: Line, *, bare: bool) -> list[str]:
+    """Numbers that may be the page's: alone on the line, or at either end of a running one."""
+    if match := _BARE.fullmatch(line.text):
+        return [match[1]]
+    if bare:
+        return []
+    words = line.text.split()
+    ends = {word.strip(".-–—|[]()") for word in (words[0], words[-1])} if words else set()
+    inside = re.findall(r"page\s+(\d{1,5})", line.text, re.IGNORECASE)
+    return inside + [word for word in sorted(ends) if word.isdecimal() and len(word) < 6]  # noqa: PLR2004 — five digits are the longest page number
+
+
+def _value(number: str) -> int | None:
+    if number.isdecimal():
+        return int(number)
+    if not _ROMAN.match(number):
+        return None
+    digits = [_ROMAN_DIGITS[letter] for letter in number.lower()]
+    following = [*digits[1:], 0]
+    return sum(-d if d < after else d for d, after in zip(digits, following, strict=True))
+
+
+def _shifts(
+    margins: Sequence[Sequence[Line]], repeated: frozenset[tuple[str, int]]
+) -> frozenset[int]:
+    """How far the printed numbers are from counting pages: a file may leave blank pages out."""
+    shifts: Counter[int] = Counter()
+    for index, margin in enumerate(margins):
+        values = {
+            value - index
+            for line in margin
+            for number in _numbers(line, bare=_shape(line) not in repeated)
+            if (value := _value(number)) is not None
+        }
+        shifts.update(values)
+    if len(margins) < _REPEATED:
+        return frozenset({1} & shifts.keys())
+    enough = max(2, min(3, len(margins) // 3))
+    return frozenset(shift for shift, count in shifts.items() if count >= enough)

@@ -1,0 +1,170 @@
+"""The third tier: citations in the texts of documents that wait in the queue, and their links."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Row, select
+
+from fonds.citations.forms import Found, congress_of
+from fonds.seams import Seams
+from fonds.stores import leases
+from fonds.stores.citations import link, replace_edges, take_turn
+from fonds.stores.database import Database
+from fonds.stores.tables import document_chunk_buffer, documents, ingestion_citation_queue
+
+BATCH_SIZE: Final = 500
+"""Documents read before a scheduler or a bootstrap can be stopped."""
+CLAIMED_AT_ONCE: Final = 50
+KEPT_AT_ONCE: Final = 20_000
+"""Citations in memory; a title of the Code alone may have as many."""
+
+Watch = Callable[[int, int], None]
+"""Told how many documents were read so far, and how many citations they hold."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extracted:
+    """What came of draining the queue."""
+
+    done: int
+    """Documents read."""
+    citations: int
+    """Found in them."""
+    linked: int
+    """Of these, those that lead to a document, and older ones that now lead elsewhere."""
+    failed: int
+    waiting: int
+    given_up: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    done: int = 0
+    citations: int = 0
+    linked: int = 0
+    failed: int = 0
+
+    def plus(self, other: _Step) -> _Step:
+        return _Step(
+            done=self.done + other.done,
+            citations=self.citations + other.citations,
+            linked=self.linked + other.linked,
+            failed=self.failed + other.failed,
+        )
+
+
+def drain(
+    database: Database, seams: Seams, *, limit: int | None = None, watch: Watch | None = None
+) -> Extracted:
+    """Read what waits, each document once, until nothing is left that may be tried now."""
+    owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
+    begun = seams.clock.now()
+    total = _Step()
+    with leases.kept(database, ingestion_citation_queue, owner, seams.clock):
+        while (size := _next_size(limit, total)) > 0:
+            with database.write() as connection:
+                rows = leases.claim(
+                    connection,
+                    ingestion_citation_queue,
+                    owner,
+                    seams.clock.now(),
+                    size,
+                    untried_since=begun,
+                )
+            if not rows:
+                break
+            total = total.plus(_read_and_link(database, rows))
+            if watch is not None:
+                watch(total.done + total.failed, total.citations)
+    with database.read() as connection:
+        left = leases.depth(connection, ingestion_citation_queue)
+    return Extracted(
+        done=total.done,
+        citations=total.citations,
+        linked=total.linked,
+        failed=total.failed,
+        **left,
+    )
+
+
+def _next_size(limit: int | None, total: _Step) -> int:
+    if limit is None:
+        return CLAIMED_AT_ONCE
+    return min(CLAIMED_AT_ONCE, limit - total.done - total.failed)
+
+
+def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _Step:
+    """Only edges are kept from one text to the next, and not too many of them."""
+    total = _Step()
+    read: dict[Row[Any], list[dict[str, Any]]] = {}
+    for row in rows:
+        try:
+            read[row] = _edges(database, row.record_id)
+        except Exception as error:  # noqa: BLE001 — whatever one text provokes, the others go on
+            total = total.plus(_give_back(database, row, error))
+        if sum(map(len, read.values())) > KEPT_AT_ONCE:
+            total = total.plus(_store(database, read))
+            read = {}
+    return total.plus(_store(database, read))
+
+
+def _give_back(database: Database, row: Row[Any], error: Exception) -> _Step:
+    cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
+    with database.write() as connection:
+        leases.fail(connection, ingestion_citation_queue, row, cause)
+    return _Step(failed=1)
+
+
+def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _Step:
+    with database.write() as connection:
+        take_turn(connection)
+        # A document that has changed since it was claimed waits anew, and keeps what it has.
+        kept = {
+            row.record_id: edges
+            for row, edges in read.items()
+            if leases.finish(connection, ingestion_citation_queue, row)
+        }
+        linked = replace_edges(connection, kept)
+        linked += link(connection, kept)
+    found = sum(map(len, kept.values()))
+    return _Step(done=len(kept), citations=found, linked=linked)
+
+
+def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
+    table = documents.c
+    query = select(table.uid, table.body_text, table.published_at).where(table.id == document_id)
+    with database.read() as connection:
+        document = connection.execute(query).one_or_none()
+        if document is None or not document.body_text:
+            return []
+        chunk = document_chunk_buffer.c
+        placed = select(chunk.meta).where(chunk.document_id == document.uid)
+        passages = list(connection.scalars(placed.order_by(chunk.chunk_ord)))
+    from fonds.citations.extract import extract  # noqa: PLC0415 — patterns take 60 ms to compile
+
+    found = extract(document.body_text, congress=congress_of(document.published_at))
+    starts = [passage["start"] for passage in passages]
+    return [_edge(document_id, each, passages, starts) for each in found]
+
+
+def _edge(
+    document_id: str, found: Found, passages: Sequence[dict[str, Any]], starts: Sequence[int]
+) -> dict[str, Any]:
+    # Passages may overlap; the last that begins before the citation has it whole.
+    number = bisect_right(starts, found.start) - 1
+    return {
+        "from_document_id": document_id,
+        "start": found.start,
+        "end": found.end,
+        "locator": passages[number]["locator"] if number >= 0 else {},
+        "raw": found.raw.replace("\0", "\ufffd"),
+        "kind": found.kind,
+        "target": found.target,
+        "pinpoint": found.pinpoint,
+    }

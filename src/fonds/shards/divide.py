@@ -1,0 +1,104 @@
+"""Dividing an index into more and smaller shards, while it is read and written.
+
+Shard by shard: its records are copied into the smaller ones, its entry says that they are, and it
+is emptied. Readers that find it empty ask its entry; compilers leave it alone until they open the
+index anew. The index says how its shards are named when the last one is done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from fonds.errors import BlobChangedError, BlobExistsError, ShardError, StoreError, UsageError
+from fonds.shards import usv
+from fonds.shards.compiler import Locks
+from fonds.shards.index import Entry, Index, version_of
+from fonds.shards.layout import Layout
+from fonds.shards.manifest import (
+    Noted,
+    entry_of,
+    is_announced,
+    lines_of,
+    merge,
+    publish,
+    read_entry,
+    write_entry,
+    write_shard,
+)
+
+_TRIES: Final = 20
+_NOTHING: Final = Entry(0, 0, entry_of(b"").sha256)
+
+Watch = Callable[[int], None]
+"""Told how many shards are divided."""
+
+
+def divide(index: Index, digits: int, locks: Locks, *, watch: Watch | None = None) -> Index:
+    """The index with longer names for its shards; what broke off is continued."""
+    if digits <= index.layout.digits:
+        raise UsageError(
+            f"the shards of {index.name} have names of {index.layout.digits} digits already"
+        )
+    divided = replace(index, layout=Layout(index.name, digits))
+    for number, shard in enumerate(index.layout.shard_ids(), 1):
+        _divide_shard(index, divided, shard, locks)
+        if watch is not None:
+            watch(number)
+    publish(divided)
+    return divided
+
+
+def _divide_shard(index: Index, divided: Index, shard: str, locks: Locks) -> None:
+    held = locks.take(shard)
+    if held is None:
+        raise StoreError(f"shard {shard} is being compiled; stop the compilers, and try again")
+    try:
+        for _ in range(_TRIES):
+            try:
+                _move(index, divided, shard)
+            except (BlobChangedError, BlobExistsError):
+                continue
+            return
+        raise StoreError(f"shard {shard} changes all the time; stop the compilers, and try again")
+    finally:
+        locks.release(held)
+
+
+def _move(index: Index, divided: Index, shard: str) -> None:
+    entry = read_entry(index, shard)
+    before = version_of(index.blobs, index.layout.shard(shard))
+    is_moved = entry is not None and bool(entry.moved)
+    if not is_moved and not is_announced(entry, before.data if before else None):
+        raise ShardError(f"shard {shard} is not what the manifest says; nothing was moved")
+    _copy(index, divided, before.data if before else b"")
+    if not is_moved:
+        write_entry(index, shard, Noted(_NOTHING, None, divided.layout.digits), after=entry)
+    if before is None:
+        index.blobs.create(index.layout.shard(shard), b"")  # for readers of the older division
+    elif before.data:
+        # A compiler that was paused before it wrote finds the version gone that it had read; had
+        # it written meanwhile, what it wrote is copied, too.
+        index.blobs.replace(index.layout.shard(shard), b"", etag=before.etag)
+
+
+def _copy(index: Index, divided: Index, data: bytes) -> None:
+    groups: dict[str, list[bytes]] = defaultdict(list)
+    for line in lines_of(data, len(index.schema.fields)):
+        (key,) = usv.decode(line.partition(b"\x1f")[0])
+        groups[divided.layout.shard_of(str(key))].append(line)
+    for shard, lines in groups.items():
+        _merge_into(divided, shard, lines)
+
+
+def _merge_into(index: Index, shard: str, lines: list[bytes]) -> None:
+    entry = read_entry(index, shard)
+    before = version_of(index.blobs, index.layout.shard(shard))
+    data = before.data if before else b""
+    merged = merge(data, lines, len(index.schema.fields))
+    if merged != data:
+        write_shard(index, shard, merged, before=before, after=entry)
+    elif entry is None and before is not None:  # a division broke off before it could tell
+        write_entry(index, shard, Noted(entry_of(data), None), after=None)

@@ -1,0 +1,123 @@
+"""Looking without taking: what a page would give, and what a crawl would find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from fonds.fetch.archive import Archive
+from fonds.fetch.client import Download
+from fonds.runs.context import Workplace
+from fonds.seams import Seams
+from fonds.sites.browser import open_browser
+from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
+from fonds.sites.pages.page import read_page
+from fonds.sites.robots import Robots, agent_of
+from fonds.sites.session import Crawl, CrawlWatch, Limits
+from fonds.sites.strategy import Advisor, Sighting
+from fonds.sites.strategy_manager import Tactics
+from fonds.sites.tables import website_tables
+from fonds.sites.website import Website
+from fonds.stores.blobs import open_blobs
+from fonds.stores.database import Database, open_database
+from fonds.stores.tables import core_tables, metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """How one page would be read."""
+
+    url: str
+    title: str
+    strategy: ScrapingStrategy | None
+    """None where the page lists nothing that could be told from the rest of it."""
+    advisor: str
+    sighting: Sighting
+
+
+async def probe(
+    url: str, workplace: Workplace, advisors: tuple[Advisor, ...], *, browser: bool = False
+) -> Probe:
+    """The strategy that a page would be read by, and what it matches there."""
+    website = WebsiteConfiguration(id="probe", name=url, base_url=url)
+    source = Website(website)
+    robots = Robots(
+        workplace.fetcher,
+        source=source.info.name,
+        agent=agent_of(workplace.settings.user_agent),
+    )
+
+    async def ask(url: str) -> Download:
+        rules = await robots.rules(url)
+        rules.require(url)
+        name, pace = source.info.name, rules.pace
+        download = await workplace.fetcher.download(url, source=name, pace=pace)
+        assert download is not None, "an unconditional request is never answered by None"
+        return download
+
+    download = await ask(url)
+    try:
+        data = await asyncio.to_thread(download.read)
+    finally:
+        download.discard()
+    page = read_page(data, download.address, download.media_type)
+    async with open_browser(workplace.settings, wanted=browser) as chromium:
+        if chromium is not None:
+            page = await chromium.render(page, ask=ask)
+    async with _scratch(workplace) as apart:
+        tactics = Tactics(
+            website=website,
+            advisors=advisors,
+            database=apart.database,
+            clock=workplace.seams.clock,
+        )
+        sighting = await tactics.sight(page, ())
+    return Probe(
+        url=page.url,
+        title=page.title(),
+        strategy=tactics.strategy,
+        advisor=tactics.advisor,
+        sighting=sighting,
+    )
+
+
+@asynccontextmanager
+async def looking(
+    workplace: Workplace,
+    advisors: tuple[Advisor, ...],
+    *,
+    limits: Limits | None = None,
+    watch: CrawlWatch | None = None,
+    browser: bool = False,
+) -> AsyncIterator[Crawl]:
+    """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
+    async with _scratch(workplace) as apart:
+        crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits or Limits())
+        crawl.watch = watch or crawl.watch
+        async with open_browser(workplace.settings, wanted=browser) as crawl.browser:
+            yield crawl
+
+
+@asynccontextmanager
+async def _scratch(workplace: Workplace) -> AsyncIterator[Workplace]:
+    """The workplace, with a library that is gone afterwards."""
+    with TemporaryDirectory(prefix="fonds-look-") as folder:
+        database = open_database(f"sqlite:///{Path(folder) / 'look.db'}", seams=Seams())
+        try:
+            await asyncio.to_thread(_create_tables, database)
+            blobs = open_blobs(folder, seams=Seams())
+            archive = Archive(blobs, workplace.fetcher)
+            yield replace(workplace, database=database, blobs=blobs, archive=archive)
+        finally:
+            database.close()
+
+
+def _create_tables(database: Database) -> None:
+    """Those that a crawl needs: importing all sources would take longer than the crawl."""
+    with database.write() as connection:
+        metadata.create_all(connection, tables=[*core_tables, *website_tables])

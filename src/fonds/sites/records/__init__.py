@@ -1,1 +1,0 @@
-"""What a crawl leaves behind: files, metadata and the journal."""

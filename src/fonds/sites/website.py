@@ -1,0 +1,303 @@
+"""A website as a source: crawled for its PDFs, each of them a document.
+
+The websites that a library knows, and the strategies that work on them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from sqlalchemy import Connection, Row, func, select, update
+
+from fonds import ids
+from fonds.errors import MalformedError, UsageError
+from fonds.model import Body, Discovery, Document, FetchTask, ParsedRecord, Part, Raw, SourceState
+from fonds.seams import Clock
+from fonds.sites.filenames import original_name
+from fonds.sites.frontier import Listed
+from fonds.sites.models import PdfState, WebsiteConfiguration
+from fonds.sites.strategy import Standing
+from fonds.sites.tables import TABLES, site_addresses, site_files, websites
+from fonds.sources.base import Ask, Expected, Rate, SourceInfo
+from fonds.stores.database import Database, upsert
+
+if TYPE_CHECKING:
+    from fonds.fetch.archive import DownloadResult, KnownFile
+
+PREFIX: Final = "site-"
+VERSION: Final = "1.0.0"
+SCHEDULES: Final = {
+    "daily": "15 2 * * *",
+    "weekly": "15 2 * * 0",
+    "monthly": "15 2 1 * *",
+    "quarterly": "15 2 1 1,4,7,10 *",
+    "yearly": "15 2 1 1 *",
+}
+"""When a website with this `crawl_frequency` is crawled by the scheduler."""
+
+PDF: Final = "pdf"
+_SHORTEST_TITLE: Final = 6
+
+
+class Crawling(Protocol):
+    """An open crawl: what visits the pages of websites and fetches their PDFs."""
+
+    def explore(self, website: Website) -> AsyncIterator[Listed]:
+        """The PDFs of a website, each once."""
+        ...
+
+    async def collect(
+        self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
+    ) -> DownloadResult:
+        """A PDF, archived, and stored where the crawl leaves its files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Website:
+    """The source `site-<id>`. It is parsed anywhere, and crawled where a crawl is open."""
+
+    configuration: WebsiteConfiguration
+    crawl: Crawling | None = None
+    concurrency: int = 4
+    info: SourceInfo = field(init=False)
+
+    def __post_init__(self) -> None:
+        info = SourceInfo(
+            name=f"{PREFIX}{self.configuration.id}",
+            title=self.configuration.name,
+            organisation=self.configuration.name,
+            version=VERSION,
+            schedule=SCHEDULES.get((self.configuration.crawl_frequency or "").lower()),
+            rate=Rate(per_second=2.0),
+            tables=TABLES,
+            fetch_concurrency=self.concurrency,
+            published_at="not told: pages say when a report is for, seldom when it was published",
+        )
+        object.__setattr__(self, "info", info)
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — a crawl asks by itself: robots.txt has a say in it
+        """The PDFs that the website's pages list."""
+        async for listed in self._opened.explore(self):
+            yield self.task_of(listed)
+
+    async def enumerate(
+        self,
+        ask: Ask,  # noqa: ARG002 — as above
+        since: date | None,  # noqa: ARG002 — pages seldom say when a report was published
+        until: date | None,  # noqa: ARG002 — as above
+    ) -> AsyncIterator[Expected]:
+        """What each page lists, seen anew and without the strategy of earlier crawls."""
+        listed: dict[str, set[str]] = {}
+        async for one in self._opened.explore(self):
+            listed.setdefault(one.found_on, set()).add(self.task_of(one).key)
+        for page, documents in listed.items():
+            yield Expected(scope=page, document_ids=frozenset(documents))
+
+    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> DownloadResult:
+        """A PDF, stored where the crawl leaves its files, and archived."""
+        return await self._opened.collect(self, task, part, known)
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
+        """The one document that a PDF is."""
+        if raw.part(PDF) is None:
+            raise MalformedError(f"{raw.task.key} came without its PDF")
+        yield self._record(raw)
+
+    def task_of(self, listed: Listed) -> FetchTask:
+        """What is to be fetched for a PDF on a page."""
+        key = ids.site_file_id(self.configuration.id, listed.url)
+        path = f"pdfs/{key.rpartition('/')[2]}.pdf"
+        params = {
+            "text": listed.text,
+            "organization": listed.organization,
+            "period": listed.period,
+            "found_on": listed.found_on,
+        }
+        return FetchTask(
+            source=self.info.name,
+            key=key,
+            parts=(Part(name=PDF, url=listed.url, path=path),),
+            params=params,
+            origin=listed.origin,
+        )
+
+    def _record(self, raw: Raw) -> ParsedRecord:
+        pdf, params = raw.parts[0].archived, raw.task.params
+        payload = {
+            "id": raw.task.key,
+            "website_id": self.configuration.id,
+            "url": pdf.url,
+            "found_on": params.get("found_on"),
+            "link_text": params.get("text"),
+            "organization": params.get("organization"),
+            "period": params.get("period"),
+            "sha256": pdf.sha256,
+            "size": pdf.size,
+        }
+        return ParsedRecord(
+            source=self.info.name,
+            table=site_files.name,
+            key=raw.task.key,
+            payload=payload,
+            document=self._document(raw, title_of(pdf.url, params)),
+        )
+
+    def _document(self, raw: Raw, title: str) -> Document:
+        pdf, params = raw.parts[0].archived, raw.task.params
+        office = self.configuration.name
+        told = (params.get("organization"), title, params.get("period"), office, pdf.url)
+        return Document(
+            id=raw.task.key,
+            source=self.info.name,
+            kind="report",
+            title=title,
+            source_url=pdf.url,
+            source_org=office,
+            citation_string=", ".join(dict.fromkeys(filter(None, told))),
+            raw=pdf,
+            body=Body(archived=pdf, format="pdf"),
+        )
+
+    @property
+    def _opened(self) -> Crawling:
+        if self.crawl is None:
+            raise UsageError(f"{self.info.name} is a website: `fonds crawl` knows how to open it")
+        return self.crawl
+
+
+def title_of(url: str, params: Mapping[str, Any]) -> str:
+    """What a PDF is called: by its link, if that says anything, else by its file name."""
+    text = str(params.get("text") or "").strip()
+    named = len(text) >= _SHORTEST_TITLE and not text.lower().startswith(("http", "pdf"))
+    return text if named else original_name(url)
+
+
+FAILURES: Final = 20
+"""The last ones, that are shown of a website."""
+
+
+def remember(
+    database: Database,
+    configuration: WebsiteConfiguration,
+    output: str,
+    clock: Clock,
+    *,
+    rendered: bool = False,
+) -> None:
+    """Keep a website as it is configured now; its strategy stays, unless its address changed."""
+    row = configuration.model_dump() | {
+        "output": output,
+        "rendered": rendered,
+        "updated_at": clock.now(),
+    }
+    with database.write() as connection:
+        held = websites.c.id == configuration.id
+        address = connection.scalar(select(websites.c.base_url).where(held))
+        if address is not None and address != configuration.base_url:
+            connection.execute(update(websites).where(held).values(standing=None))
+        upsert(connection, websites, [row])
+
+
+def known_websites(database: Database) -> list[Website]:
+    """All websites, by their ids."""
+    with database.read() as connection:
+        rows = connection.execute(select(websites).order_by(websites.c.id)).all()
+    return [Website(_configuration(row)) for row in rows]
+
+
+class Known(NamedTuple):
+    """A website, and how it was crawled the last time."""
+
+    website: Website
+    output: str | None
+    """Where its files went."""
+    rendered: bool
+    """Whether a browser rendered its pages."""
+
+
+def get_website(database: Database, name: str) -> Known:
+    """A website by its id."""
+    with database.read() as connection:
+        row = connection.execute(select(websites).where(websites.c.id == name)).one_or_none()
+    if row is None:
+        raise UsageError(f"the library knows no website {name!r}: `fonds site list` names them")
+    return Known(Website(_configuration(row)), row.output, row.rendered)
+
+
+def read_standing(database: Database, name: str) -> Standing | None:
+    """The strategy in use on a website."""
+    with database.read() as connection:
+        held = connection.scalar(select(websites.c.standing).where(websites.c.id == name))
+    return Standing.from_json(json.dumps(held)) if held else None
+
+
+def write_standing(database: Database, name: str, standing: Standing | None, clock: Clock) -> None:
+    """Keep the strategy in use on a website, or forget it."""
+    values = {"standing": standing and json.loads(standing.to_json()), "updated_at": clock.now()}
+    with database.write() as connection:
+        connection.execute(update(websites).where(websites.c.id == name).values(values))
+
+
+def _configuration(row: Row[Any]) -> WebsiteConfiguration:
+    names = WebsiteConfiguration.model_fields
+    return WebsiteConfiguration(**{name: getattr(row, name) for name in names})
+
+
+def summaries(database: Database) -> list[dict[str, Any]]:
+    """Each website, and how many pages and PDFs its last crawl saw."""
+    with database.read() as connection:
+        rows = connection.execute(select(websites).order_by(websites.c.id)).all()
+        counts = _counts(connection)
+    return [
+        {
+            "id": row.id,
+            "name": row.name,
+            "base_url": row.base_url,
+            "enabled": row.enabled,
+            "pages": sum(counts.get((row.id, "page"), {}).values()),
+            "pdfs": sum(counts.get((row.id, "pdf"), {}).values()),
+            "failed": counts.get((row.id, "pdf"), {}).get(PdfState.FAILED, 0),
+            "strategy_state": row.standing and row.standing["state"],
+        }
+        for row in rows
+    ]
+
+
+def details(database: Database, name: str) -> dict[str, Any]:
+    """One website: its addresses by state, and what failed last."""
+    website, output, rendered = get_website(database, name)
+    table = site_addresses.c
+    failed = select(table.url, table.kind, table.error, table.updated_at).where(
+        table.website_id == name, table.error.is_not(None)
+    )
+    with database.read() as connection:
+        counts = _counts(connection, name)
+        failures = connection.execute(failed.order_by(table.updated_at.desc()).limit(FAILURES))
+        return {
+            **website.configuration.model_dump(),
+            "source": website.info.name,
+            "output": output,
+            "rendered": rendered,
+            "pages": counts.get((name, "page"), {}),
+            "pdfs": counts.get((name, "pdf"), {}),
+            "failures": [row._asdict() for row in failures],
+        }
+
+
+def _counts(
+    connection: Connection, name: str | None = None
+) -> dict[tuple[str, str], dict[str, int]]:
+    """How many addresses there are of each website and kind, by state."""
+    table = site_addresses.c
+    query = select(table.website_id, table.kind, table.state, func.count().label("number"))
+    if name is not None:
+        query = query.where(table.website_id == name)
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for row in connection.execute(query.group_by(table.website_id, table.kind, table.state)):
+        counts.setdefault((row.website_id, row.kind), {})[row.state] = row.number
+    return counts

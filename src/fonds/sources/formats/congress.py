@@ -1,0 +1,364 @@
+"""Lists and records of api.congress.gov, version 3.
+
+Quirks of the publisher:
+- It wants a key of api.data.gov. Without one it answers 403, and so it does with a wrong one;
+  stand-ins pass the same refusal on with status 200, as `{"error": {"code": …}}`.
+- It gives at most 250 entries at a time, and does not say so when more are asked for.
+- Its lists are not sorted by anything that stands still: one that changes while it is read
+  repeats entries of earlier pages and leaves others out.
+- `next` and the `url` of entries may name hosts that do not exist (`https://v3/crsreport/…`), so
+  addresses are always made here.
+
+Bills as titles and listings name them, and the Congress a day belongs to.
+
+How a bill and a version of its text are cited.
+
+Bills follow the Bluebook's rule 13.2: `H.R. 1234, 119th Cong. (2025).`, resolutions with its own
+abbreviations (`H.R.J. Res. 41`, `H.R. Res. 5`), not with those of congress.gov. A version of the
+text is told apart by the parenthesis of rule 13.2(b): what had happened to the bill, and when:
+`H.R. 1234, 119th Cong. (as introduced in House, Mar. 4, 2025).`
+
+How committees of Congress are named, described and cited.
+
+Shortened as in the citation of a hearing or a report, with the code that names the committee in
+every federal data set: `H. Comm. on Agriculture (HSAG).` A committee that is no more carries the
+Congresses it is known from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fonds import ids
+from fonds.citations.bluebook import bluebook_date
+from fonds.errors import (
+    MalformedError,
+    MissingKeyError,
+    RateLimitedError,
+    RefusedError,
+    SuspiciousYieldError,
+    WrongContentError,
+)
+from fonds.sources.base import Ask
+from fonds.sources.formats import fields
+
+HOST: Final = "api.congress.gov"
+API: Final = f"https://{HOST}/v3"
+PER_PAGE: Final = 250
+Entry = Mapping[str, Any]
+
+_NO_KEY: Final = (
+    "`data_gov_key` is missing or not valid: set it in fonds.toml or FONDS_DATA_GOV_KEY; get one "
+    "at https://api.data.gov/signup/"
+)
+
+
+def list_address(resource: str, offset: int) -> str:
+    """One page of a list: `crsreport`, `house-vote/119`."""
+    query = {"format": "json", "limit": PER_PAGE, "offset": offset}
+    return f"{API}/{resource}?{urlencode(query)}"
+
+
+async def read_list(
+    ask: Ask,
+    resource: str,
+    name: str,
+    *,
+    path: str,
+    identify: Callable[[Entry], Hashable] = ids.json_sha256,
+) -> list[Entry]:
+    """All entries that stand under `name` in the pages of a list, whole and each once.
+
+    The pages are archived as `<path>-<offset>.json`. An empty list, a page that is short, and an
+    entry that comes twice are errors: nothing may be concluded from half a list.
+    """
+    found: dict[Hashable, Entry] = {}
+    count = 1
+    while len(found) < count:
+        offset = len(found)
+        data = await _page(ask, resource, offset, f"{path}-{offset}.json")
+        count, entries = read_page(data, name)
+        _check_length(resource, offset, len(entries), count)
+        for entry in entries:
+            known = identify(entry)
+            if known in found:
+                raise SuspiciousYieldError(
+                    f"{HOST} repeats an entry of /{resource} on the page from {offset} on; the "
+                    "list changed while it was read, or its pages are all the same: try again"
+                )
+            found[known] = entry
+    return list(found.values())
+
+
+def read_page(data: bytes, name: str) -> tuple[int, list[Entry]]:
+    """What a page says of the length of its list, and the entries it has under `name`."""
+    content = read_object(data, HOST)
+    count = fields.whole(fields.section(content, "pagination"), "count")
+    if count is None or name not in content:
+        raise WrongContentError(
+            f"{HOST} answered with {fields.describe(content)} instead of a list of {name}"
+        )
+    return count, fields.sections(content, name)
+
+
+def read_object(data: bytes, where: str) -> Entry:
+    """A JSON object that is no report of an error; what else it is, is said by the error."""
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            raise WrongContentError(f"{where}: a page of HTML or XML instead of JSON") from None
+        raise MalformedError(f"{where}: not JSON: {error}") from error
+    if not isinstance(content, Mapping):
+        raise WrongContentError(f"{where}: {fields.describe(content)} instead of a record")
+    if "error" in content:
+        raise _refusal(content["error"], where)
+    return content
+
+
+async def _page(ask: Ask, resource: str, offset: int, path: str) -> bytes:
+    try:
+        return (await ask(list_address(resource, offset), path=path)).data
+    except RefusedError as error:
+        raise RefusedError(f"{error}: {_NO_KEY}") from error
+
+
+def _check_length(resource: str, offset: int, listed: int, count: int) -> None:
+    due = min(PER_PAGE, count - offset)
+    if not count or listed != due:
+        raise SuspiciousYieldError(
+            f"{HOST} counts {count} entries of /{resource} and lists {listed} from {offset} on, "
+            f"where {max(due, 1)} are due"
+        )
+
+
+def _refusal(error: Any, where: str) -> Exception:
+    said = error if isinstance(error, Mapping) else {"message": error}
+    code, message = str(said.get("code") or ""), str(said.get("message") or "no reason")[:200]
+    if code.startswith("API_KEY_"):
+        return MissingKeyError(f"{where}: refused, {message} ({_NO_KEY})")
+    if code == "OVER_RATE_LIMIT":
+        return RateLimitedError(f"{where}: asks us to slow down, {message}")
+    return WrongContentError(f"{where}: the report of an error, {message}")
+
+
+ABBREVIATIONS: Final = {
+    "hr": "H.R.",
+    "s": "S.",
+    "hjres": "H.R.J. Res.",
+    "sjres": "S.J. Res.",
+    "hconres": "H.R. Con. Res.",
+    "sconres": "S. Con. Res.",
+    "hres": "H.R. Res.",
+    "sres": "S. Res.",
+}
+
+_CONGRESS_TEENS: Final = range(11, 14)
+_CONGRESS_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+def cite_bill(*, congress: int, kind: str, number: int, introduced: date | None) -> str:
+    """`H.R. 1234, 119th Cong. (2025).`; without a date the year its Congress began."""
+    year = introduced.year if introduced else first_year(congress)
+    return f"{_numbered(congress, kind, number)} ({year})."
+
+
+def cite_bill_text(
+    *, congress: int, kind: str, number: int, stage: str, published: date | None
+) -> str:
+    """`H.R. 1234, 119th Cong. (as introduced in House, Mar. 4, 2025).`; `stage` is that phrase."""
+    when = f", {bluebook_date(published)}" if published else ""
+    return f"{_numbered(congress, kind, number)} ({stage}{when})."
+
+
+def ordinal(number: int) -> str:
+    """`119th`, `122nd`: as congress.gov counts, in addresses and in names."""
+    ending = "th" if number % 100 in _CONGRESS_TEENS else _CONGRESS_ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def first_year(congress: int) -> int:
+    """The odd year a Congress first met: 2025 for the 119th."""
+    return 2 * congress + 1787
+
+
+def _numbered(congress: int, kind: str, number: int) -> str:
+    # The Bluebook writes 2d and 3d where congress.gov writes 2nd and 3rd.
+    counted = ordinal(congress).replace("nd", "d").replace("rd", "d")
+    return f"{ABBREVIATIONS[kind]} {number}, {counted} Cong."
+
+
+_RESOLUTIONS: Final = {"": "res", "c": "conres", "j": "jres"}
+# `H.R. 21`, `H R 22`, `S. 4429`, `H.J. Res. 38`, `H. Con. Res. 108`; but not `U.S. 5`.
+_WRITTEN: Final = re.compile(
+    r"(?<![\w.])(?:"
+    r"(?P<chamber>[HS])\.?\s?(?:R\.\s?)?(?:(?P<form>C)on\.?\s?|(?P<joint>J)\.?\s?)?Res\.?"
+    r"|(?P<bill>H\.?\s?R\.?|S\.?)"
+    r")\s?(?P<number>[0-9]{1,5})(?![\w-])"
+)
+_CODE: Final = re.compile(r"(hr|s|hjres|sjres|hconres|sconres|hres|sres)\.?\s?([0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class BillNumber:
+    """A bill or resolution of some Congress."""
+
+    kind: str
+    """`hr`, `s`, `hjres`, …"""
+    number: int
+
+    @property
+    def code(self) -> str:
+        """`hjres41`."""
+        return f"{self.kind}{self.number}"
+
+    @property
+    def written(self) -> str:
+        """As citations write it: `H.R. 2101`."""
+        return f"{ABBREVIATIONS[self.kind]} {self.number}"
+
+    def document_id(self, congress: int) -> str:
+        """The bill's document."""
+        return ids.bill_id(congress, self.kind, self.number)
+
+
+def find_bill_numbers(text: str) -> list[BillNumber]:
+    """The bills a text names, each once, in its order."""
+    return list(dict.fromkeys(_found(text)))
+
+
+def leading_bill_number(text: str) -> BillNumber | None:
+    """The bill a text begins with, or None where it begins otherwise."""
+    match = _WRITTEN.match(text)
+    return _read(match) if match else None
+
+
+def read_bill_code(code: str) -> BillNumber | None:
+    """The bill behind a code such as `hjres41`, or None where it is none."""
+    match = _CODE.fullmatch(code.strip().lower())
+    return BillNumber(match[1], int(match[2])) if match else None
+
+
+def congress_of(day: date) -> int:
+    """The Congress that sat on a day; it begins on January 3."""
+    year = day.year - ((day.month, day.day) < (1, 3))
+    return (year - 1787) // 2
+
+
+def first_day_of(congress: int) -> date:
+    """The January 3 a Congress begins on."""
+    return date(2 * congress + 1787, 1, 3)
+
+
+def _found(text: str) -> Iterator[BillNumber]:
+    return map(_read, _WRITTEN.finditer(text))
+
+
+def _read(match: re.Match[str]) -> BillNumber:
+    number = int(match["number"])
+    if match["bill"]:
+        return BillNumber("s" if match["bill"].startswith("S") else "hr", number)
+    form = (match["form"] or match["joint"] or "").lower()
+    return BillNumber(match["chamber"].lower() + _RESOLUTIONS[form], number)
+
+
+_SHORT: Final = (
+    (re.compile(r"\bSubcommittee\b"), "Subcomm."),
+    (re.compile(r"\bCommittee\b"), "Comm."),
+    (re.compile(r"^House\b"), "H."),
+    (re.compile(r"^(?:United States )?Senate\b"), "S."),
+    (re.compile(r"^Joint\b"), "J."),
+)
+# Most are listed without the words "Subcommittee on"; these already say what they are.
+_SELF_NAMED: Final = re.compile(r"Subcommittee|Task Force|Panel", re.IGNORECASE)
+_CHAMBERS: Final = {"house": "U.S. House of Representatives", "senate": "U.S. Senate"}
+_TEENS: Final = frozenset({11, 12, 13})
+_ENDINGS: Final = {1: "st", 2: "d", 3: "d"}
+
+
+def citation_for(
+    *, code: str, name: str, parent: str | None = None, congresses: Iterable[int] = ()
+) -> str:
+    """The committee ready to cite.
+
+    `Subcomm. on Crop Insurance of the H. Comm. on Agriculture, 97th–103d Cong. (HSAG77).`
+    """
+    cited = _shortened(subcommittee_name(name) if parent else name)
+    if parent:
+        cited += f" of the {_shortened(parent)}"
+    when = congress_ranges(congresses)
+    return f"{cited}, {when} ({code})." if when else f"{cited} ({code})."
+
+
+def subcommittee_name(name: str) -> str:
+    """`Subcommittee on Defense` for `Defense`, which is all that the lists say."""
+    return name if _SELF_NAMED.search(name) else f"Subcommittee on {name}"
+
+
+def title_for(name: str, parent: str | None = None) -> str:
+    """The committee's name, and in parentheses that of the one above it."""
+    return f"{subcommittee_name(name)} ({parent})" if parent else name
+
+
+def publisher_for(chamber: str) -> str:
+    """The body whose committee it is; Congress for a joint one."""
+    return _CHAMBERS.get(chamber, "U.S. Congress")
+
+
+def summary_for(
+    *,
+    name: str,
+    chamber: str,
+    parent: str | None,
+    is_current: bool | None,
+    jurisdiction: str | None,
+    congresses: Iterable[int],
+    names: Iterable[str],
+) -> str:
+    """Whole sentences that a search for a field, a former name or a Congress finds."""
+    what = f"Subcommittee of the {parent}" if parent else "Committee"
+    known = congress_ranges(congresses)
+    former = "; ".join(one for one in dict.fromkeys(names) if one not in name)
+    sentences = [
+        f"{what} ({publisher_for(chamber)})",
+        jurisdiction,
+        "No longer in existence" if is_current is False else None,
+        f"Bills were referred to it in the {known}" if known else None,
+        f"Listed as {former}" if former else None,
+    ]
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
+
+
+def congress_ranges(congresses: Iterable[int]) -> str:
+    """`93d, 97th–103d Cong.`, or nothing for none."""
+    runs: list[list[int]] = []
+    for number in sorted(set(congresses)):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    listed = ", ".join(_run(run) for run in runs)
+    return f"{listed} Cong." if listed else ""
+
+
+def _run(numbers: list[int]) -> str:
+    first, last = _ordinal(numbers[0]), _ordinal(numbers[-1])
+    return first if first == last else f"{first}–{last}"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in _TEENS:
+        return f"{number}th"
+    return f"{number}{_ENDINGS.get(number % 10, 'th')}"
+
+
+def _shortened(name: str) -> str:
+    for pattern, short in _SHORT:
+        name = pattern.sub(short, name)
+    return name

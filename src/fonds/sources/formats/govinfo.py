@@ -1,0 +1,428 @@
+"""Packages of govinfo: found by their yearly sitemaps, described by MODS, read as text or PDF.
+
+Quirks of the publisher:
+- The sitemaps of all years are written anew all day long; what counts is the `lastmod` of each
+  package, which is the task's fingerprint. A year without packages has no sitemap.
+- The RSS feeds name the newest packages only, and none of the corrected ones, so that they save
+  nothing beside a sitemap that is asked for conditionally.
+- A missing file is no 404: the server redirects to `/error`, which answers 200 with a page.
+- Walks of a collection by the API also name packages of its neighbours (`ERP-…`, `GPO-…`).
+
+Sources that are a collection of govinfo: how they are listed, read and audited, written once.
+
+The bulk folders of govinfo, as their JSON listings tell them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qs, urlencode
+
+from fonds import ids
+from fonds.errors import NotFoundError, SuspiciousYieldError, UsageError, WrongContentError
+from fonds.model import (
+    Archived,
+    Discovery,
+    FetchTask,
+    ParsedRecord,
+    Part,
+    Raw,
+    SourceState,
+    Watermark,
+)
+from fonds.sources.base import Answer, Ask, Expected, SourceInfo
+from fonds.sources.formats import fields, mods, xml, yaml
+from fonds.sources.formats.congress import congress_of, first_day_of
+from fonds.sources.formats.gpo_files import (
+    LooseReader,
+    MakeRecord,
+    is_error_page,
+    pdf_body,
+    text_body,
+)
+from fonds.sources.formats.html import parts_of
+from fonds.sources.formats.mods import Item, Package, Rendition
+
+API: Final = "https://api.govinfo.gov"
+PER_PAGE: Final = 1000
+WITHOUT_DAYS: Final = timedelta(days=30)
+
+_CONGRESS: Final = re.compile(r"[A-Z]+-([0-9]{1,3})[a-z]")
+_DAY: Final = re.compile(r"[A-Z]+-([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collection:
+    """A collection as one source reads it."""
+
+    source: str
+    code: str
+    """`CHRG`."""
+    first_year: int
+    late_years: int = 1
+    """For how long after its end a Congress still appears in later sitemaps."""
+    own_text: bool = True
+    """A package has a text under its own name, which is fetched together with its MODS."""
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """The packages of the years asked for, newest first.
+
+        An incremental run asks this year and the last. A backfill takes `since` and `until` by
+        year (by day where packages are issues of a day), or `congresses`; without any of them
+        the current Congress and the one before it.
+        """
+        wanted = _asked_for(self, state)
+        newest, listed = state.last_seen_key or "", 0
+        for year in wanted.years:
+            answer = await self._sitemap(ask, year)
+            if answer is None:
+                continue
+            for package, entry in self._listed(answer.data, year):
+                listed += 1
+                newest = max(newest, entry.get("lastmod", ""))
+                if wanted.includes(package):
+                    yield self._package_task(package, entry, answer.archived)
+        if not listed:
+            raise SuspiciousYieldError(
+                f"no sitemap of {self.code} names a package for {wanted.years[-1]} to "
+                f"{wanted.years[0]}; is the upstream's answer walled?"
+            )
+        yield Watermark(last_seen_key=newest)
+
+    async def _sitemap(self, ask: Ask, year: int) -> Answer | None:
+        address = f"{mods.SITE}/sitemap/{self.code}_{year}_sitemap.xml"
+        try:
+            answer = await ask(address, path=f"sitemaps/{year}.xml")
+        except NotFoundError:
+            return None
+        return None if is_error_page(answer.data) else answer
+
+    def _listed(self, data: bytes, year: int) -> list[tuple[str, dict[str, str]]]:
+        """Packages with all that the sitemap says of them, the last changed first."""
+        root = xml.without_namespaces(xml.read(data, "urlset"))
+        found: dict[str, dict[str, str]] = {}
+        for url in root.findall("url"):
+            entry = {one.tag: xml.whole_text(one) or "" for one in url.iterchildren("*")}
+            package = parts_of(entry.get("loc", "")).path.rpartition("/")[2]
+            if self.owns(package):
+                found[package] = entry
+        if not found:
+            raise SuspiciousYieldError(f"the {self.code} sitemap of {year} names no package")
+        newest_first = sorted(found.items(), key=lambda one: one[0])
+        newest_first.sort(key=lambda one: one[1].get("lastmod", ""), reverse=True)
+        return newest_first
+
+    def owns(self, package: str) -> bool:
+        """Whether a name is that of a package or granule of this collection."""
+        return re.fullmatch(rf"{self.code}-[0-9][A-Za-z0-9-]*", package) is not None
+
+    def _package_task(self, package: str, entry: dict[str, str], origin: Archived) -> FetchTask:
+        described = mods.mods_address(package)
+        parts = [Part(name="mods", url=described, path=f"{package}/mods.xml")]
+        if self.own_text:
+            parts.append(_part(package, "html", _own_text(package)))
+        return FetchTask(
+            source=self.source,
+            key=package,
+            parts=tuple(parts),
+            # A text can change while its MODS does not; then this makes the package be read again.
+            params={"lastmod": entry.get("lastmod")},
+            fingerprint=ids.json_sha256(entry),
+            origin=origin,
+        )
+
+    # Reading ------------------------------------------------------------------------------
+
+    def read_package(self, raw: Raw) -> Package:
+        """What the MODS of a fetched package says; of another package, it is refused."""
+        part = raw.part("mods")
+        if part is None:
+            raise WrongContentError(f"{raw.task.key} has no MODS")
+        package = mods.read(part.data)
+        if package.id != raw.task.key:
+            raise WrongContentError(f"the MODS of {raw.task.key} describes {package.id}")
+        return package
+
+    def parse(self, raw: Raw, record: MakeRecord) -> Iterator[ParsedRecord | FetchTask]:
+        """Records of a fetched package or granule, and tasks for what is still to be fetched."""
+        if "item" in raw.task.params:
+            yield self._parse_granule(raw, record)
+            return
+        yield from self.parse_package(raw, self.read_package(raw), record)
+
+    def parse_package(
+        self, raw: Raw, package: Package, record: MakeRecord
+    ) -> Iterator[ParsedRecord | FetchTask]:
+        """The same for a package whose MODS is read already."""
+        described = next(part for part in raw.parts if part.name == "mods")
+        own = raw.part("html")
+        for item in package.items:
+            offered = dict(item.renditions)
+            if own is not None and offered.get("html") == _own_text(package.id):
+                if (body := text_body(own)) is not None:
+                    yield record(item, described.archived, body)
+                    continue
+                del offered["html"]
+            if offered:
+                yield self._granule_task(raw.task, item, offered, described.archived)
+            else:
+                yield record(item, described.archived, None)
+
+    def _parse_granule(self, raw: Raw, record: MakeRecord) -> ParsedRecord | FetchTask:
+        item, origin = Item.model_validate(raw.task.params["item"]), raw.task.origin
+        if origin is None:
+            raise WrongContentError(f"{raw.task.key}: no archived file says what it is")
+        text, pdf = raw.part("html"), raw.part("pdf")
+        if text is None:
+            return record(item, origin, None if pdf is None else pdf_body(pdf))
+        if (body := text_body(text)) is None and "pdf" in item.renditions:
+            return self._granule_task(raw.task, item, {"pdf": item.renditions["pdf"]}, origin)
+        return record(item, origin, body)
+
+    def _granule_task(
+        self, task: FetchTask, item: Item, offered: dict[Rendition, str], origin: Archived
+    ) -> FetchTask:
+        rendition: Rendition = "html" if "html" in offered else "pdf"
+        # Two issues of one day may call their granules alike.
+        name = item.id if item.id.startswith(item.package) else f"{item.package}/{item.id}"
+        params = {"item": item.model_dump(mode="json")}
+        return FetchTask(
+            source=self.source,
+            key=f"{name}#{rendition}",
+            parts=(_part(item.package, rendition, offered[rendition]),),
+            params=params,
+            fingerprint=ids.json_sha256([task.fingerprint, params]),
+            origin=origin,
+        )
+
+    # The audit ----------------------------------------------------------------------------
+
+    async def published(
+        self, ask: Ask, since: date | None, until: date | None
+    ) -> AsyncIterator[tuple[str, frozenset[str]]]:
+        """Each day with the packages that the API says were published on it; it wants a key.
+
+        Without days: the thirty before the day the API was asked.
+        """
+        if until is None:
+            answer = await ask(f"{API}/collections", path="audit/collections.json")
+            until = answer.archived.retrieved_at.date()
+        since = since or until - WITHOUT_DAYS
+        address = f"{API}/published/{since}/{until}"
+        days: dict[str, set[str]] = {}
+        async for entry in walk(ask, address, "packages", f"audit/{since}_{until}", self.code):
+            package, day = str(entry.get("packageId")), str(entry.get("dateIssued") or "undated")
+            if self.owns(package):
+                days.setdefault(day[:10], set()).add(package)
+        for day in sorted(days):
+            yield day, frozenset(days[day])
+
+
+async def walk(
+    ask: Ask, address: str, name: str, path: str, collection: str | None = None
+) -> AsyncIterator[dict[str, Any]]:
+    """All entries of a list of the API, page by page; each page is whole and new, or an error."""
+    query = {"offsetMark": "*", "pageSize": str(PER_PAGE)}
+    query |= {"collection": collection} if collection else {}
+    seen: set[str] = set()
+    listed, count = 0, 0
+    while query["offsetMark"] not in seen:
+        seen.add(query["offsetMark"])
+        answer = await ask(f"{address}?{urlencode(query)}", path=f"{path}/{len(seen)}.json")
+        page = _json_object(answer.data, address)
+        count = max(count, int(page.get("count") or 0))
+        entries = page.get(name) or []
+        listed += len(entries)
+        for entry in entries:
+            yield entry
+        # Only the mark is taken from the link: the address is ours.
+        marks = parse_qs(parts_of(page.get("nextPage") or "").query).get("offsetMark")
+        if not marks:
+            break
+        query["offsetMark"] = marks[0]
+    if listed < count:
+        raise SuspiciousYieldError(f"{address} counts {count} entries and lists {listed}")
+
+
+def _json_object(data: bytes, address: str) -> dict[str, Any]:
+    try:
+        loaded = json.loads(data)
+    except ValueError:
+        loaded = None
+    if not isinstance(loaded, dict):
+        raise WrongContentError(f"{address} did not answer with a list of the API")
+    return loaded
+
+
+# Which years ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    years: Sequence[int]
+    congresses: frozenset[int] | None = None
+    since: date | None = None
+    until: date | None = None
+
+    def includes(self, package: str) -> bool:
+        """Whether a package listed in one of the years was asked for."""
+        day = day_of(package)
+        if self.congresses is not None:
+            return congress_named(package) in self.congresses
+        if day is None:
+            return True
+        return (self.since or day) <= day <= (self.until or day)
+
+
+def _asked_for(collection: Collection, state: SourceState) -> _Wanted:
+    this_year = state.now.year
+    if not state.backfill:
+        return _Wanted(years=(this_year, this_year - 1))
+    congresses = frozenset(map(_number, state.options.get("congresses") or ()))
+    if not congresses and state.since is None and state.until is None:
+        current = congress_of(state.now.date())
+        congresses = frozenset({current, current - 1})
+    if congresses:
+        years = {
+            year for congress in congresses for year in _years_of(congress, collection.late_years)
+        }
+        asked = sorted((year for year in years if year <= this_year), reverse=True)
+        return _Wanted(years=asked or (this_year,), congresses=congresses)
+    last = min(state.until.year, this_year) if state.until else this_year
+    first = max(state.since.year, collection.first_year) if state.since else collection.first_year
+    years_between = range(max(last, first), first - 1, -1)
+    return _Wanted(years=years_between, since=state.since, until=state.until)
+
+
+def _years_of(congress: int, late_years: int) -> range:
+    first = first_day_of(congress).year
+    return range(first, first + 2 + late_years)
+
+
+def _number(value: Any) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", str(value)):
+        raise UsageError(f"{value!r} is not the number of a Congress")
+    return int(value)
+
+
+def congress_named(package: str) -> int | None:
+    """The Congress that the name of a package states or implies."""
+    if match := _CONGRESS.match(package):
+        return int(match[1])
+    day = day_of(package)
+    return None if day is None else congress_of(day)
+
+
+def day_of(package: str) -> date | None:
+    """The day that the name of a package states."""
+    match = _DAY.match(package)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None
+
+
+def _own_text(package: str) -> str:
+    return mods.content_address(package, "html", f"{package}.htm")
+
+
+def _part(package: str, rendition: Rendition, url: str) -> Part:
+    file = url.rpartition("/")[2]
+    return Part(name=rendition, url=url, path=f"{package}/{rendition}/{file}", optional=True)
+
+
+class PackageSource:
+    """A source whose packages are documents, or hold them as granules."""
+
+    def __init__(self, info: SourceInfo, collection: Collection, reader: LooseReader) -> None:
+        self.info = info
+        self.collection = collection
+        self.reader = reader
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """The packages of the years asked for; see `Collection.discover` for the defaults."""
+        async for found in self.collection.discover(state, ask):
+            yield found
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """Records of a package or granule, and tasks for what is not fetched with it."""
+        if loose := [part for part in raw.parts if part.name == ""]:
+            yield from self.reader.read(loose)
+        else:
+            yield from self.parse_fetched(raw)
+
+    def parse_fetched(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+        """The same for what a task fetched."""
+        yield from self.collection.parse(raw, self.reader.record)
+
+    async def enumerate(
+        self, ask: Ask, since: date | None, until: date | None
+    ) -> AsyncIterator[Expected]:
+        """The packages that the API of govinfo lists by the day; it wants `data_gov_key`."""
+        async for day, packages in self.collection.published(ask, since, until):
+            yield Expected(scope=day, document_ids=frozenset(map(ids.govinfo_id, packages)))
+
+
+SITE: Final = "https://www.govinfo.gov"
+BULK: Final = f"{SITE}/bulkdata"
+
+_TIME: Final = re.compile(r"([0-9]{1,2})-([A-Z][a-z]{2})-([0-9]{4})(?: ([0-9]{2}):([0-9]{2}))?")
+# Not by the locale of this machine.
+_MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+
+
+class Listing(NamedTuple):
+    """The entries of one folder, and the archived file they stand in."""
+
+    entries: list[Any]
+    archived: Archived
+
+    def names(self) -> list[str]:
+        """What the entries are called."""
+        return [name_of(entry) for entry in self.entries]
+
+
+async def read_folder(ask: Ask, collection: str, *path: str | int) -> Listing:
+    """A folder of a collection; links in it lead to either form, so addresses are built here."""
+    url = "/".join(map(str, (BULK, "json", collection, *path)))
+    name = "/".join(map(str, path)) if len(path) > 1 else "/".join([*map(str, path), "index"])
+    answer = await ask(url, path=f"listings/{name}.json")
+    content = yaml.load(answer.data)
+    if not isinstance(content, dict) or "files" not in content:
+        raise WrongContentError(f"{url} is not a listing: {fields.describe(content)}")
+    return Listing(fields.sections(content, "files"), answer.archived)
+
+
+async def offered_congresses(ask: Ask, collection: str) -> list[int]:
+    """The Congresses that a collection has a folder for."""
+    names = (await read_folder(ask, collection)).names()
+    found = sorted({int(name) for name in names if name.isdecimal()})
+    if not found:
+        raise SuspiciousYieldError(f"govinfo's list of {collection} names no Congress")
+    return found
+
+
+def name_of(entry: Any) -> str:
+    """What an entry of a listing is called."""
+    return fields.text(entry, "name") or fields.text(entry, "justFileName") or ""
+
+
+def modified_at(entry: Any) -> datetime | None:
+    """When an entry was written, `18-Sep-2026 20:26` in GMT; None where it does not say."""
+    found = _TIME.fullmatch(fields.text(entry, "formattedLastModifiedTime") or "")
+    if found is None or found[2] not in _MONTHS:
+        return None
+    month = _MONTHS.index(found[2]) + 1
+    hour, minute = int(found[4] or 0), int(found[5] or 0)
+    try:
+        return datetime(int(found[3]), month, int(found[1]), hour, minute, tzinfo=UTC)
+    except ValueError:
+        return None

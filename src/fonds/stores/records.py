@@ -1,0 +1,231 @@
+"""Writing the rows of a source's own tables, exactly: what a record no longer says disappears."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, select, update
+
+from fonds.model import ParsedRecord
+from fonds.stores.database import insert_many
+from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.tables import document_aliases, metadata
+
+
+def insert_records(
+    connection: Connection, records: Sequence[ParsedRecord], tables: Sequence[Table]
+) -> None:
+    """Insert the rows of records that were not there; `tables` has parents first."""
+    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for record in records:
+        _collect(record, rows)
+    for table in tables:
+        if table.name in rows:
+            insert_many(connection, table, _linked(connection, table, rows[table.name]))
+
+
+def update_records(
+    connection: Connection, records: Sequence[ParsedRecord], tables: Sequence[Table]
+) -> None:
+    """Bring changed records up to date: the row in place, the rows below it anew."""
+    by_table: dict[str, list[ParsedRecord]] = defaultdict(list)
+    for record in records:
+        by_table[record.table].append(record)
+    for name, changed in by_table.items():
+        parent = metadata.tables[name]
+        _update(connection, parent, [record.payload for record in changed])
+        _delete_below(connection, parent, [record.key for record in changed], tables)
+    children = [child for record in records for child in record.children]
+    insert_records(connection, children, tables)
+
+
+def merge_rows(
+    connection: Connection, records: Sequence[ParsedRecord], task_key: str
+) -> tuple[int, int]:
+    """Write records that are no documents; says how many were inserted and updated."""
+    inserted = updated = 0
+    by_table: dict[str, list[ParsedRecord]] = defaultdict(list)
+    for record in records:
+        by_table[record.table].append(record)
+    for name, group in by_table.items():
+        table = metadata.tables[name]
+        rows = [_stamped(table, record.payload, task_key) for record in group]
+        held = _held(connection, table, rows)
+        new = [row for row in rows if key_of(table, row) not in held]
+        changed = [
+            row
+            for row in rows
+            if (old := held.get(key_of(table, row))) is not None
+            and any(old[column] != value for column, value in row.items())
+        ]
+        insert_many(connection, table, _linked(connection, table, new))
+        _update(connection, table, changed)
+        inserted, updated = inserted + len(new), updated + len(changed)
+    return inserted, updated
+
+
+def drop_unyielded(
+    connection: Connection, tables: Iterable[Table], task_key: str, yielded: Collection[Any]
+) -> int:
+    """Delete rows that this task gave before and gives no more; `yielded` holds their keys."""
+    dropped = 0
+    for table in tables:
+        if "task_key" not in table.c:
+            continue
+        columns = list(table.primary_key.columns)
+        query = select(*columns).where(table.c.task_key == task_key)
+        stale = [
+            tuple(row)
+            for row in connection.execute(query)
+            if (table.name, tuple(row)) not in yielded
+        ]
+        for key in stale:
+            same = (column == value for column, value in zip(columns, key, strict=True))
+            connection.execute(delete(table).where(and_(*same)))
+        dropped += len(stale)
+    return dropped
+
+
+def link_references(connection: Connection) -> int:
+    """Set every reference whose parent has arrived since; says how many."""
+    return sum(
+        _link(connection, table, column)
+        for table in metadata.tables.values()
+        for column in _references(table)
+    )
+
+
+def key_of(table: Table, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The primary key of a row, as a tuple."""
+    return tuple(row[column.name] for column in table.primary_key.columns)
+
+
+def _collect(record: ParsedRecord, rows: dict[str, list[Mapping[str, Any]]]) -> None:
+    rows[record.table].append(record.payload)
+    for child in record.children:
+        _collect(child, rows)
+
+
+def _full(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Every column, so that the rows of one statement have the same shape."""
+    return {name: row.get(name) for name in _written(table)}
+
+
+def _written(table: Table) -> list[str]:
+    return [column.name for column in table.c if "resolves" not in column.info]
+
+
+def _references(table: Table) -> list[Column[Any]]:
+    return [column for column in table.c if "resolves" in column.info]
+
+
+def _linked(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Full rows, their references set where the parent is held.
+
+    Left to the end of a run, millions of them would be set in one long transaction.
+    """
+    full = [_full(table, row) for row in rows]
+    for column in _references(table):
+        stated = column.info["resolves"]
+        held = _resolved(connection, column, {row[stated] for row in full} - {None})
+        for row in full:
+            row[column.name] = held.get(row[stated])
+    return full
+
+
+def _stamped(table: Table, row: Mapping[str, Any], task_key: str) -> dict[str, Any]:
+    return {**row, "task_key": task_key} if "task_key" in table.c else dict(row)
+
+
+def _update(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    keys = [column.name for column in table.primary_key.columns]
+    values: dict[str, Any] = {
+        name: bindparam(f"new_{name}") for name in _written(table) if name not in keys
+    }
+    # A reference may point elsewhere now; it is linked again with the others.
+    values |= {column.name: None for column in _references(table)}
+    same = (table.c[name] == bindparam(f"new_{name}") for name in keys)
+    connection.execute(
+        update(table).where(and_(*same)).values(values),
+        [{f"new_{k}": value for k, value in _full(table, row).items()} for row in rows],
+    )
+
+
+def _delete_below(
+    connection: Connection, parent: Table, keys: Sequence[str], tables: Sequence[Table]
+) -> None:
+    for table in reversed(tables):
+        column = _owner_column(table, parent)
+        if column is not None:
+            for piece in pieces(keys):
+                connection.execute(delete(table).where(column.in_(piece)))
+
+
+def _owner_column(table: Table, parent: Table) -> Column[Any] | None:
+    """The column by which rows belong to a record of `parent`, if they do."""
+    if table is parent:
+        return None
+    for column in table.c:
+        if "resolves" not in column.info and column.references(parent.c["id"]):
+            return column
+    return None
+
+
+def _held(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]
+) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    first = next(iter(table.primary_key.columns))
+    wanted = sorted({row[first.name] for row in rows})
+    found = (row._asdict() for row in select_in(connection, select(table), first, wanted))
+    return {key_of(table, row): row for row in found}
+
+
+def _link(connection: Connection, table: Table, column: Column[Any]) -> int:
+    reference = table.c[column.info["resolves"]]
+    waiting = select(reference).where(column.is_(None), reference.is_not(None)).distinct()
+    held = _resolved(connection, column, set(connection.scalars(waiting)))
+    own_ids = [stated for stated, key in held.items() if stated == key]
+    linked = 0
+    for piece in pieces(own_ids):
+        stated_here = column.is_(None) & reference.in_(piece)
+        statement = update(table).where(stated_here).values({column.name: reference})
+        linked += connection.execute(statement).rowcount
+    for alias in held.keys() - set(own_ids):
+        stated_here = column.is_(None) & (reference == alias)
+        statement = update(table).where(stated_here).values({column.name: held[alias]})
+        linked += connection.execute(statement).rowcount
+    return linked
+
+
+def _resolved(
+    connection: Connection, column: Column[Any], references: Collection[Any]
+) -> dict[Any, Any]:
+    """The keys of the rows that references stand for, where those are held."""
+    (key,) = column.foreign_keys
+    wanted = sorted(references)
+    found = select_in(connection, select(key.column), key.column, wanted)
+    held = {parent: parent for (parent,) in found}
+    if column.info.get("via_aliases"):
+        others = [name for name in wanted if name not in held]
+        held |= _resolved_aliases(connection, key.column, others)
+    return held
+
+
+def _resolved_aliases(
+    connection: Connection, parent: Column[Any], aliases: Sequence[str]
+) -> dict[Any, Any]:
+    # A name that two parents share names neither.
+    query = (
+        select(document_aliases.c.alias, func.min(parent).label("key"))
+        .join(parent.table, parent == document_aliases.c.document_id)
+        .group_by(document_aliases.c.alias)
+        .having(func.count() == 1)
+    )
+    found = select_in(connection, query, document_aliases.c.alias, aliases)
+    return {row.alias: row.key for row in found}
