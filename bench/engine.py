@@ -27,10 +27,10 @@ from bench.figures import Figure, asking, tell
 from ray.cluster_utils import Cluster
 from tests.unit.normalize.written_pdf import Said, written
 
-from fonds.embed.registry import Texts, embed_texts, open_embedder
+from fonds.embed.registry import PreparedTexts, embed_texts, open_embedder
 from fonds.engine.base import Engine
 from fonds.engine.opening import open_engine
-from fonds.normalize.registry import READERS, WORN, Work, make_text
+from fonds.normalize.registry import READERS, WORN, BodyToNormalize, make_text
 from fonds.settings import Settings
 
 PROCESSES: Final = 2
@@ -43,11 +43,12 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def pdfs(count: int) -> list[Work]:
+def pdfs(count: int) -> list[BodyToNormalize]:
     """Invented reports of two to twelve pages."""
     dice = random.Random(1)
     return [
-        Work(normalizer="pdf_v1", data=written(*_pages(dice)), address=None) for _ in range(count)
+        BodyToNormalize(normalizer="pdf_v1", data=written(*_pages(dice)), address=None)
+        for _ in range(count)
     ]
 
 
@@ -59,13 +60,15 @@ def _pages(dice: random.Random) -> Iterator[list[Said]]:
         yield [heading, *(Said(72, 715 - 13 * row, line) for row, line in enumerate(lines))]
 
 
-def batches(count: int) -> list[Texts]:
+def batches(count: int) -> list[PreparedTexts]:
     """Invented passages, as many at a time as the embedding queue gives a model."""
     dice = random.Random(2)
     version = open_embedder(EMBEDDER, Settings()).model.version
     texts = [f"{paragraph(dice)} {paragraph(dice)} {paragraph(dice)}" for _ in range(count)]
     return [
-        Texts(embedder=EMBEDDER, version=version, texts=texts[at : at + AT_ONCE], purpose="passage")
+        PreparedTexts(
+            embedder=EMBEDDER, version=version, texts=texts[at : at + AT_ONCE], purpose="passage"
+        )
         for at in range(0, count, AT_ONCE)
     ]
 

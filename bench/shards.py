@@ -35,7 +35,7 @@ from fonds.seams import Seams
 from fonds.shards import usv
 from fonds.shards.compiler import Compiler
 from fonds.shards.index import DOMAINS, Index, open_index
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.lookup import Lookup
 from fonds.shards.manifest import entry_of, find, merge, publish, write_shard
 from fonds.shards.query import query
@@ -370,7 +370,7 @@ def growth(folder: Path, sizes: Sequence[int]) -> list[dict[str, Any]]:
 
 def _one_shard(folder: Path, rows: int, digits: int) -> dict[str, Any]:
     """One shard of such an index, filled with the records that belong there."""
-    layout = Layout("domains", digits)
+    layout = IndexLayout("domains", digits)
     root = folder / f"{rows}-{digits}"
     index = Index(blobs=open_blobs(str(root), seams=Seams()), layout=layout, schema=DOMAINS)
     shard = layout.shard_of(record(0)["domain"])

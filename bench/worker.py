@@ -57,7 +57,7 @@ from fonds.stores.passages import chunk_meta
 from fonds.stores.sqlite import pieces
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import documents
-from fonds.stores.vector_buffer import Vector
+from fonds.stores.vector_buffer import StoredVector
 from fonds.stores.vectors import Generation
 from fonds.uploads.worker import BaseWorker
 
@@ -187,7 +187,7 @@ class Bare:
         text = get_normalizer("pdf_v1").to_markdown(data)
         chunks = self._chunker.chunk(text)
         model = self._embedder.model
-        made: list[Vector] = []
+        made: list[StoredVector] = []
         for batch in pieces([as_seen(chunk.text) for chunk in chunks], 256):
             vectors = self._embedder.embed(batch, "passage").vectors
             made += packed(vectors, len(batch), model.dims)
@@ -196,7 +196,7 @@ class Bare:
         self._connection.execute("COMMIT")
 
     def _insert(
-        self, _text: NormalizedBody, chunks: Sequence[Chunk], made: Sequence[Vector]
+        self, _text: NormalizedBody, chunks: Sequence[Chunk], made: Sequence[StoredVector]
     ) -> None:
         rows = [("d" * 36, chunk.ordinal, "h" * 64, chunk.text) for chunk in chunks]
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
@@ -225,7 +225,7 @@ class Findable(Bare):
         return _Plain(self._connection)
 
     def _insert(
-        self, text: NormalizedBody, chunks: Sequence[Chunk], made: Sequence[Vector]
+        self, text: NormalizedBody, chunks: Sequence[Chunk], made: Sequence[StoredVector]
     ) -> None:
         document, now = str(uuid4()), "2026-03-10T12:00:00.000Z"
         numbers = range(self._row + 1, self._row + 1 + len(chunks))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.engine.base import Engine
     from fonds.fetch.transport import Transport
-    from fonds.results import Found, QuoteCheck, Resolution, RetrievalResult, Verification
+    from fonds.results import QuoteCheck, Resolution, RetrievalResult, SearchPage, Verification
     from fonds.runs import citations
     from fonds.runs.context import Progress, Workplace
     from fonds.runs.normalization import Drained, Renormalized
@@ -291,7 +291,7 @@ class Library:
         mode: Mode | None = None,
         limit: int = 10,
         offset: int = 0,
-    ) -> Found:
+    ) -> SearchPage:
         """What `search` finds, with what the best documents could be filtered by, and counts."""
         from fonds.search.retrieve import look  # noqa: PLC0415 — ingesting needs none
 

@@ -52,7 +52,7 @@ _log: Final = structlog.get_logger("fonds.dispatch")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Done:
+class CommandResult:
     """What came of a command."""
 
     outcome: str
@@ -60,7 +60,7 @@ class Done:
     run_id: UUID | None = None
 
 
-Handler = Callable[[Command], Awaitable[Done]]
+Handler = Callable[[Command], Awaitable[CommandResult]]
 Handlers = Mapping[Kind, Handler]
 
 
@@ -156,18 +156,18 @@ class Dispatcher:
         finally:
             heart.cancel()
 
-    async def _outcome(self, command: Command) -> Done:
+    async def _outcome(self, command: Command) -> CommandResult:
         try:
             return await self._handlers[command.command](command)
         except FondsError as error:
-            return Done(outcome=f"refused: {error}")
+            return CommandResult(outcome=f"refused: {error}")
         except Exception as error:  # noqa: BLE001 — whatever breaks one command, the next is done
             _log.exception("command_broke", command=command.command)
             # SQLAlchemy's own text goes on with the statement and its parameters.
             cause = getattr(error, "orig", None) or error
-            return Done(outcome=f"failed: {type(error).__name__}: {cause}")
+            return CommandResult(outcome=f"failed: {type(error).__name__}: {cause}")
 
-    async def _finish(self, command: Command, done: Done) -> None:
+    async def _finish(self, command: Command, done: CommandResult) -> None:
         """Write down what came of it, as soon as the database takes it."""
         while True:
             try:
@@ -178,7 +178,7 @@ class Dispatcher:
             else:
                 return
 
-    def _write(self, command: Command, done: Done) -> None:
+    def _write(self, command: Command, done: CommandResult) -> None:
         now = self._clock.now()
         outcome = done.outcome[:LONGEST_OUTCOME]
         with self._database.write() as connection:
@@ -235,13 +235,13 @@ def handlers_of(library: Library) -> Handlers:
 # Runs -------------------------------------------------------------------------------------
 
 
-async def _run(library: Library, command: Command) -> Done:
+async def _run(library: Library, command: Command) -> CommandResult:
     recheck, accept_loss = _flags(command)
     request = RunRequest(mode="incremental", recheck=recheck, accept_loss=accept_loss)
     return _ended(await library.ingest(command.source or "", request))
 
 
-async def _backfill(library: Library, command: Command) -> Done:
+async def _backfill(library: Library, command: Command) -> CommandResult:
     congresses = command.args.get("congresses")
     recheck, accept_loss = _flags(command)
     request = RunRequest(
@@ -255,7 +255,7 @@ async def _backfill(library: Library, command: Command) -> Done:
     return _ended(await library.ingest(command.source or "", request))
 
 
-async def _retry(library: Library, command: Command) -> Done:
+async def _retry(library: Library, command: Command) -> CommandResult:
     """Every run tries again what failed before; this one also what was given up."""
     table = ingestion_tasks.c
     given_up = (table.source == command.source) & (table.attempts >= MAX_ATTEMPTS)
@@ -266,7 +266,7 @@ async def _retry(library: Library, command: Command) -> Done:
     return await _run(library, command)
 
 
-async def _cancel(library: Library, command: Command) -> Done:
+async def _cancel(library: Library, command: Command) -> CommandResult:
     """Wait until the run has seen that it is to end; it looks every second."""
     source, run_id = command.source or "", command.args.get("run_id")
     if run_id is None:
@@ -277,16 +277,18 @@ async def _cancel(library: Library, command: Command) -> Done:
         waited += GLANCE
         if waited > PATIENCE:
             await asyncio.to_thread(_bury, library, source)
-    return Done(outcome=ended, run_id=UUID(run_id))
+    return CommandResult(outcome=ended, run_id=UUID(run_id))
 
 
-def _withdraw(library: Library, command: Command, source: str) -> Done:
+def _withdraw(library: Library, command: Command, source: str) -> CommandResult:
     with library.database.write() as connection:
         now = library.seams.clock.now()
         withdrawn = commands.withdraw(connection, source, command.requested_by, now)
     if withdrawn:
-        return Done(outcome=f"done: {withdrawn} waiting commands of {source} were withdrawn")
-    return Done(outcome=f"refused: no run of {source} is going on")
+        return CommandResult(
+            outcome=f"done: {withdrawn} waiting commands of {source} were withdrawn"
+        )
+    return CommandResult(outcome=f"refused: no run of {source} is going on")
 
 
 def _ending(library: Library, run_id: UUID) -> str | None:
@@ -313,9 +315,11 @@ def _day(command: Command, name: str) -> date | None:
     return None if given is None else date.fromisoformat(given)
 
 
-def _ended(report: RunReport) -> Done:
+def _ended(report: RunReport) -> CommandResult:
     why = f"; {report.error_summary}" if report.error_summary else ""
-    return Done(outcome=f"{report.status}: {report.counts.summary()}{why}", run_id=report.run_id)
+    return CommandResult(
+        outcome=f"{report.status}: {report.counts.summary()}{why}", run_id=report.run_id
+    )
 
 
 # Audits -----------------------------------------------------------------------------------
@@ -353,7 +357,7 @@ async def _audit_website(named: Registered, workplace: Workplace) -> Audit:
         return await audit_source(Website(named.configuration, crawl), workplace, None, None)
 
 
-async def _audit(library: Library, command: Command) -> Done:
+async def _audit(library: Library, command: Command) -> CommandResult:
     since, until = _day(command, "since"), _day(command, "until")
     by = command.requested_by
     found = await audited(library, command.source or "", since, until, requested_by=by)
@@ -361,13 +365,13 @@ async def _audit(library: Library, command: Command) -> Done:
     counted = f"{found.expected:,} expected, {found.missing:,} missing"
     if not found.scopes:
         counted = "its upstream offers no second list to count by"
-    return Done(outcome=f"{short}: {counted}, {found.open_errors:,} errors stand")
+    return CommandResult(outcome=f"{short}: {counted}, {found.open_errors:,} errors stand")
 
 
 # Queues -----------------------------------------------------------------------------------
 
 
-async def _drain(library: Library, command: Command) -> Done:
+async def _drain(library: Library, command: Command) -> CommandResult:
     queue: QueueName = command.args["queue"]
     if command.args.get("given_up"):
         table = queue_status.TABLES[queue]
@@ -377,7 +381,7 @@ async def _drain(library: Library, command: Command) -> Done:
     return await _DRAINS[queue](library)
 
 
-async def _drain_citations(library: Library) -> Done:
+async def _drain_citations(library: Library) -> CommandResult:
     done = failed = 0
     while True:
         result = await asyncio.to_thread(library.extract_citations, limit=BATCH_SIZE)
@@ -386,14 +390,14 @@ async def _drain_citations(library: Library) -> Done:
             return _drained(done, failed, result.waiting, result.given_up)
 
 
-async def _drain_embedding(library: Library) -> Done:
+async def _drain_embedding(library: Library) -> CommandResult:
     with _stopping() as stop:
         report = await asyncio.to_thread(library.embed, stop=stop)
     done = _drained(report.done, report.failed, report.waiting, report.given_up)
-    return Done(outcome=f"failed: {report.ended}") if report.ended else done
+    return CommandResult(outcome=f"failed: {report.ended}") if report.ended else done
 
 
-async def drain_normalization(library: Library) -> Done:
+async def drain_normalization(library: Library) -> CommandResult:
     """Make the texts that wait, above all those of PDFs."""
     with _stopping() as stop:
         result = await asyncio.to_thread(_normalize, library, stop)
@@ -415,12 +419,12 @@ def _stopping() -> Iterator[Event]:
         stop.set()
 
 
-def _drained(done: int, failed: int, waiting: int, given_up: int) -> Done:
+def _drained(done: int, failed: int, waiting: int, given_up: int) -> CommandResult:
     told = f"{done:,} done, {failed:,} failed, {waiting:,} wait, {given_up:,} given up"
-    return Done(outcome=f"{'partial' if failed or given_up else 'success'}: {told}")
+    return CommandResult(outcome=f"{'partial' if failed or given_up else 'success'}: {told}")
 
 
-_DRAINS: Final[dict[QueueName, Callable[[Library], Awaitable[Done]]]] = {
+_DRAINS: Final[dict[QueueName, Callable[[Library], Awaitable[CommandResult]]]] = {
     "normalization": drain_normalization,
     "embedding": _drain_embedding,
     "citations": _drain_citations,

@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fonds.errors import SuspiciousYieldError
 from fonds.fetch.redact import Redaction
 from fonds.runs.concurrency import each
-from fonds.runs.context import Job, Workplace
+from fonds.runs.context import ActiveRun, Workplace
 from fonds.runs.discover import Asker, changed, check_yield, discover, discovery_key, require_key
 from fonds.runs.fetch import Fetched, fetch
 from fonds.runs.hosts import notes_hosts
@@ -59,7 +59,7 @@ async def run_source(source: Registered, request: RunRequest, workplace: Workpla
     ):
         redact = Redaction(workplace.settings)
         run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
-        job = Job(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
+        job = ActiveRun(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
         state = run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
@@ -80,7 +80,7 @@ async def run_source(source: Registered, request: RunRequest, workplace: Workpla
             raise
 
 
-async def load(job: Job, fetched: AsyncIterator[list[Fetched]], loader: Loader) -> None:
+async def load(job: ActiveRun, fetched: AsyncIterator[list[Fetched]], loader: Loader) -> None:
     """Parse and load in order, while fetching goes on; one thread, one writer."""
     async for ready in fetched:
         await _take(job, ready, loader)
@@ -88,7 +88,7 @@ async def load(job: Job, fetched: AsyncIterator[list[Fetched]], loader: Loader) 
     await job.in_thread(loader.flush)
 
 
-async def _take(job: Job, ready: list[Fetched], loader: Loader) -> None:
+async def _take(job: ActiveRun, ready: list[Fetched], loader: Loader) -> None:
     """A task whose bytes ask for further tasks is settled after those are."""
     waiting = deque(ready)
     while (unsettled := await job.in_thread(loader.take, waiting)) is not None:
@@ -98,7 +98,7 @@ async def _take(job: Job, ready: list[Fetched], loader: Loader) -> None:
         await job.in_thread(loader.settle, arrival)
 
 
-def _conclude(job: Job, loader: Loader) -> RunReport:
+def _conclude(job: ActiveRun, loader: Loader) -> RunReport:
     """Link what can be linked, doubt what looks empty, and say what came of it."""
     counts, info = job.run.counts, job.source.info
     with job.workplace.database.write() as connection:

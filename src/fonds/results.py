@@ -79,7 +79,7 @@ class Facets(BaseModel):
     """Whether nothing else was found."""
 
 
-class Found(BaseModel):
+class SearchPage(BaseModel):
     """A page of results, and what could be filtered by."""
 
     model_config = ConfigDict(frozen=True)
@@ -145,7 +145,7 @@ class Resolution(BaseModel):
     """Whether `as_of` lies before the oldest edition held, which is then given instead."""
 
 
-class Change(BaseModel):
+class QuoteChange(BaseModel):
     """A stretch of a redline from the words quoted to the words of the document."""
 
     model_config = ConfigDict(frozen=True)
@@ -167,7 +167,7 @@ class Closest(BaseModel):
     end: int
     passage: int | None = None
     locator: ChunkLocator | None = None
-    redline: list[Change]
+    redline: list[QuoteChange]
 
 
 class EarlierVersion(BaseModel):

@@ -15,7 +15,7 @@ from tests.support.upstreams.failing_store import FailingStore, Fault, always, f
 
 from fonds.errors import BlobChangedError, BlobMissingError, StoreError
 from fonds.seams import Seams
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.stores import objects
 from fonds.stores.blobs import Blobs, open_blobs
 
@@ -157,7 +157,7 @@ def test_what_was_made_anew_is_left_alone(removing: Blobs) -> None:
     "key", ["example.org", "Ex ämple/Org?x=1&y#2", "%25+~", "a" * 250, "..tmp"]
 )
 def test_records_of_any_key_are_removed(removing: Blobs, key: str) -> None:
-    path = Layout("domains").item(key)
+    path = IndexLayout("domains").item(key)
     removing.remove(path, etag=removing.create(path, b"1"))
     assert list(removing.list()) == []
 

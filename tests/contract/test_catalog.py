@@ -11,10 +11,10 @@ from sqlalchemy import event, insert, select
 from tests.support.libraries.documents import hold, hold_edition, library_holds_unit
 
 from fonds import ids
-from fonds.catalog.changes import MOST_CHANGES, Wanted, changes
+from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, changes
 from fonds.catalog.codes import Node, code, codes, place
 from fonds.catalog.links import cited_by, cites
-from fonds.catalog.versions import Name, compare, shapes
+from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
 from fonds.runs.overview import sources_held
@@ -133,9 +133,9 @@ def test_nothing_is_read_from_end_to_end(library: Library) -> None:
 
     event.listen(library.database.engine, "before_cursor_execute", note)
     place(library.database, f"{UNIT}/chapter-1")
-    changes(library.database, Wanted(newest_first=True, source="code"))
-    changes(library.database, Wanted(newest_first=True, under=UNIT))
-    changes(library.database, Wanted(since=datetime(2026, 1, 1, tzinfo=UTC)))
+    changes(library.database, ChangeFilter(newest_first=True, source="code"))
+    changes(library.database, ChangeFilter(newest_first=True, under=UNIT))
+    changes(library.database, ChangeFilter(since=datetime(2026, 1, 1, tzinfo=UTC)))
     event.remove(library.database.engine, "before_cursor_execute", note)
     selects = [each for each in asked if each[0].startswith("SELECT")]
     assert len(selects) > 8
@@ -151,7 +151,7 @@ def test_nothing_is_read_from_end_to_end(library: Library) -> None:
 
 
 def told(library: Library, **wanted: Any) -> list[tuple[str, str]]:
-    found = changes(library.database, Wanted(**wanted), limit=MOST_CHANGES)
+    found = changes(library.database, ChangeFilter(**wanted), limit=MOST_CHANGES)
     assert found.next_cursor is None
     return [(one.what, one.id) for one in found.items]
 
@@ -199,7 +199,7 @@ def test_pages_of_changes_add_up(library: Library, clock: ManualClock, newest_fi
             clock.move(seconds=1)  # several at one moment
     with library.database.write() as connection:
         mark_gone(connection, ["note:6", "note:0"], clock.now())
-    wanted = Wanted(newest_first=newest_first)
+    wanted = ChangeFilter(newest_first=newest_first)
     whole = changes(library.database, wanted).items
     assert len(whole) == 9
     for size in (1, 2, 4, 9):
@@ -254,7 +254,7 @@ def test_edition_that_changes_nothing_is_passed_in_bounded_looks(
         for number in range(5):
             words = "Same." if number < 4 else f"Of {edition}."
             hold_edition(library, edition, str(number), words, published=f"{edition}-01-01")
-    wanted = Wanted(under="code/2026")
+    wanted = ChangeFilter(under="code/2026")
     first = changes(library.database, wanted, limit=1)
     assert first.items == ()
     assert first.next_cursor is not None
@@ -268,10 +268,10 @@ def test_edition_that_changes_nothing_is_passed_in_bounded_looks(
 @pytest.mark.parametrize("cursor", ["", "x", "2026-01-01T00:00:00Z", "2026~0~x", "9~9~9", "~~"])
 def test_cursor_that_is_none_of_ours_is_refused_or_empty(library: Library, cursor: str) -> None:
     if not cursor:
-        assert changes(library.database, Wanted(), cursor=cursor).items == ()
+        assert changes(library.database, ChangeFilter(), cursor=cursor).items == ()
         return
     with pytest.raises(UsageError):
-        changes(library.database, Wanted(), cursor=cursor)
+        changes(library.database, ChangeFilter(), cursor=cursor)
 
 
 def test_version_knows_its_source(library: Library) -> None:
@@ -361,7 +361,7 @@ def test_document_of_another_has_no_versions_to_show(library: Library) -> None:
 def test_two_documents_are_compared_word_by_word(library: Library) -> None:
     hold(library, "note:1", "The fee is ten dollars.")
     hold(library, "note:2", "The fee is twelve dollars.")
-    found = compare(library.shelf(), Name(id="note:1"), Name(id="note:2"))
+    found = compare(library.shelf(), VersionName(id="note:1"), VersionName(id="note:2"))
     assert [(op, words.strip()) for op, words in found.redline.shown() if op != "keep"] == [
         ("delete", "ten"),
         ("insert", "twelve"),
@@ -374,8 +374,8 @@ def test_earlier_version_is_made_again_and_compared(library: Library, clock: Man
     clock.move(hours=1)
     hold(library, "note:1", "The fee is twelve dollars.")
     new, old = shapes(library.database, "note:1").versions
-    before = Name(id="note:1", version=old.content_sha256[:12])
-    found = compare(library.shelf(), before, Name(id="note:1", version=new.content_sha256))
+    before = VersionName(id="note:1", version=old.content_sha256[:12])
+    found = compare(library.shelf(), before, VersionName(id="note:1", version=new.content_sha256))
     assert found.redline.before.strip() == "The fee is ten dollars."
     assert found.redline.after.strip() == "The fee is twelve dollars."
     assert (found.before.version, found.after.version) == (old.content_sha256, None)
@@ -385,13 +385,15 @@ def test_earlier_version_is_made_again_and_compared(library: Library, clock: Man
 def test_version_that_there_is_not_is_refused(library: Library, version: str) -> None:
     hold(library, "note:1", "Text.")
     with pytest.raises(UsageError):
-        compare(library.shelf(), Name(id="note:1", version=version), Name(id="note:1"))
+        compare(
+            library.shelf(), VersionName(id="note:1", version=version), VersionName(id="note:1")
+        )
 
 
 def test_document_of_another_is_compared_with_nothing(library: Library) -> None:
     hold(library, "note:5", "Mine.", owner=OWNER)
     with pytest.raises(UnknownDocumentError):
-        compare(library.shelf(), Name(id="note:5"), Name(id="note:5"))
+        compare(library.shelf(), VersionName(id="note:5"), VersionName(id="note:5"))
 
 
 # Facets -----------------------------------------------------------------------------------
@@ -465,6 +467,6 @@ def test_sources_are_told_with_the_days_they_span(library: Library) -> None:
 def test_moment_of_a_change_is_the_one_it_was_seen(library: Library, clock: ManualClock) -> None:
     clock.move(days=3)
     hold(library, "note:1", "First.")
-    (one,) = changes(library.database, Wanted()).items
+    (one,) = changes(library.database, ChangeFilter()).items
     assert one.at == clock.now()
     assert one.at.tzinfo == UTC

@@ -21,7 +21,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import SourceBusyError, UsageError
 from fonds.library import Library
-from fonds.operations import Dispatcher, Done, Handlers, dispatcher, handlers_of
+from fonds.operations import CommandResult, Dispatcher, Handlers, dispatcher, handlers_of
 from fonds.runs import audit as audits
 from fonds.runs import commands
 from fonds.runs.commands import KINDS, LEASE, Command, Kind
@@ -273,7 +273,7 @@ def test_cancel_without_a_run_says_so_and_withdraws_what_waits(library: Library)
     assert get(database, lone).outcome == "refused: no run of fake is going on"
     waiting, cancelling = ask(database, "run"), ask(database, "cancel")
 
-    async def cancel() -> Done:
+    async def cancel() -> CommandResult:
         return await handlers_of(library)["cancel"](get(database, cancelling))
 
     assert asyncio.run(cancel()).outcome == "done: 1 waiting commands of fake were withdrawn"
@@ -284,7 +284,7 @@ def test_cancel_without_a_run_says_so_and_withdraws_what_waits(library: Library)
 # Doing ------------------------------------------------------------------------------------
 
 
-Act = Callable[[Command], Awaitable[Done]]
+Act = Callable[[Command], Awaitable[CommandResult]]
 
 
 def all_by(act: Act) -> Handlers:
@@ -299,8 +299,8 @@ def drain(database: Database, act: Act) -> None:
 def test_what_came_of_a_command_is_written_down_with_its_run(database: Database) -> None:
     run_id = uuid4()
 
-    async def act(command: Command) -> Done:
-        return Done(outcome=f"success: {command.source}", run_id=run_id)
+    async def act(command: Command) -> CommandResult:
+        return CommandResult(outcome=f"success: {command.source}", run_id=run_id)
 
     asked = ask(database)
     drain(database, act)
@@ -322,10 +322,10 @@ def test_what_came_of_a_command_is_written_down_with_its_run(database: Database)
 def test_command_that_breaks_says_why_and_the_next_is_done(
     database: Database, error: Exception, outcome: str
 ) -> None:
-    async def act(command: Command) -> Done:
+    async def act(command: Command) -> CommandResult:
         if command.command == "run":
             raise error
-        return Done(outcome="success: yes")
+        return CommandResult(outcome="success: yes")
 
     broken, fine = ask(database, "run"), ask(database, "retry")
     drain(database, act)
@@ -338,14 +338,14 @@ def test_one_command_is_done_at_a_time_and_a_cancel_at_once(database: Database) 
     most: list[list[Kind]] = []
     cancelling = asyncio.Event()
 
-    async def act(command: Command) -> Done:
+    async def act(command: Command) -> CommandResult:
         going_on.append(command.command)
         most.append(sorted(going_on))
         if command.command == "cancel":
             cancelling.set()
         await cancelling.wait()  # the run lasts until the cancel has begun beside it
         going_on.remove(command.command)
-        return Done(outcome="success: done")
+        return CommandResult(outcome="success: done")
 
     kinds: tuple[Kind, ...] = ("run", "retry", "audit", "cancel")
     for kind in kinds:
@@ -359,9 +359,9 @@ def test_one_command_is_done_at_a_time_and_a_cancel_at_once(database: Database) 
 def test_what_takes_long_waits_until_it_may_begin(database: Database) -> None:
     seen: list[Kind] = []
 
-    async def act(command: Command) -> Done:
+    async def act(command: Command) -> CommandResult:
         seen.append(command.command)
-        return Done(outcome="success: done")
+        return CommandResult(outcome="success: done")
 
     run, _ = ask(database, "run"), ask(database, "cancel")
     clock, handlers = SystemClock(), all_by(act)
@@ -380,7 +380,7 @@ def test_stopped_dispatcher_ends_its_work_and_gives_the_command_back(
     async def main() -> None:
         begun, stop = asyncio.Event(), asyncio.Event()
 
-        async def act(_command: Command) -> Done:
+        async def act(_command: Command) -> CommandResult:
             begun.set()
             try:
                 await asyncio.Event().wait()
@@ -417,9 +417,9 @@ def test_dispatcher_outlives_a_database_that_is_away(database: Database) -> None
             met.append(failures.pop())
             raise OperationalError("SELECT", {}, Exception("no connection"))
 
-    async def act(_command: Command) -> Done:
+    async def act(_command: Command) -> CommandResult:
         failures.extend(["away", "away"])
-        return Done(outcome="success: in spite of all")
+        return CommandResult(outcome="success: in spite of all")
 
     asked = ask(database)
     failures, met = ["away", "away"], list[str]()

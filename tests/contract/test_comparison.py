@@ -13,7 +13,7 @@ from sqlalchemy import event, insert, update
 
 from fonds import ids
 from fonds.codes.diff import editions as comparison
-from fonds.codes.diff.editions import Section, UnitComparison, compare_editions
+from fonds.codes.diff.editions import EditionSection, UnitComparison, compare_editions
 from fonds.errors import UsageError
 from fonds.stores.database import Database
 from fonds.stores.tables import code_units, documents, nodes
@@ -106,7 +106,7 @@ def compared(database: Database, unit: str | None = None) -> UnitComparison:
 def names(result: UnitComparison) -> dict[str, Any]:
     """The lists as last segments of ids."""
 
-    def last(section: Section) -> str:
+    def last(section: EditionSection) -> str:
         return section.id.rpartition("/")[2]
 
     return {

@@ -11,7 +11,7 @@ from fonds import ids
 from fonds.errors import ParserError, RetryableEmbedError
 from fonds.stores.database import Database
 from fonds.uploads.states import JobStatus
-from fonds.uploads.usage import DEAREST, Spent, Stored
+from fonds.uploads.usage import DEAREST, ModelUsage, StorageUsage
 
 
 def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:
@@ -20,7 +20,7 @@ def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:
     batch(database, made, {one: 400})
     batch(database, made, {"fr:2026-2": 7000, "uploads:x": 3, "Upload:x": 3, "upload": 3})
     costs = told(database).costs
-    assert costs.total == Spent(tokens=508, cost=127)
+    assert costs.total == ModelUsage(tokens=508, cost=127)
     assert (costs.requests, costs.retries) == (2, 0)
     assert (costs.batches.count, costs.batches.sum) == (2, 508)
     assert costs.batches.buckets[:3] == ((100, 0), (300, 1), (1000, 2))
@@ -55,7 +55,7 @@ def test_cost_of_retries_is_what_was_spent_after_something_failed(database: Data
         document = ids.upload_id(one.document_id)
         batch(database, made, {document: tokens}, retries=retries, at=at)
     costs = told(database).costs
-    assert costs.repeated == Spent(tokens=11_010, cost=11_010 / 4)
+    assert costs.repeated == ModelUsage(tokens=11_010, cost=11_010 / 4)
     assert (costs.requests, costs.retries) == (9, 3)
 
 
@@ -75,20 +75,20 @@ def test_storage_is_told_by_user_and_by_format(database: Database) -> None:
         )
     storage = told(database).storage
     assert storage.by_format == {
-        "pdf": Stored(raw=3000, parsed=100),
-        "text": Stored(raw=10, parsed=0),
+        "pdf": StorageUsage(raw=3000, parsed=100),
+        "text": StorageUsage(raw=10, parsed=0),
     }
     assert [(each.user_id, each.name, each.stored) for each in storage.by_user] == [
-        (bob, "Bob", Stored(raw=3000, parsed=100)),
-        (ada, "Ada", Stored(raw=10, parsed=0)),
+        (bob, "Bob", StorageUsage(raw=3000, parsed=100)),
+        (ada, "Ada", StorageUsage(raw=10, parsed=0)),
     ]
-    assert (storage.users, storage.total) == (2, Stored(raw=3010, parsed=100))
+    assert (storage.users, storage.total) == (2, StorageUsage(raw=3010, parsed=100))
 
 
 def test_file_that_has_not_come_takes_no_storage(database: Database) -> None:
     job(database, user(database), JobStatus.UPLOADED, size=10_000)
     storage = told(database).storage
-    assert (storage.users, storage.total) == (0, Stored(raw=0, parsed=0))
+    assert (storage.users, storage.total) == (0, StorageUsage(raw=0, parsed=0))
 
 
 def test_text_that_two_files_share_is_stored_once(database: Database) -> None:
@@ -96,4 +96,4 @@ def test_text_that_two_files_share_is_stored_once(database: Database) -> None:
     shared: dict[str, Any] = {"parsed_path": f"parsed/{owner}/{first}.md", "parsed_bytes": 70}
     for document in (first, copy):
         job(database, owner, JobStatus.PARSE_VALIDATED, document=document, **shared)
-    assert told(database).storage.total == Stored(raw=2000, parsed=70)
+    assert told(database).storage.total == StorageUsage(raw=2000, parsed=70)

@@ -30,8 +30,8 @@ from tests.support.ledgers import abandoned, begun, metadata, put_file, text
 from fonds.errors import StoreError
 from fonds.seams import Seams
 from fonds.sites import crawl_state as ledgers
-from fonds.sites.crawl_state import Ledger, read_part
-from fonds.sites.journal import Totals, read_events
+from fonds.sites.crawl_state import CrawlState, read_part
+from fonds.sites.journal import CrawlTotals, read_events
 from fonds.sites.models import PdfState
 from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 from fonds.stores.blobs import Blobs, open_blobs
@@ -114,7 +114,7 @@ def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
     ledger.website("site-1", "crawled")
     before, started = ledger.totals, ledger.started
     abandoned(ledger)
-    resumed = Ledger.resume(output, CLOCK)
+    resumed = CrawlState.resume(output, CLOCK)
     assert (resumed.crawl_id, resumed.started, resumed.totals) == (
         ledger.crawl_id,
         started,
@@ -133,11 +133,11 @@ def test_addresses_count_once_also_when_a_resumed_crawl_meets_them_again(folder:
     ledger.downloaded(entry(0))
     ledger.close()
     for _ in range(2):
-        ledger = Ledger.resume(folder, CLOCK)
+        ledger = CrawlState.resume(folder, CLOCK)
         ledger.discovered("site-0", *map(url_of, range(10)))
         assert ledger.totals.pdfs_discovered == 10
         ledger.close()
-    ledger = Ledger.resume(folder, CLOCK)
+    ledger = CrawlState.resume(folder, CLOCK)
     ledger.discovered("site-0", *map(url_of, range(12)))
     assert ledger.totals.pdfs_discovered == 12
     ledger.close()
@@ -153,9 +153,9 @@ def test_a_new_crawl_carries_over_the_entries_whose_files_stand(output: Output) 
     ledger.failed(url_of(4), error_of(4))
     abandoned(ledger)
     output.blobs.delete("pdfs/party_2024-q1_1.pdf")
-    again = Ledger.begin(output, opening(output, crawl_id=uuid4()), CLOCK)
+    again = CrawlState.begin(output, opening(output, crawl_id=uuid4()), CLOCK)
     assert again.find(url_of(2)) is not None
-    assert again.totals == Totals()
+    assert again.totals == CrawlTotals()
     put_file(output, 3)
     again.downloaded(entry(3))
     again.close(CLOCK.now())
@@ -175,10 +175,10 @@ def test_an_entry_of_another_crawl_is_replaced_and_counted_when_fetched_anew(
     ledger = begun(folder)
     ledger.downloaded(entry(0))
     ledger.close(CLOCK.now())
-    again = Ledger.begin(folder, opening(folder, crawl_id=uuid4()), CLOCK)
+    again = CrawlState.begin(folder, opening(folder, crawl_id=uuid4()), CLOCK)
     again.downloaded(entry(0, http_status_code=203))
     again.close()
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     resumed.downloaded(entry(0, http_status_code=206))
     assert resumed.totals.pdfs_downloaded == 1
     resumed.close()
@@ -198,7 +198,7 @@ def test_other_bytes_at_the_same_address_are_another_entry(folder: Output) -> No
     assert newest is not None
     assert newest.local_path == path
     assert len(metadata(folder).downloaded_files) == 2
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.totals == ledger.totals
     resumed.close()
 
@@ -220,7 +220,7 @@ def test_a_file_that_is_gone_is_not_found_though_its_entry_stays(folder: Output)
     ledger = begun(folder)
     ledger.downloaded(entry(0))
     ledger.close()
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert (resumed.find(url_of(0)), resumed.path_of(entry(0).sha256_hash)) == (None, None)
     resumed.close()
     assert len(metadata(folder).downloaded_files) == 1
@@ -236,7 +236,7 @@ def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) ->
     ledger.failed(url_of(0), error_of(0))
     assert ledger.totals.pdfs_failed == 1
     ledger.close()
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     resumed.failed(url_of(0), error_of(0))
     resumed.downloaded(entry(0))
     resumed.failed(url_of(0), error_of(0))
@@ -244,7 +244,7 @@ def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) ->
     assert resumed.totals.pdfs_discovered == 1
     resumed.close()
     assert metadata(folder).total_pdfs_failed == 0
-    again = Ledger.resume(folder, CLOCK)
+    again = CrawlState.resume(folder, CLOCK)
     assert again.totals == resumed.totals
     again.close()
 
@@ -257,7 +257,9 @@ def test_pdfs_that_are_told_together_count_each_once_as_if_told_singly(folder: O
     ledger.moved([url_of(1), url_of(2)], PdfState.VALIDATED)
     ledger.stored([entry(0), entry(1), entry(2), entry(2)])
     size = len(data_of(0))
-    assert ledger.totals == Totals(pdfs_discovered=3, pdfs_downloaded=3, bytes_downloaded=3 * size)
+    assert ledger.totals == CrawlTotals(
+        pdfs_discovered=3, pdfs_downloaded=3, bytes_downloaded=3 * size
+    )
     ledger.close()
     told = [pdf.original_url for pdf in metadata(folder).downloaded_files]
     assert told == [url_of(0), url_of(1), url_of(2)]
@@ -282,7 +284,7 @@ def test_a_part_is_taken_into_the_whole_once_however_often_it_is_told(output: Ou
     ledger.failed(url_of(1), error_of(1))
     ledger.website("site-0", "crawled")
     abandoned(ledger)
-    whole = Ledger.begin(output, ledger.opening, CLOCK)
+    whole = CrawlState.begin(output, ledger.opening, CLOCK)
     for _ in range(2):
         told = read_part(part)
         assert told
@@ -335,7 +337,7 @@ def test_closing_twice_changes_nothing(folder: Output) -> None:
 
 def test_there_is_nothing_to_resume_in_an_empty_output(output: Output) -> None:
     with pytest.raises(StoreError, match="there is no crawl in"):
-        Ledger.resume(output, CLOCK)
+        CrawlState.resume(output, CLOCK)
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
@@ -350,7 +352,7 @@ def test_metadata_in_another_layout_is_read_too(
     ledger.close()
     told = json.loads(text(folder, METADATA)) | {"metadata_version": version}
     folder.write(METADATA, json.dumps(told, indent=indent).encode())
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.find(url_of(0)) is not None
     assert resumed.totals == ledger.totals
     resumed.close()
@@ -368,7 +370,7 @@ def test_damaged_metadata_is_reported_and_left_alone(folder: Output, keep: float
     damaged = whole[: int(len(whole) * keep)]
     folder.write(METADATA, damaged)
     with pytest.raises(StoreError, match=r"metadata\.json"):
-        Ledger.resume(folder, CLOCK)
+        CrawlState.resume(folder, CLOCK)
     with pytest.raises(StoreError, match=r"metadata\.json"):
         begun(folder)
     assert text(folder, METADATA) == damaged
@@ -392,7 +394,7 @@ def test_a_journal_of_other_metadata_is_reported(folder: Output) -> None:
     abandoned(ledger)
     folder.write(METADATA, earlier)
     with pytest.raises(StoreError, match="goes on from another"):
-        Ledger.resume(folder, CLOCK)
+        CrawlState.resume(folder, CLOCK)
 
 
 def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output) -> None:
@@ -401,7 +403,7 @@ def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output)
     ledger.downloaded(entry(0))
     ledger.close()
     folder.blobs.delete(JOURNAL)
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.totals.pdfs_downloaded == 1
     for number in range(WEBSITES):
         resumed.website(f"site-{number}", "crawled")
@@ -419,7 +421,7 @@ def test_an_event_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
     saboteur.fail_at = len(saboteur.operations) + 1
     with pytest.raises(OSError, match=r"sabotaged: journal\.append"):
         ledger.downloaded(entry(0))
-    assert (ledger.totals, ledger.find(url_of(0))) == (Totals(), None)
+    assert (ledger.totals, ledger.find(url_of(0))) == (CrawlTotals(), None)
     ledger.downloaded(entry(1))
     ledger.close()
     (pdf,) = metadata(output).downloaded_files
@@ -474,7 +476,7 @@ def test_many_threads_note_at_once_and_nothing_is_lost(output: Output) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(60)))
     abandoned(ledger)
-    resumed = Ledger.resume(output, CLOCK)
+    resumed = CrawlState.resume(output, CLOCK)
     assert (resumed.totals.pdfs_discovered, resumed.totals.pdfs_downloaded) == (60, 60)
     resumed.close()
     assert {pdf.original_url for pdf in metadata(output).downloaded_files} == set(
@@ -543,7 +545,7 @@ def test_what_happens_during_a_fold_stays_in_the_journal(output: Output) -> None
     assert [pdf.http_status_code for pdf in metadata(output).downloaded_files] == [200]
     kept = [event.event for event in read_events(text(output, JOURNAL))]
     assert kept == ["opened", "downloaded", "downloaded"]
-    resumed = Ledger.resume(output, CLOCK)
+    resumed = CrawlState.resume(output, CLOCK)
     assert resumed.totals == ledger.totals
     resumed.close()
     found = metadata(output).downloaded_files
@@ -630,14 +632,14 @@ def test_ours_and_another_clock_make_no_difference(folder: Output) -> None:
     moment: dict[str, Any] = {"download_timestamp": Standing().now()}
     start = {"crawl_start_time": Standing().now()}
     put_file(folder, 0)
-    first = Ledger.begin(folder, opening(folder).model_copy(update=start), Standing())
+    first = CrawlState.begin(folder, opening(folder).model_copy(update=start), Standing())
     first.downloaded(entry(0, **moment))
     first.close(Standing().now())
     again = opening(folder, crawl_id=uuid4()).model_copy(update=start)
-    second = Ledger.begin(folder, again, Standing())
+    second = CrawlState.begin(folder, again, Standing())
     second.downloaded(entry(1, **moment))
     second.close()
-    resumed = Ledger.resume(folder, Standing())
+    resumed = CrawlState.resume(folder, Standing())
     resumed.downloaded(entry(0, **moment))
     assert resumed.totals.pdfs_downloaded == 2
     resumed.close(Standing().now())

@@ -25,8 +25,8 @@ from tests.support.ledgers import abandoned, begun, copied, metadata, text
 
 from fonds.seams import Seams
 from fonds.selftest.child import Nursery
-from fonds.sites.crawl_state import Ledger
-from fonds.sites.journal import Totals, read_events
+from fonds.sites.crawl_state import CrawlState
+from fonds.sites.journal import CrawlTotals, read_events
 from fonds.sites.models import PdfState
 from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 
@@ -50,7 +50,7 @@ def crawls() -> Iterator[Nursery]:
         yield crawls
 
 
-def _a_journal(output: Output) -> tuple[dict[str, bytes], list[Totals]]:
+def _a_journal(output: Output) -> tuple[dict[str, bytes], list[CrawlTotals]]:
     """A crawl that was folded once and went on, and the counts after each line of its journal."""
     ledger = begun(output)
     ledger.downloaded(entry(0))
@@ -80,7 +80,7 @@ def test_a_crawl_is_resumed_from_a_journal_cut_anywhere(folder: Output) -> None:
     for cut in sorted({0, *(end + by for end in ends for by in (-1, 0, 7))}):
         folder.write(METADATA, files[METADATA])
         folder.write(JOURNAL, journal[:cut])
-        with Ledger.resume(folder, CLOCK) as resumed:
+        with CrawlState.resume(folder, CLOCK) as resumed:
             whole = journal[:cut].count(b"\n")
             assert resumed.totals == totals[max(whole - 1, 0)]
         assert len(metadata(folder).downloaded_files) == resumed.totals.pdfs_downloaded
@@ -96,9 +96,9 @@ def test_a_fold_that_did_not_come_to_the_journal_counts_nothing_twice(
     assert len(journal) == 6
     folder.write(METADATA, files[METADATA])
     folder.write(JOURNAL, b"".join(journal[:lines]))
-    Ledger.resume(folder, CLOCK).close()
+    CrawlState.resume(folder, CLOCK).close()
     folder.write(JOURNAL, files[JOURNAL])
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.totals == totals[-1]
     assert resumed.websites() == {"site-0": "crawled"}
     resumed.close()
@@ -109,9 +109,9 @@ def test_a_fold_that_did_not_come_to_the_journal_counts_nothing_twice(
 
 def test_a_fold_ahead_of_the_journal_of_a_store_is_believed(folder: Output) -> None:
     files, totals = _a_journal(folder)
-    Ledger.resume(folder, CLOCK).close()
+    CrawlState.resume(folder, CLOCK).close()
     folder.write(JOURNAL, b"".join(files[JOURNAL].splitlines(keepends=True)[:3]))
-    resumed = Ledger.resume(folder, CLOCK)
+    resumed = CrawlState.resume(folder, CLOCK)
     assert (resumed.totals.pdfs_downloaded, resumed.totals.pdfs_failed) == (
         totals[-1].pdfs_downloaded,
         totals[-1].pdfs_failed,

@@ -17,8 +17,8 @@ from fonds.seams import Seams
 from fonds.shards import usv
 from fonds.shards.compiler import Compiler
 from fonds.shards.inbox import put_many
-from fonds.shards.index import DOMAINS, Entry, Index, create_index, describe, read_description
-from fonds.shards.layout import Layout
+from fonds.shards.index import DOMAINS, Index, ShardEntry, create_index, describe, read_description
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import entry_of
 from fonds.shards.schema import Record
 from fonds.stores.blobs import open_blobs
@@ -149,7 +149,7 @@ def test_counts_and_hashes_stand_in_it(index: Index) -> None:
 
 
 def test_it_has_the_shape_of_its_specification() -> None:
-    told = json.loads(describe(Layout("domains"), DOMAINS, {"a1": Entry(1, 9, "0" * 64)}))
+    told = json.loads(describe(IndexLayout("domains"), DOMAINS, {"a1": ShardEntry(1, 9, "0" * 64)}))
     resource = told["resources"][0]
     assert resource["name"] == "shards"
     assert resource["path"] == ["shards/a1.usv"]
@@ -162,15 +162,15 @@ def test_it_has_the_shape_of_its_specification() -> None:
 
 
 def test_the_same_entries_give_the_same_bytes_in_any_order() -> None:
-    entries = {shard: Entry(1, 9, shard * 32) for shard in ("a1", "00", "ff")}
+    entries = {shard: ShardEntry(1, 9, shard * 32) for shard in ("a1", "00", "ff")}
     backwards = dict(reversed(list(entries.items())))
-    layout = Layout("domains")
+    layout = IndexLayout("domains")
     assert describe(layout, DOMAINS, entries) == describe(layout, DOMAINS, backwards)
 
 
 def test_what_it_says_can_be_read_back() -> None:
-    entries = {"a1": Entry(1, 9, "0" * 64), "b2": Entry(0, 0, "1" * 64)}
-    found = read_description(describe(Layout("domains", 2), EVERY, entries))
+    entries = {"a1": ShardEntry(1, 9, "0" * 64), "b2": ShardEntry(0, 0, "1" * 64)}
+    found = read_description(describe(IndexLayout("domains", 2), EVERY, entries))
     assert (found.schema, found.digits, dict(found.entries)) == (EVERY, 2, entries)
 
 
@@ -199,6 +199,6 @@ def test_what_is_no_data_package_of_an_index_is_refused(data: bytes) -> None:
      {"digits": 9}, {"shards": {"a1": {"records": "1", "bytes": 9, "sha256": "0"}}}],
 )  # fmt: skip
 def test_one_that_counts_in_words_is_refused(bent: dict[str, Any]) -> None:
-    told = json.loads(describe(Layout("domains"), DOMAINS, {})) | bent
+    told = json.loads(describe(IndexLayout("domains"), DOMAINS, {})) | bent
     with pytest.raises(ShardError, match=r"datapackage\.json"):
         read_description(json.dumps(told).encode())

@@ -31,7 +31,7 @@ from fonds.sites import cluster as fleet
 from fonds.sites.cluster import PartOrder
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.output import JOURNAL, METADATA, PARTS, open_output
-from fonds.sites.session import Share
+from fonds.sites.session import CrawlPart
 
 BY_ID = {site.id: site for site in SITES}
 HOSTS = ("register-table", "kitaura-list", "bezirk-robots")
@@ -245,7 +245,7 @@ def test_an_item_that_comes_a_second_time_goes_on_with_its_ledger(zoo: Zoo, tmp_
     with opened(tmp_path) as library:
         plan = plan_for(library, zoo, output)
         clock, settings = library.seams.clock, on_the_way(library.settings)
-        share = Share(name="part", crawl_id=str(uuid4()), started=clock.now(), follows=False)
+        share = CrawlPart(name="part", crawl_id=str(uuid4()), started=clock.now(), follows=False)
         part = replace(plan, websites=plan.websites[:1], advisors=(), share=share)
         order = PartOrder(plan=part, settings=settings)
         (report,) = crawl_part(order)

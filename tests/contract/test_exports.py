@@ -20,7 +20,7 @@ from tests.support.libraries.documents import hold
 from tests.support.libraries.uploads import make_user
 
 from fonds.errors import StoreError, UsageError
-from fonds.exchange.export import DESCRIPTOR, Done, Format, export
+from fonds.exchange.export import DESCRIPTOR, ExportResult, Format, export
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.sources.lda_filings.tables import lda_filings
@@ -41,7 +41,7 @@ def at(folder: Path) -> Blobs:
     return open_blobs(str(folder), seams=Seams())
 
 
-def exported(library: Library, folder: Path, kind: Format, **given: Any) -> Done:
+def exported(library: Library, folder: Path, kind: Format, **given: Any) -> ExportResult:
     return export(library.database, at(folder), kind, where="here", **given)
 
 

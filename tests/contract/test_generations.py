@@ -24,7 +24,14 @@ from fonds.embed.generations import (
     switch,
 )
 from fonds.embed.hashing import HashingEmbedder
-from fonds.embed.migration import Asked, Migration, compare, migrate, query_vectors, sample_queries
+from fonds.embed.migration import (
+    EmbeddedQueries,
+    Migration,
+    compare,
+    migrate,
+    query_vectors,
+    sample_queries,
+)
 from fonds.embed.status import embedding_status, plan_embedding
 from fonds.embed.worker import EmbeddingReport, drain, embed_waiting, embedder_of
 from fonds.errors import EmbedError, ModelMissingError, UsageError
@@ -376,7 +383,7 @@ def test_model_that_is_gone_does_not_hold_back_the_next(
 
 def overlap(library: Library, *embedders: tuple[Generation, Any], queries: list[str]) -> Any:
     asked = [
-        Asked(generation=generation, vectors=query_vectors(embedder, queries))
+        EmbeddedQueries(generation=generation, vectors=query_vectors(embedder, queries))
         for generation, embedder in embedders
     ]
     return compare(library.database, asked[0], asked[1], queries)

@@ -15,7 +15,7 @@ from tests.support.upstreams.failing_store import FailingStore, Fault
 from fonds.seams import Seams, SystemClock
 from fonds.shards.compiler import LIFETIME, Locks
 from fonds.shards.index import Index
-from fonds.stores.blobs import BlobInfo, FolderBlobs, Version, open_blobs
+from fonds.stores.blobs import BlobInfo, BlobVersion, FolderBlobs, open_blobs
 from fonds.testing import ManualClock
 
 HOUR = timedelta(hours=1)
@@ -84,9 +84,9 @@ class OtherClock(FolderBlobs):
 
     ahead = timedelta()
 
-    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+    def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         read = super().read(key, unless=unless)
-        return read and Version(read.data, read.etag, read.modified + self.ahead)
+        return read and BlobVersion(read.data, read.etag, read.modified + self.ahead)
 
     def head(self, key: str) -> BlobInfo | None:
         info = super().head(key)

@@ -22,7 +22,7 @@ from fonds.shards.compiler import Compiler, Locks
 from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, create_index, open_index, version_of
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import find, merge, read_entry, write_shard
 from fonds.shards.query import query
 from fonds.shards.schema import LONGEST_RECORD, Record, Value, schema_of
@@ -222,10 +222,10 @@ def test_a_record_as_long_as_may_be_is_read(folder_index: Index) -> None:
 
 
 def test_an_index_that_is_divided_meanwhile_is_read_once(index: Index) -> None:
-    index = replace(index, layout=Layout(index.name, 1))
+    index = replace(index, layout=IndexLayout(index.name, 1))
     put_many(index, [thing(f"k{number}", whole=number) for number in range(40)])
     compile_all(index)
-    smaller = replace(index, layout=Layout(index.name, 2))
+    smaller = replace(index, layout=IndexLayout(index.name, 2))
     for number in range(0, 40, 4):  # half-way: some records are copied and not yet removed
         copy_record(index, smaller, f"k{number}")
     put(index, thing("k0", 1, whole=1000))
@@ -397,7 +397,7 @@ def test_no_query_reaches_beyond_the_index(
 
 
 def layout_shard(key: str) -> str:
-    return Layout("things").shard_of(key)
+    return IndexLayout("things").shard_of(key)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

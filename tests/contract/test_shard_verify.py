@@ -18,7 +18,7 @@ from fonds.shards.compiler import Compiler, Locks
 from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, open_index
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import Noted, entry_of, publish, read_entry, write_entry
 from fonds.shards.schema import Record
 from fonds.shards.verify import Stats, stats, verify
@@ -327,7 +327,7 @@ def test_old_locks_and_strange_files_are_notes(index: Index, tmp_path: Path) -> 
 
 def test_an_index_is_as_it_should_be_before_amid_and_after_its_division(tmp_path: Path) -> None:
     opened = open_index(open_blobs(str(tmp_path / "store"), seams=Seams()), "domains")
-    index = replace(opened, layout=Layout("domains", 1))
+    index = replace(opened, layout=IndexLayout("domains", 1))
     put_many(index, map(host, HOSTS))
     compile_all(index)
     assert verify(index).problems == []

@@ -21,7 +21,7 @@ from fonds.stores.database import Database
 from fonds.uploads.jobs import claim, postpone
 from fonds.uploads.states import JobStatus
 from fonds.uploads.statistics import SECONDS, ErrorCount
-from fonds.uploads.usage import Spent, Stored
+from fonds.uploads.usage import ModelUsage, StorageUsage
 
 # Jobs ---------------------------------------------------------------------------------------
 
@@ -35,10 +35,10 @@ def test_empty_library_has_figures_and_all_are_zero(database: Database) -> None:
     assert [(one.entered, one.rate) for one in found.stages] == [(0, 0)] * 3
     assert (found.queue.due, found.queue.lag, found.queue.longest) == (0, 0, None)
     assert found.reprocessing.rate == 0
-    assert found.costs.total == found.costs.repeated == Spent(tokens=0, cost=0)
+    assert found.costs.total == found.costs.repeated == ModelUsage(tokens=0, cost=0)
     assert (found.costs.requests, found.costs.retries, found.costs.dearest) == (0, 0, ())
     assert (found.storage.by_format, found.storage.by_user, found.storage.users) == ({}, (), 0)
-    assert found.storage.total == Stored(raw=0, parsed=0)
+    assert found.storage.total == StorageUsage(raw=0, parsed=0)
 
 
 def test_jobs_are_counted_by_status(database: Database) -> None:

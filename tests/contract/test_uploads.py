@@ -38,7 +38,7 @@ from fonds.stores.tables import (
 )
 from fonds.testing import ManualClock
 from fonds.uploads.intake import (
-    Claim,
+    UploadRequest,
     begin_upload,
     complete_upload,
     expire_uploads,
@@ -333,7 +333,7 @@ def test_claims_that_cannot_be_met_make_no_job(
             library.shelf(),
             library.settings,
             make_user(library),
-            Claim(name=name, size=size, sha256="0" * 64),
+            UploadRequest(name=name, size=size, sha256="0" * 64),
         )
     assert refused.value.kind == kind
     assert _count(library, upload_jobs) == 0

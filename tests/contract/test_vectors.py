@@ -33,7 +33,7 @@ from fonds.stores.tables import (
     embedding_generations,
     embedding_models,
 )
-from fonds.stores.vectors import Generation, Near, generations
+from fonds.stores.vectors import Generation, NearPassage, generations
 
 NOW: Final = datetime(2026, 3, 4, tzinfo=UTC)
 DIMS: Final = 24
@@ -171,7 +171,7 @@ class Shelf:
         limit: int,
         eligible: Select[Any] = EVERYTHING,
         generation: Generation | None = None,
-    ) -> list[Near]:
+    ) -> list[NearPassage]:
         generation = generation or self.generation
         return self.index.search(self.connection, generation, stored(query), eligible, limit)
 
@@ -208,7 +208,7 @@ def some(seed: int, count: int, dims: int = DIMS) -> Matrix:
     return unit(np.random.default_rng(seed).normal(size=(count, dims)))
 
 
-def rows(near: Sequence[Near]) -> list[int]:
+def rows(near: Sequence[NearPassage]) -> list[int]:
     return [each.row for each in near]
 
 

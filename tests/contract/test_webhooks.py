@@ -20,8 +20,8 @@ from fonds.errors import SettingsError, WebhookError
 from fonds.stores.database import Database
 from fonds.stores.tables import webhook_nonces
 from fonds.uploads.webhook import (
-    Failed,
-    Parsed,
+    ParsedUpload,
+    ParseFailure,
     read_payload,
     remember_nonce,
     secret_bytes,
@@ -243,7 +243,7 @@ def payload(**changes: Any) -> dict[str, Any]:
     }
 
 
-def read(given: Any, *, most: int = MOST) -> Parsed | Failed:
+def read(given: Any, *, most: int = MOST) -> ParsedUpload | ParseFailure:
     body = given if isinstance(given, bytes) else json.dumps(given).encode()
     return read_payload(body, most=most)
 
@@ -258,7 +258,7 @@ def refused(given: Any, *, most: int = MOST) -> str:
 
 def test_text_is_read() -> None:
     told = read(payload())
-    assert told == Parsed(
+    assert told == ParsedUpload(
         job_id=UUID(JOB),
         document_id=UUID(DOCUMENT),
         markdown=TEXT,
@@ -273,16 +273,16 @@ def test_text_is_read() -> None:
 def test_hash_may_be_in_capitals() -> None:
     capitals = artifact()["sha256"].upper()
     told = read(payload(artifacts=[artifact(sha256=capitals)]))
-    assert isinstance(told, Parsed)
+    assert isinstance(told, ParsedUpload)
     assert told.sha256 == capitals.lower()
 
 
 @pytest.mark.parametrize("status", ["failed", "error"])
 def test_failure_is_read_with_its_reason(status: str) -> None:
     told = read({"job_id": JOB, "document_id": DOCUMENT, "status": status, "error": "No\n text."})
-    assert told == Failed(job_id=UUID(JOB), document_id=UUID(DOCUMENT), error="No text.")
+    assert told == ParseFailure(job_id=UUID(JOB), document_id=UUID(DOCUMENT), error="No text.")
     silent = read(payload(status=status, artifacts=[]))
-    assert isinstance(silent, Failed)
+    assert isinstance(silent, ParseFailure)
     assert "without saying why" in silent.error
 
 
@@ -302,7 +302,9 @@ def test_hash_mismatch_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_hash_of_every_artifact_is_checked() -> None:
-    assert isinstance(read(payload(artifacts=[artifact(), artifact("x", type="text")])), Parsed)
+    assert isinstance(
+        read(payload(artifacts=[artifact(), artifact("x", type="text")])), ParsedUpload
+    )
     other = artifact("x", type="text", bytes=2)
     assert refused(payload(artifacts=[artifact(), other])) == "hash-mismatch"
 
@@ -384,7 +386,7 @@ def test_payload_without_a_field_is_refused(missing: str) -> None:
 
 def test_payload_over_the_limit_is_refused() -> None:
     size = len(json.dumps(payload()).encode())
-    assert isinstance(read(payload(), most=size), Parsed)
+    assert isinstance(read(payload(), most=size), ParsedUpload)
     assert refused(payload(), most=size - 1) == "malformed"
 
 

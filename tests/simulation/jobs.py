@@ -33,11 +33,17 @@ from fonds.errors import (
 from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.vectors import current_generation
-from fonds.uploads.intake import Claim, begin_upload, complete_upload, retry_upload, staging_key
+from fonds.uploads.intake import (
+    UploadRequest,
+    begin_upload,
+    complete_upload,
+    retry_upload,
+    staging_key,
+)
 from fonds.uploads.jobs import Job
 from fonds.uploads.llamaparse import Fetched, LlamaParse
 from fonds.uploads.webhook import receive_webhook, sign
-from fonds.uploads.workbench import Model, Workbench
+from fonds.uploads.workbench import SearchModel, Workbench
 from fonds.uploads.worker import BaseWorker
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.jobs_truth import JobsTruth
@@ -142,7 +148,7 @@ class JobsWorld(World):
 
     def _send(self, process: Process, user: UUID, paper: Paper, name: str) -> None:
         shelf, data = self.shelf(process), paper.data
-        claim = Claim(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+        claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         job = begin_upload(shelf, self.settings, user, claim)
         self.scheduler.note(f"{name} is announced")
         sent = data[::-1] if self.weather.strikes(0.1) else data
@@ -194,7 +200,7 @@ class JobsWorld(World):
         bench.stop = SeededEvent(self.scheduler)  # type: ignore[assignment]  # does what an Event does
         bench._lock = SeededLock(self.scheduler)  # type: ignore[assignment]  # as above
         calls = Calls(_Moody(self), seams, Settings(retries=2), stop=bench.stop)
-        bench._model = Model(generation=self.generation, calls=calls)
+        bench._model = SearchModel(generation=self.generation, calls=calls)
         bench._llamaparse = _Outside(self, seams)
         return bench
 

@@ -13,7 +13,7 @@ from fonds.shards.compiler import Compiler, Locks
 from fonds.shards.divide import divide
 from fonds.shards.inbox import put
 from fonds.shards.index import DOMAINS, Index, describe, open_index, read_description
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.lookup import Lookup
 from fonds.shards.manifest import key_of, lines_of, read_entries
 from fonds.shards.schema import Value, rank
@@ -62,7 +62,7 @@ class _Shards(World):
         )
         self._lifetime = timedelta(seconds=chance.choice([20, 60, 300]))
         self._workers, self._page = chance.choice([1, 2]), chance.choice([2, 100])
-        layout = Layout(NAME, DIGITS)
+        layout = IndexLayout(NAME, DIGITS)
         self._keys = list(islice(_keys(layout), chance.randint(2, 7)))
         self._left = {f"writer{number}": chance.randint(2, 8) for number in range(2)}
         self._tried: set[bytes] = set()
@@ -183,7 +183,7 @@ class _Shards(World):
                 raise ViolationError(f"{line!r} is lost")
 
     def _all_lines(self) -> Iterator[bytes]:
-        objects, layout = self.blobs.objects, Layout(NAME)
+        objects, layout = self.blobs.objects, IndexLayout(NAME)
         read_description(objects[layout.descriptor].data)
         for key, held in objects.items():
             if layout.key_of(key) is not None and held.data:
@@ -219,7 +219,7 @@ class _Shards(World):
 
     def _divide_on(self, process: Process) -> None:
         """What broke off is continued."""
-        index = Index(blobs=self.blobs, layout=Layout(NAME, DIGITS), schema=DOMAINS)
+        index = Index(blobs=self.blobs, layout=IndexLayout(NAME, DIGITS), schema=DOMAINS)
         if any(noted.moved for noted in read_entries(index).values()):
             self._divide(process)
 
@@ -236,6 +236,6 @@ class _Shards(World):
             raise ViolationError(f"left over: {found} {left} {inbox}")
 
 
-def _keys(layout: Layout) -> Iterator[str]:
+def _keys(layout: IndexLayout) -> Iterator[str]:
     names = (f"{number}.example" for number in count())
     return (name for name in names if ids.shard_id(name, layout.digits) in FEW)

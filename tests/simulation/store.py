@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
-from fonds.stores.blobs import BlobInfo, Data, Method, SignedAddress, Version
+from fonds.stores.blobs import BlobInfo, BlobVersion, Data, Method, SignedAddress
 from fonds.stores.folder import check_key
 from tests.simulation.scheduler import BEGINNING, Scheduler
 from tests.simulation.weather import Weather
@@ -59,10 +59,10 @@ class SeededBlobs:
         self._reading("get", key)
         return self._held(key).data
 
-    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+    def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         self._reading("read", key)
         held = self._held(key)
-        return None if held.etag == unless else Version(held.data, held.etag, held.modified)
+        return None if held.etag == unless else BlobVersion(held.data, held.etag, held.modified)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self.get(key)[start : start + length]

@@ -15,7 +15,7 @@ from fonds.runs import load
 from fonds.runs.locks import LeaseClaim
 from fonds.runs.state import Run
 from fonds.shards import compiler, manifest
-from fonds.shards.compiler import Held, Locks
+from fonds.shards.compiler import Locks, ShardLock
 from fonds.shards.inbox import forget
 from fonds.shards.index import Index
 from fonds.stores.tables import upload_jobs
@@ -88,7 +88,7 @@ def _blind_writes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(compiler, "write_shard", blind)
     monkeypatch.setattr(
-        Locks, "take", lambda self, shard: Held(self.index.layout.lock(shard), "mine")
+        Locks, "take", lambda self, shard: ShardLock(self.index.layout.lock(shard), "mine")
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from fonds.demo.bundle import DATA
 from fonds.errors import NotFoundError, ParseError
 from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, RawPart, SourceState
-from fonds.sources.base import Answer, Auditable, Expected, Source
+from fonds.sources.base import Auditable, Expected, ListingResponse, Source
 
 NOW = datetime(2026, 3, 4, 15, 0, tzinfo=UTC)
 SITE = "https://www.govinfo.gov"
@@ -88,13 +88,13 @@ class Upstream:
         self.files = files
         self.asked: list[str] = []
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         del path
         self.asked.append(url)
         if url not in self.files:
             raise NotFoundError(f"{url} does not exist (404)")
         data = self.files[url]
-        return Answer(data=data, archived=archived(url, data), changed=True)
+        return ListingResponse(data=data, archived=archived(url, data), changed=True)
 
 
 def sitemap(*entries: tuple[str, str]) -> bytes:
@@ -135,7 +135,7 @@ class DemoFolder(Upstream):
     def __init__(self) -> None:
         super().__init__({})
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         if (data := demo_file(url)) is not None:
             self.files[url] = data
         return await super().__call__(url, path=path)

@@ -20,7 +20,7 @@ from fonds.errors import NotFoundError
 from fonds.library import Library, open_library
 from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sources.base import Answer, Source
+from fonds.sources.base import ListingResponse, Source
 from fonds.sources.registry import builtin_sources
 
 NOW = datetime(2026, 3, 4, 15, 0, tzinfo=UTC)
@@ -94,13 +94,13 @@ class Publisher:
     asked: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         self.asked.append(url)
         self.paths.append(path)
         answer = self.answers.get(url, NotFoundError(url))
         if isinstance(answer, Exception):
             raise answer
-        return Answer(data=answer, archived=archived(url, answer), changed=True)
+        return ListingResponse(data=answer, archived=archived(url, answer), changed=True)
 
 
 def discover(source: Source, publisher: Publisher, state: SourceState) -> list[Discovery]:

@@ -15,7 +15,7 @@ from fonds.exchange.bundle.contents import (
     ORIGINS,
     PASSAGES,
     RESOURCES,
-    Package,
+    BundlePackage,
     Record,
     Resource,
     cut,
@@ -83,7 +83,7 @@ def rows_of(*documents: Mapping[Resource, Record]) -> dict[Resource, list[Record
     }
 
 
-def bundle(rows: Rows) -> tuple[Blobs, Package]:
+def bundle(rows: Rows) -> tuple[Blobs, BundlePackage]:
     """A bundle of rows, as they are given, whether or not they make sense."""
     blobs = open_blobs("memory://", seams=Seams())
     parts: dict[Resource, list[Any]] = {}
@@ -92,6 +92,6 @@ def bundle(rows: Rows) -> tuple[Blobs, Package]:
         for filled in cut(resource, rows.get(resource, ())):
             blobs.put(filled.part.path(resource), filled.data)
             parts[resource].append(filled.part)
-    package = Package(None, parts)
+    package = BundlePackage(None, parts)
     blobs.put(DESCRIPTOR, describe(package))
     return blobs, package

@@ -19,7 +19,7 @@ from fonds.library import Library, crawl_part, open_library
 from fonds.runs.state import RunReport
 from fonds.sites.cluster import PartOrder
 from fonds.sites.models import CrawlMetadata, read_configuration, read_metadata
-from fonds.sites.session import Limits, Plan
+from fonds.sites.session import CrawlLimits, Plan
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
 from tests.zoo import Zoo
@@ -43,7 +43,7 @@ def plan_for(library: Library, zoo: Zoo, output: str | Path, **options: Any) -> 
         output=str(output),
         config_path="sites.json",
         advisors=options.pop("advisors", advisors_of(library.settings)),
-        **{"limits": Limits(parallelism=8, max_pages=200), **options},
+        **{"limits": CrawlLimits(parallelism=8, max_pages=200), **options},
     )
 
 

@@ -14,7 +14,7 @@ from fonds.errors import BlobExistsError
 from fonds.seams import Seams
 from fonds.shards.compiler import Compiled, Compiler
 from fonds.shards.index import DOMAINS, Index, describe, open_index, read_description, version_of
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import entry_of, read_entries
 from fonds.shards.schema import Record, Value, schema_of
 from fonds.stores.blobs import Blobs, FolderBlobs, open_blobs
@@ -80,7 +80,7 @@ def _memory() -> Opener:
 
 def make_index(blobs: Blobs, name: str = "domains", digits: int = DIGITS) -> Index:
     """An index with few shards, made at the first call."""
-    layout = Layout(name, digits)
+    layout = IndexLayout(name, digits)
     with suppress(BlobExistsError):
         blobs.create(layout.descriptor, describe(layout, DOMAINS, {}))
     return open_index(blobs, name)

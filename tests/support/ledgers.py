@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fonds.sites.crawl_state import Ledger
+from fonds.sites.crawl_state import CrawlState
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.output import JOURNAL, METADATA, Output
 from tests.support.kills.ledger import CLOCK, data_of, opening
 
 
-def begun(output: Output) -> Ledger:
-    return Ledger.begin(output, opening(output), CLOCK)
+def begun(output: Output) -> CrawlState:
+    return CrawlState.begin(output, opening(output), CLOCK)
 
 
 def text(output: Output, name: str) -> bytes:
@@ -30,7 +30,7 @@ def copied(output: Output) -> dict[str, bytes]:
     return {name: text(output, name) for name in (METADATA, JOURNAL)}
 
 
-def abandoned(ledger: Ledger) -> None:
+def abandoned(ledger: CrawlState) -> None:
     """As if its process had been killed, though the thread that folds is still there."""
     ledger._is_closed = True
     ledger._wake.set()

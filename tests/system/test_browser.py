@@ -34,7 +34,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
 from fonds.sites.browser_page import Bounds
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.robots import Robots
 
 HOME: Final = "http://www.example.org"
@@ -73,20 +73,20 @@ class Desk:
         self._runner.close()
         assert set(self._loop.connected) <= {PUBLIC}
 
-    def render(self, html: str, address: str = f"{HOME}/list.html") -> Page:
+    def render(self, html: str, address: str = f"{HOME}/list.html") -> WebPage:
         """A page that holds this, after its scripts."""
         return self._runner.run(self.rendered(html, address))
 
-    def render_all(self, *pages: str) -> list[Page | BaseException]:
+    def render_all(self, *pages: str) -> list[WebPage | BaseException]:
         """Several pages side by side."""
 
-        async def work() -> list[Page | BaseException]:
+        async def work() -> list[WebPage | BaseException]:
             tasks = [self.rendered(html, f"{HOME}/{n}.html") for n, html in enumerate(pages)]
             return await asyncio.gather(*tasks, return_exceptions=True)
 
         return self._runner.run(work())
 
-    async def rendered(self, html: str, address: str = f"{HOME}/list.html") -> Page:
+    async def rendered(self, html: str, address: str = f"{HOME}/list.html") -> WebPage:
         robots = Robots(self.fetcher, source="site-test", agent="fonds")
 
         async def ask(url: str) -> Download:
@@ -166,7 +166,7 @@ def ears() -> Iterator[Ears]:
         yield ears
 
 
-def pdfs(page: Page) -> list[str]:
+def pdfs(page: WebPage) -> list[str]:
     """Those that stand in the page's elements; others its script may be seen to speak of."""
     links = [link.url for link in page.links() if link.kind == "anchor"]
     return [url for url in links if url.endswith(".pdf")]
@@ -228,7 +228,7 @@ def test_data_of_another_public_host_is_read(desk: Desk) -> None:
 def test_links_stand_where_the_page_says_it_is_and_keep_its_encoding(desk: Desk) -> None:
     html = "<body><a href='x.pdf'>報告</a><script>history.pushState({}, '', '/2024/')</script>"
 
-    async def work() -> Page:
+    async def work() -> WebPage:
         page = read_page(html.encode("cp932"), f"{HOME}/list", "text/html; charset=shift_jis")
         assert page.encoding != "utf-8"
         rendered = await desk.browser.render(page, ask=desk.fetcher.download)  # type: ignore[arg-type]
@@ -373,7 +373,7 @@ def test_a_script_without_end_fails_its_page_and_no_other(desk: Desk) -> None:
     endless, fine = desk.render_all(script("for (;;) {}"), script(DONE))
     assert isinstance(endless, FetchTimeoutError)
     assert "0.html" in str(endless)
-    assert isinstance(fine, Page)
+    assert isinstance(fine, WebPage)
     assert pdfs(desk.render(script(DONE))) == [f"{HOME}/done.pdf"]
 
 

@@ -17,9 +17,9 @@ from fonds.library import Library
 from fonds.runs.state import RunReport, RunStatus
 from fonds.shards.index import open_index
 from fonds.shards.lookup import Lookup
-from fonds.sites.crawl_state import Ledger
+from fonds.sites.crawl_state import CrawlState
 from fonds.sites.models import PdfState
-from fonds.sites.session import Limits
+from fonds.sites.session import CrawlLimits
 
 pytestmark = pytest.mark.smoke
 
@@ -216,7 +216,7 @@ def test_equal_files_are_stored_once_if_asked_for_and_all_addresses_are_told(
 
 def test_no_more_files_are_fetched_than_asked_for(tmp_path: Path) -> None:
     with serve(zoo_of("register-table", "kitaura-list")) as zoo, crawler(tmp_path) as library:
-        limits = Limits(parallelism=4, max_files=7)
+        limits = CrawlLimits(parallelism=4, max_files=7)
         crawl(library, zoo, tmp_path / "output", limits=limits)
     assert len(list((tmp_path / "output" / "pdfs").iterdir())) == 7
 
@@ -247,7 +247,7 @@ def test_a_crawl_that_was_stopped_when_all_was_done_can_be_resumed(
     site = BY_ID["register-table"]
     with serve([site]) as zoo, crawler(tmp_path) as library:
         with monkeypatch.context() as stopped:
-            stopped.setattr(Ledger, "website", _stop)
+            stopped.setattr(CrawlState, "website", _stop)
             with pytest.raises(OSError, match="stopped"):
                 crawl(library, zoo, tmp_path / "output")
         (report,) = crawl(library, zoo, tmp_path / "output", resume=True)
@@ -262,7 +262,7 @@ def _stop(*_told: object) -> None:
 
 
 async def _cancelled(library: Library, zoo: Zoo, output: Path) -> None:
-    plan = plan_for(library, zoo, output, limits=Limits(parallelism=4))
+    plan = plan_for(library, zoo, output, limits=CrawlLimits(parallelism=4))
     crawling = asyncio.ensure_future(library.crawl(plan))
     while not any(one.path.endswith(".pdf") for one in zoo.requests):  # noqa: ASYNC110 — of another thread
         await asyncio.sleep(0.005)
@@ -300,7 +300,7 @@ def test_a_server_is_never_asked_more_often_than_its_robots_txt_allows(tmp_path:
     site = BY_ID["bezirk-robots"]
     delay = 0.2
     with serve([site]) as zoo, crawler(tmp_path, rate_factor=1.0) as library:
-        crawl(library, zoo, tmp_path / "output", limits=Limits(parallelism=8))
+        crawl(library, zoo, tmp_path / "output", limits=CrawlLimits(parallelism=8))
         times = [one.time for one in zoo.requests]
     # What the robots.txt is asked at comes before anybody knows of it.
     spans = [later - earlier for earlier, later in pairwise(times[1:])]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.support import servers
 
-from fonds.selftest.report import Report
-from fonds.selftest.runner import Wanted, selftest
+from fonds.selftest.report import SelftestReport
+from fonds.selftest.runner import SelftestPlan, selftest
 
 BROKEN = "tests.support.faults.broken_selftest"
 
@@ -43,7 +43,7 @@ def fonds(folder: Path, *options: str, code: int = 0) -> dict[str, Any]:
     return report
 
 
-def violations(report: Report) -> str:
+def violations(report: SelftestReport) -> str:
     return "\n".join(f"{each.replay}: {each.says}" for each in report.violations)
 
 
@@ -61,7 +61,7 @@ def test_libraries_that_are_killed_and_failed_end_as_if_nothing_had_happened(fol
 
 
 def test_what_a_broken_product_loses_are_violations_that_can_be_replayed(folder: Path) -> None:
-    wanted = Wanted(exhaustive=True, only=["fail code 11", "kill uploads 3"])
+    wanted = SelftestPlan(exhaustive=True, only=["fail code 11", "kill uploads 3"])
     broken = selftest(wanted, folder, seed=1, workers=2, child=BROKEN)
     failed, killed = sorted(broken.violations, key=lambda violation: violation.case)
     assert [line for line in killed.says if line.startswith("citation_edges: missing: {")]
@@ -106,14 +106,14 @@ def test_what_cannot_be_tried_is_refused_and_leaves_nothing_behind(
 
 @pytest.mark.long
 def test_a_hundred_kills_lose_nothing(folder: Path) -> None:
-    report = selftest(Wanted(kills=100), folder, seed=100)
+    report = selftest(SelftestPlan(kills=100), folder, seed=100)
     assert not report.violations, violations(report)
     assert report.total("chaos", "resumed") == 100
 
 
 @pytest.mark.long
 def test_a_part_of_all_durable_operations_and_every_fault_are_got_over(folder: Path) -> None:
-    wanted = Wanted(exhaustive=True, sample=20, faults=1)
+    wanted = SelftestPlan(exhaustive=True, sample=20, faults=1)
     report = selftest(wanted, folder, seed=200)
     assert not report.violations, violations(report)
     assert report.total("exhaustive", "resumed") == 40
@@ -124,7 +124,7 @@ def test_a_part_of_all_durable_operations_and_every_fault_are_got_over(folder: P
 
 @pytest.mark.long
 def test_what_a_broken_product_loses_is_found_by_kills_at_random(folder: Path) -> None:
-    broken = selftest(Wanted(kills=3), folder, seed=5, child=BROKEN)
+    broken = selftest(SelftestPlan(kills=3), folder, seed=5, child=BROKEN)
     assert broken.violations
     for violation in broken.violations:
         assert violation.replay.startswith("fonds selftest --chaos ")

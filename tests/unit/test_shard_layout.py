@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.errors import RecordError, UsageError
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.stores.folder import check_key
 
-DOMAINS = Layout("domains")
+DOMAINS = IndexLayout("domains")
 NASTY = [
     "shards", "shards/a1", "datapackage.json", "datapackage", "clock-", ".", "..", "...", ".tmp",
     ".tmp/x", ".locks", "../../etc/passwd", "/", "//", "a/b", "a/../b", "~", "~/", "~7e", "~2f",
@@ -34,7 +34,7 @@ def test_paths_are_those_of_the_specification() -> None:
 def test_the_shard_of_a_key_begins_its_hash(key: str) -> None:
     digest = hashlib.sha256(key.encode()).hexdigest()
     assert DOMAINS.shard_of(key) == digest[:2]
-    assert Layout("domains", 3).shard_of(key) == digest[:3]
+    assert IndexLayout("domains", 3).shard_of(key) == digest[:3]
 
 
 @given(key=keys)
@@ -105,7 +105,7 @@ def test_a_key_that_no_file_could_be_named_by_is_refused(key: str) -> None:
 
 @pytest.mark.parametrize(("digits", "count"), [(1, 16), (2, 256), (3, 4096)])
 def test_there_are_as_many_shards_as_names_of_so_many_digits(digits: int, count: int) -> None:
-    names = list(Layout("domains", digits).shard_ids())
+    names = list(IndexLayout("domains", digits).shard_ids())
     assert len(set(names)) == count
     assert names == sorted(names)
     assert {len(name) for name in names} == {digits}
@@ -114,10 +114,10 @@ def test_there_are_as_many_shards_as_names_of_so_many_digits(digits: int, count:
 @pytest.mark.parametrize("name", ["", "Domains", "a-b", "a/b", "..", "1a", "a" * 64, 'a"', "é"])
 def test_a_name_that_could_not_be_a_folder_and_a_table_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot name an index"):
-        Layout(name)
+        IndexLayout(name)
 
 
 @pytest.mark.parametrize("digits", [0, 5, -1])
 def test_a_number_of_digits_that_makes_no_sense_is_refused(digits: int) -> None:
     with pytest.raises(UsageError, match="digits"):
-        Layout("domains", digits)
+        IndexLayout("domains", digits)

@@ -15,7 +15,7 @@ from fonds.errors import FondsError
 from fonds.library import WEBSITE, Library
 from fonds.runs.overview import latest_runs
 from fonds.shards.compiler import LIFETIME
-from fonds.shards.index import Index, Listing, open_index, read_description, version_of
+from fonds.shards.index import Index, ShardListing, open_index, read_description, version_of
 from fonds.sites.tables import websites
 from fonds.sites.website import summaries
 from fonds.stores.blobs import BlobInfo, Blobs, open_blobs
@@ -205,7 +205,7 @@ def _measured(blobs: Blobs, name: str, objects: list[BlobInfo], now: datetime) -
     except FondsError as error:
         found.problem = str(error)
         return found
-    listing = Listing()
+    listing = ShardListing()
     for info in objects:
         if info.key.startswith(index.layout.shards):
             listing.add(index, info)

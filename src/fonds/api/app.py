@@ -18,7 +18,7 @@ from fonds.api import (
     problems,
     uploads,
 )
-from fonds.api.dependencies import Desk, make_limits
+from fonds.api.dependencies import AppState, make_limits
 from fonds.api.middleware import Edge, Watched
 from fonds.api.problems import Present
 from fonds.api.schemas import Complaint, Problem
@@ -72,7 +72,7 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    desk = app.state.desk = Desk(
+    desk = app.state.desk = AppState(
         library=library,
         shelf=library.shelf(),
         signer=Signer(secret),

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Path, Query, Request
 from lxml import etree
 from starlette.responses import JSONResponse, Response
 
-from fonds.api.dependencies import Desk, desk_of
+from fonds.api.dependencies import AppState, desk_of
 from fonds.api.middleware import UNCHANGED, answered, etag_of
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import (
@@ -26,7 +26,7 @@ from fonds.api.schemas import (
     CodePath,
     problems,
 )
-from fonds.catalog.changes import MOST_CHANGES, Change, Wanted, changes
+from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.errors import UnknownSourceError
 from fonds.search.filters import source_named
 from fonds.sources.registry import get_source
@@ -70,7 +70,7 @@ def get_changes(
 ) -> JSONResponse:
     """What was added, changed and withdrawn; a page may be short and not the last."""
     desk = desk_of(request)
-    wanted = Wanted(
+    wanted = ChangeFilter(
         since=_moment(since),
         source=source and source_named(source),
         under=under,
@@ -91,7 +91,7 @@ def _moment(since: date | datetime) -> datetime:
     return since if since.tzinfo else since.replace(tzinfo=UTC)
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: DocumentChange) -> dict[str, Any]:
     return {**asdict(change), "at": format_timestamp(change.at)}
 
 
@@ -136,7 +136,7 @@ def feed_of_path(request: Request, path: CodePath) -> Response:
     """What changed below a path of a code: in one edition, or `usc/title-42` in all of them."""
     clean = path.strip("/")
     name = _known_source(clean.partition("/")[0]).title
-    wanted = Wanted(under=clean, newest_first=True)
+    wanted = ChangeFilter(under=clean, newest_first=True)
     return _feed(request, wanted, f"{name}: {clean}", f"/feeds/c/{clean}.atom")
 
 
@@ -144,7 +144,7 @@ def feed_of_path(request: Request, path: CodePath) -> Response:
 def feed_of_source(request: Request, source: _SourceName) -> Response:
     """What changed of one source."""
     info = _known_source(source)
-    wanted = Wanted(source=info.name, newest_first=True)
+    wanted = ChangeFilter(source=info.name, newest_first=True)
     return _feed(request, wanted, info.title, f"/feeds/{info.name}.atom")
 
 
@@ -155,7 +155,7 @@ def _known_source(name: str) -> Any:
         raise ProblemError(404, "unknown-source", str(error)) from None
 
 
-def _feed(request: Request, wanted: Wanted, title: str, path: str) -> Response:
+def _feed(request: Request, wanted: ChangeFilter, title: str, path: str) -> Response:
     desk = desk_of(request)
     found = changes(desk.library.database, wanted, limit=ENTRIES).items
     told = [(change.id, change.what, format_timestamp(change.at), change.title) for change in found]
@@ -169,11 +169,11 @@ def _feed(request: Request, wanted: Wanted, title: str, path: str) -> Response:
 
 
 def _written(
-    desk: Desk,
+    desk: AppState,
     request: Request,
     title: str,
     path: str,
-    found: tuple[Change, ...],
+    found: tuple[DocumentChange, ...],
 ) -> bytes:
     own = desk.address(request, quote(path))
     names: dict[Any, str] = {None: _ATOM}
@@ -190,11 +190,11 @@ def _written(
     return written
 
 
-def _at(found: tuple[Change, ...]) -> datetime:
+def _at(found: tuple[DocumentChange, ...]) -> datetime:
     return max((change.at for change in found), default=_EPOCH)
 
 
-def _entry(feed: Any, change: Change, address: str) -> None:
+def _entry(feed: Any, change: DocumentChange, address: str) -> None:
     entry = _put(feed, "entry")
     moment = format_timestamp(change.at)
     _put(entry, "id", f"urn:fonds:change:{quote(change.id, safe=':')}:{change.what}:{moment}")

@@ -53,7 +53,7 @@ class Figures:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Desk:
+class AppState:
     """One for an application; shared by all its threads."""
 
     library: Library
@@ -162,9 +162,9 @@ class Desk:
         }
 
 
-def desk_of(request: Request) -> Desk:
+def desk_of(request: Request) -> AppState:
     """The desk of the application that was asked."""
-    desk: Desk = request.app.state.desk
+    desk: AppState = request.app.state.desk
     return desk
 
 
@@ -200,7 +200,7 @@ MOST_CLIENTS: Final = 10_000
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _ClientBucket:
     tokens: float
     at: float
 
@@ -212,14 +212,14 @@ class Limit:
         self._burst = burst
         self._per_second = per_second
         self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, _ClientBucket] = OrderedDict()
         self._lock = Lock()
 
     def wait(self, client: str) -> float:
         """Take one; the seconds until there is one again, or 0 if it was given."""
         now = self._clock.monotonic()
         with self._lock:
-            bucket = self._buckets.pop(client, None) or _Bucket(self._burst, now)
+            bucket = self._buckets.pop(client, None) or _ClientBucket(self._burst, now)
             filled = bucket.tokens + (now - bucket.at) * self._per_second
             bucket.tokens, bucket.at = min(self._burst, filled), now
             self._buckets[client] = bucket

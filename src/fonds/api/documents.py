@@ -190,7 +190,7 @@ def get_editions(request: Request, document_id: DocumentId) -> JSONResponse:
     )
 
 
-def _version(version: versions.Version) -> dict[str, Any]:
+def _version(version: versions.DocumentVersion) -> dict[str, Any]:
     return {
         **asdict(version),
         "first_seen_at": format_timestamp(version.first_seen_at),
@@ -198,7 +198,7 @@ def _version(version: versions.Version) -> dict[str, Any]:
     }
 
 
-def _document_edition(edition: versions.Edition) -> dict[str, Any]:
+def _document_edition(edition: versions.SectionEdition) -> dict[str, Any]:
     return {
         "document": edition.document.model_dump(mode="json"),
         "has_same_words": edition.has_same_words,
@@ -348,8 +348,8 @@ def compare(
     )
     found = versions.compare(
         desk.shelf,
-        versions.Name(id=old, version=from_version),
-        versions.Name(id=new, version=to_version),
+        versions.VersionName(id=old, version=from_version),
+        versions.VersionName(id=new, version=to_version),
         owner=owner,
     )
     shown = list(found.redline.shown() if whole else excerpt(found.redline))
@@ -363,7 +363,7 @@ def compare(
     )
 
 
-def _side(side: versions.Side) -> dict[str, Any]:
+def _side(side: versions.ComparedText) -> dict[str, Any]:
     return {"document": side.document.model_dump(mode="json"), "version": side.version}
 
 
@@ -403,7 +403,7 @@ def _of_code(code: codes.Code) -> dict[str, Any]:
     return {"code": _code(code), "node": None, "links": links}
 
 
-def _of_place(place: codes.Place) -> dict[str, Any]:
+def _of_place(place: codes.CodePosition) -> dict[str, Any]:
     root = ids.tree_root(place.source, place.version)
     at = place.node.id if place.node else root
     links = {"self": f"/api/codes/{at}", "changes": f"/feeds/c/{at}.atom"}

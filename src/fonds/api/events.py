@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 
 from fonds.api.admin import known_run, looking
 from fonds.api.admin_schemas import AT, LAST_ID, RunId, plain, run_answer
-from fonds.api.dependencies import Desk, desk_of
+from fonds.api.dependencies import AppState, desk_of
 from fonds.api.jobs import job_answer, shown_job
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import BEARER, BEARER_OR_NOBODY, UploadId, problems
@@ -41,7 +41,7 @@ AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class News:
+class NewEvents:
     """What one look showed that was not told before."""
 
     events: Sequence[str]
@@ -53,7 +53,7 @@ class News:
     """Whether the next look need not wait."""
 
 
-Look = Callable[[], News]
+Look = Callable[[], NewEvents]
 """Looks, and remembers what it has told. Raises ProblemError for whom it is no more."""
 
 
@@ -77,7 +77,7 @@ async def streamed(request: Request, look: Look, *, is_again: bool = False) -> R
     )
 
 
-async def _stream(news: News, look: Look, turns: anyio.CapacityLimiter) -> AsyncIterator[str]:
+async def _stream(news: NewEvents, look: Look, turns: anyio.CapacityLimiter) -> AsyncIterator[str]:
     begun = spoken = anyio.current_time()
     while True:
         for each in news.events:
@@ -94,7 +94,7 @@ async def _stream(news: News, look: Look, turns: anyio.CapacityLimiter) -> Async
         except ProblemError:
             return  # the token was revoked, or what was watched is gone
         except SQLAlchemyError:
-            news = News(events=(), is_over=False)  # the database is away; it comes back
+            news = NewEvents(events=(), is_over=False)  # the database is away; it comes back
 
 
 def _turns(request: Request) -> anyio.CapacityLimiter:
@@ -155,13 +155,13 @@ async def follow_job(
 class _JobMoves:
     """The token is looked up each time: one that is revoked sees nothing more."""
 
-    def __init__(self, desk: Desk, request: Request, document_id: str, after: int) -> None:
+    def __init__(self, desk: AppState, request: Request, document_id: str, after: int) -> None:
         self._desk, self._request = desk, request
         self._document_id = document_id
         self._after = after
         self._shown: dict[str, Any] | None = None
 
-    def __call__(self) -> News:
+    def __call__(self) -> NewEvents:
         with self._desk.library.database.read() as connection:
             caller = self._desk.known_caller(self._request, connection)
             row = shown_job(connection, caller, self._document_id)
@@ -174,7 +174,7 @@ class _JobMoves:
         if job["ended"]:
             events.append(event("end", job))
         self._after = moves[-1].id if moves else self._after
-        return News(events=events, is_over=job["ended"], is_new=bool(moves))
+        return NewEvents(events=events, is_over=job["ended"], is_new=bool(moves))
 
 
 def _move(moved: JobEvent) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class _RunLog:
         self._after = after
         self._shown: dict[str, Any] | None = None
 
-    def __call__(self) -> News:
+    def __call__(self) -> NewEvents:
         with looking(self._request) as connection:
             # In this order: whatever a run logs before it ends is there when it has ended.
             run = known_run(connection, self._run_id)
@@ -264,7 +264,7 @@ class _RunLog:
             # A number, so that a browser that asks again says what it has seen: all.
             told = run_answer(run, desk_of(self._request).now())
             events.append(event("end", told, number=self._after))
-        return News(events=events, is_over=is_over, is_new=bool(lines), is_more=is_more)
+        return NewEvents(events=events, is_over=is_over, is_new=bool(lines), is_more=is_more)
 
 
 def _counts(run: RunInsight) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from fonds.api.dependencies import Desk, desk_of, require_scope
-from fonds.api.problems import RETRY_AFTER, Told, problem
+from fonds.api.dependencies import AppState, desk_of, require_scope
+from fonds.api.problems import RETRY_AFTER, ErrorText, problem
 from fonds.api.schemas import BEARER_OR_NOBODY, HealthAnswer, problems
 from fonds.catalog.codes import Code, codes
 from fonds.maintenance.metrics import CONTENT_TYPE, render
@@ -40,14 +40,14 @@ async def health(request: Request) -> Response:
     checks = {}
     async with anyio.create_task_group() as group:
 
-        async def check(name: str, look: Callable[[Desk], str]) -> None:
+        async def check(name: str, look: Callable[[AppState], str]) -> None:
             checks[name] = await _outcome(look, desk)
 
         group.start_soon(check, "database", _look_at_database)
         group.start_soon(check, "blobs", _look_at_blobs)
     if all(said.startswith("ok") for said in checks.values()):
         return JSONResponse({"status": "ok", "checks": checks})
-    told = Told(
+    told = ErrorText(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
         kind="unwell",
         detail="not everything answers that is needed",
@@ -76,7 +76,7 @@ def metrics(request: Request) -> Response:
     return Response(_figures(desk) + desk.traffic.render(), media_type=CONTENT_TYPE)
 
 
-def _figures(desk: Desk) -> str:
+def _figures(desk: AppState) -> str:
     """All figures, counted once for all who ask within some seconds."""
     with desk.figures.lock:
         now = desk.library.seams.clock.monotonic()
@@ -87,13 +87,13 @@ def _figures(desk: Desk) -> str:
         return desk.figures.text
 
 
-async def _outcome(look: Callable[[Desk], str], desk: Desk) -> str:
+async def _outcome(look: Callable[[AppState], str], desk: AppState) -> str:
     with anyio.move_on_after(PATIENCE):
         return await anyio.to_thread.run_sync(look, desk, abandon_on_cancel=True)
     return f"no answer within {PATIENCE} seconds"
 
 
-def _look_at_database(desk: Desk) -> str:
+def _look_at_database(desk: AppState) -> str:
     try:
         version = current_version(desk.library.database)
         require_current(desk.library.database)
@@ -102,7 +102,7 @@ def _look_at_database(desk: Desk) -> str:
     return f"ok, schema {version}"
 
 
-def _look_at_blobs(desk: Desk) -> str:
+def _look_at_blobs(desk: AppState) -> str:
     try:
         desk.library.blobs.head("health")
     except Exception as error:  # noqa: BLE001 — as above
@@ -151,7 +151,9 @@ def llms(request: Request) -> PlainTextResponse:
     )
 
 
-def _lines(desk: Desk, request: Request, held: list[SourceHeld], found: list[Code]) -> list[str]:
+def _lines(
+    desk: AppState, request: Request, held: list[SourceHeld], found: list[Code]
+) -> list[str]:
     def at(path: str) -> str:
         return desk.address(request, path)
 

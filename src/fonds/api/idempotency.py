@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Row, and_, delete, select, update
 from starlette.responses import JSONResponse
 
 from fonds import ids
-from fonds.api.dependencies import Desk
-from fonds.api.problems import MEDIA_TYPE, ProblemError, Told, told
+from fonds.api.dependencies import AppState
+from fonds.api.problems import MEDIA_TYPE, ErrorText, ProblemError, told
 from fonds.stores.database import Database, insert_into
 from fonds.stores.tables import idempotency_keys
 
@@ -44,7 +44,7 @@ Key = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class StoredResponse:
     """What a request is answered with, as it can be kept."""
 
     status: int
@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Place:
+class _RequestRow:
     """The row of a request that is under way; nobody else has one with this key and moment."""
 
     user_id: UUID
@@ -61,14 +61,14 @@ class _Place:
 
 
 def once(
-    desk: Desk,
+    desk: AppState,
     request: Request,
     user_id: UUID,
     key: str | None,
-    work: Callable[[], Answer],
+    work: Callable[[], StoredResponse],
     *,
     asked: Any = None,
-) -> tuple[Answer, bool]:
+) -> tuple[StoredResponse, bool]:
     """Do the work, or find the answer it had before; says whether it was found.
 
     `asked` is what the body says: with one key, only one thing may be asked.
@@ -79,8 +79,8 @@ def once(
     database, now = desk.library.database, desk.now()
     what = ids.json_sha256([request.method, path, asked])
     with database.write() as connection:
-        held = _take(connection, _Place(user_id=user_id, key=key, since=now), what)
-    if isinstance(held, Answer):
+        held = _take(connection, _RequestRow(user_id=user_id, key=key, since=now), what)
+    if isinstance(held, StoredResponse):
         return held, True
     try:
         answer = work()
@@ -92,7 +92,9 @@ def once(
     return answer, False
 
 
-def respond(answer: Answer, *, is_replayed: bool, headers: Mapping[str, str]) -> JSONResponse:
+def respond(
+    answer: StoredResponse, *, is_replayed: bool, headers: Mapping[str, str]
+) -> JSONResponse:
     """The answer as it is sent, marked where it is a repetition."""
     is_problem = answer.status >= _CLIENT_ERRORS
     return JSONResponse(
@@ -103,7 +105,7 @@ def respond(answer: Answer, *, is_replayed: bool, headers: Mapping[str, str]) ->
     )
 
 
-def _take(connection: Connection, place: _Place, what: str) -> Answer | _Place:
+def _take(connection: Connection, place: _RequestRow, what: str) -> StoredResponse | _RequestRow:
     """A place for the request, or the answer it had; refused while another has the place."""
     same = and_(_key.user_id == place.user_id, _key.key == place.key)
     # A request that died in between leaves its place to whoever comes a minute later.
@@ -126,7 +128,7 @@ def _forget(connection: Connection, before: datetime) -> None:
     connection.execute(delete(idempotency_keys).where(_key.created_at < before, found))
 
 
-def _earlier(row: Row[Any] | None, what: str) -> Answer:
+def _earlier(row: Row[Any] | None, what: str) -> StoredResponse:
     if row is not None and row.request_sha256 != what:
         raise ProblemError(
             422, "key-reused", "this Idempotency-Key was sent with another request; take a new one"
@@ -138,14 +140,14 @@ def _earlier(row: Row[Any] | None, what: str) -> Answer:
             "the first request with this Idempotency-Key is still under way",
             headers={"Retry-After": "1"},
         )
-    return Answer(status=row.status, body=row.answer)
+    return StoredResponse(status=row.status, body=row.answer)
 
 
-def _kept(known: Told | None, path: str) -> Answer | None:
-    return Answer(status=known.status, body=known.body(path)) if known is not None else None
+def _kept(known: ErrorText | None, path: str) -> StoredResponse | None:
+    return StoredResponse(status=known.status, body=known.body(path)) if known is not None else None
 
 
-def _settle(database: Database, place: _Place, answer: Answer | None) -> None:
+def _settle(database: Database, place: _RequestRow, answer: StoredResponse | None) -> None:
     """Keep an answer that will stay true; any other leaves the place to the next try."""
     ours = and_(
         _key.user_id == place.user_id,

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 
 from fonds import ids
 from fonds.api.dependencies import desk_of, require_scope, unknown_job
-from fonds.api.idempotency import Answer, Key, once, respond
+from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import BEARER, Advance, JobAnswer, JobPage, UploadId, problems
 from fonds.errors import BlobMissingError, GateError, LeaseLostError
@@ -37,12 +37,12 @@ from fonds.uploads.parsing import read_parsed
 from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, check_embedded
 from fonds.uploads.users import Caller
 
-_Check = Callable[[Connection, Job, "_Found"], dict[str, Any]]
+_Check = Callable[[Connection, Job, "_PreparedText"], dict[str, Any]]
 """Refuses a move whose writes are not there; gives the columns that go with it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Found:
+class _PreparedText:
     """What was found before the transaction, as reading and cutting a text takes its time."""
 
     now: datetime
@@ -77,7 +77,7 @@ def advance_job(shelf: Shelf, document_id: UUID, to: JobStatus, *, by: str) -> J
         )
 
 
-def _look(shelf: Shelf, job: Job, to: JobStatus) -> _Found:
+def _look(shelf: Shelf, job: Job, to: JobStatus) -> _PreparedText:
     label, passages = chunker_label(shelf.chunker), {}
     if to in _NEED_TEXT:
         text = _text(shelf, job)
@@ -85,7 +85,7 @@ def _look(shelf: Shelf, job: Job, to: JobStatus) -> _Found:
             name = ids.upload_id(job.document_id)
             cut = passages_of_text(name, job.name, None, text, shelf.chunker)
             passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in cut.chunks}
-    return _Found(now=shelf.seams.clock.now(), chunker=label, passages=passages)
+    return _PreparedText(now=shelf.seams.clock.now(), chunker=label, passages=passages)
 
 
 def _text(shelf: Shelf, job: Job) -> NormalizedBody:
@@ -110,21 +110,21 @@ def _check_move(job: Job, to: JobStatus) -> None:
         raise ProblemError(409, "not-by-hand", f"only the worker itself moves a job to {to}")
 
 
-def _has_come(_connection: Connection, job: Job, _found: _Found) -> dict[str, Any]:
+def _has_come(_connection: Connection, job: Job, _found: _PreparedText) -> dict[str, Any]:
     if job.arrived_at is None:
         raise GateError("the file has not come: complete the upload")
     return {}
 
 
-def _is_parsed(_connection: Connection, _job: Job, _found: _Found) -> dict[str, Any]:
+def _is_parsed(_connection: Connection, _job: Job, _found: _PreparedText) -> dict[str, Any]:
     return {}
 
 
-def _can_be_cut(_connection: Connection, _job: Job, found: _Found) -> dict[str, Any]:
+def _can_be_cut(_connection: Connection, _job: Job, found: _PreparedText) -> dict[str, Any]:
     return {"chunks_version": found.chunker}
 
 
-def _is_cut(connection: Connection, job: Job, found: _Found) -> dict[str, Any]:
+def _is_cut(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
     held, count = staged_hashes(connection, job.document_id), len(found.passages)
     if held != found.passages:
         raise GateError(f"{len(held)} passages are stored, and not the {count} that the text has")
@@ -135,7 +135,7 @@ def _is_cut(connection: Connection, job: Job, found: _Found) -> dict[str, Any]:
     }
 
 
-def _has_model(connection: Connection, job: Job, _found: _Found) -> dict[str, Any]:
+def _has_model(connection: Connection, job: Job, _found: _PreparedText) -> dict[str, Any]:
     generation = current_generation(connection)
     if generation is None:
         raise GateError("there is no model yet that passages could wait for")
@@ -146,7 +146,7 @@ def _has_model(connection: Connection, job: Job, _found: _Found) -> dict[str, An
     }
 
 
-def _has_vectors(connection: Connection, job: Job, found: _Found) -> dict[str, Any]:
+def _has_vectors(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
     passages, vectors = _counts(connection, job)
     if not vectors:
         raise GateError(f"none of {passages} passages has a vector")
@@ -156,7 +156,7 @@ def _has_vectors(connection: Connection, job: Job, found: _Found) -> dict[str, A
     }
 
 
-def _is_embedded(connection: Connection, job: Job, found: _Found) -> dict[str, Any]:
+def _is_embedded(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
     check_embedded(*_counts(connection, job), _total(job))
     return _has_vectors(connection, job, found)
 
@@ -284,7 +284,7 @@ def retry_job(request: Request, document_id: UploadId, idempotency_key: Key = No
     desk = desk_of(request)
     caller = desk.caller(request)
 
-    def work() -> Answer:
+    def work() -> StoredResponse:
         with desk.library.database.read() as connection:
             job = job_of(connection, UUID(document_id), user_id=_whose(caller, "admin"))
         if job is None:
@@ -296,7 +296,7 @@ def retry_job(request: Request, document_id: UploadId, idempotency_key: Key = No
                 f"only a job that failed can be retried; this one is {job.status}",
             )
         by = f"{'user' if job.user_id == caller.user_id else 'admin'}:{caller.user_id}"
-        return Answer(status=202, body=job_answer(retry_upload(desk.shelf, job, by=by)))
+        return StoredResponse(status=202, body=job_answer(retry_upload(desk.shelf, job, by=by)))
 
     answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
     headers = {"Location": f"/jobs/{document_id}"}

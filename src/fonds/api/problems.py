@@ -80,7 +80,7 @@ class ProblemError(HTTPException):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
+class ErrorText:
     """What a client is told of an error."""
 
     status: int
@@ -101,15 +101,15 @@ class Told:
         }
 
 
-UNEXPECTED: Final = Told(
+UNEXPECTED: Final = ErrorText(
     status=500, kind="unexpected", detail="something went wrong here; the log of the server has it"
 )
 
 
-def told(error: Exception) -> Told | None:
+def told(error: Exception) -> ErrorText | None:
     """What a client is told of an error; None for one that nobody foresaw."""
     if isinstance(error, ProblemError):
-        return Told(
+        return ErrorText(
             status=error.status_code,
             kind=error.kind,
             detail=error.detail,
@@ -120,33 +120,33 @@ def told(error: Exception) -> Told | None:
     return _told_of_ours(error) if isinstance(error, FondsError) else None
 
 
-def _told_of_ours(error: FondsError) -> Told | None:
+def _told_of_ours(error: FondsError) -> ErrorText | None:
     if isinstance(error, UploadRefusedError | WebhookError):
-        return Told(status=_BY_KIND.get(error.kind, 422), kind=error.kind, detail=str(error))
+        return ErrorText(status=_BY_KIND.get(error.kind, 422), kind=error.kind, detail=str(error))
     if isinstance(error, AddressRefusedError):
-        return Told(status=403, kind=error.kind, detail=str(error))
+        return ErrorText(status=403, kind=error.kind, detail=str(error))
     if isinstance(error, SettingsError):
         return None  # nothing that a client could mend
     for family, status, kind, detail in _BY_TYPE:
         if isinstance(error, family):
             if status == HTTPStatus.SERVICE_UNAVAILABLE:
                 return _away(kind, detail)
-            return Told(status=status, kind=kind, detail=detail or str(error))
+            return ErrorText(status=status, kind=kind, detail=detail or str(error))
     return None
 
 
-def _away(kind: str, detail: str) -> Told:
-    return Told(status=503, kind=kind, detail=detail, headers=RETRY_AFTER)
+def _away(kind: str, detail: str) -> ErrorText:
+    return ErrorText(status=503, kind=kind, detail=detail, headers=RETRY_AFTER)
 
 
-def problem(told: Told, path: str, **more: Any) -> JSONResponse:
+def problem(told: ErrorText, path: str, **more: Any) -> JSONResponse:
     """The answer to a request that cannot be answered as it was meant."""
     return JSONResponse(
         told.body(path, **more), told.status, headers=dict(told.headers), media_type=MEDIA_TYPE
     )
 
 
-Present = Callable[[Scope, Told], Response | None]
+Present = Callable[[Scope, ErrorText], Response | None]
 """Tells somebody of an error in another shape than a problem; None for whom that is right."""
 
 
@@ -159,7 +159,7 @@ def install(app: FastAPI, present: Present | None = None) -> None:
     app.add_exception_handler(RequestValidationError, _answer_invalid)
 
 
-def answer(scope: Scope, known: Told, **more: Any) -> Response:
+def answer(scope: Scope, known: ErrorText, **more: Any) -> Response:
     """Tell whoever sent a request what went wrong."""
     present: Present | None = scope["app"].state.present
     shown = present(scope, known) if present is not None else None
@@ -178,7 +178,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
     phrase = HTTPStatus(error.status_code).phrase
     kind = _NO_WORD.sub("-", phrase.lower())
     # The framework's own words say no more than the phrase.
-    known = Told(
+    known = ErrorText(
         status=error.status_code, kind=kind, detail=phrase.lower(), headers=error.headers or {}
     )
     return answer(request.scope, known)
@@ -188,7 +188,7 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     complaints = [_complaint(each) for each in error.errors()[:_MOST_COMPLAINTS]]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in complaints)
-    known = Told(status=422, kind="invalid", detail=detail)
+    known = ErrorText(status=422, kind="invalid", detail=detail)
     return answer(request.scope, known, errors=complaints)
 
 

@@ -77,7 +77,7 @@ class Problem(BaseModel):
     checks: dict[str, str] = Field(default={}, description="Of a server that is not well.")
 
 
-class FileClaim(BaseModel):
+class FileRequest(BaseModel):
     """What is said of a file before it comes."""
 
     model_config = ConfigDict(
@@ -205,7 +205,7 @@ class DocumentAnswer(BaseModel):
     text: str | None = None
 
 
-class SearchAnswer(BaseModel):
+class SearchResponse(BaseModel):
     """The best passage of each document, the best first."""
 
     results: list[RetrievalResult]
@@ -294,7 +294,7 @@ CodePath = Annotated[
 Offset = Annotated[int, Query(ge=0, le=MOST_OFFSET)]
 
 
-class FacetedAnswer(SearchAnswer):
+class FacetedAnswer(SearchResponse):
     """Results, and what they could be filtered by if `facets` was asked for."""
 
     facets: Facets | None = None

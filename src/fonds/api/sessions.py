@@ -30,7 +30,7 @@ _LONGEST: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Visit:
+class SessionCookies:
     """What the cookies of a request say."""
 
     nonce: str | None
@@ -51,9 +51,9 @@ class Sessions:
         self._is_secure = is_secure
         self._prefix = _SECURE if is_secure else ""
 
-    def visit(self, request: HTTPConnection, now: datetime) -> Visit:
+    def visit(self, request: HTTPConnection, now: datetime) -> SessionCookies:
         """Read the cookies of a request; what is not ours counts as absent."""
-        return Visit(
+        return SessionCookies(
             nonce=self._opened("visit", request.cookies.get(self._prefix + VISIT)),
             token_id=self._token(request, now),
         )
@@ -77,7 +77,7 @@ class Sessions:
         """What a form must bring back that was shown in this session of this browser."""
         return self._signature("form", f"{nonce} {token_id}")
 
-    def is_own_form(self, visit: Visit, given: str) -> bool:
+    def is_own_form(self, visit: SessionCookies, given: str) -> bool:
         """Whether a form was shown to the same browser, in the same session."""
         if visit.nonce is None:
             return False

@@ -25,8 +25,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from fonds import ids
-from fonds.api.dependencies import Desk, desk_of, unknown_job
-from fonds.api.idempotency import Answer, Key, once, respond
+from fonds.api.dependencies import AppState, desk_of, unknown_job
+from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.jobs import job_answer
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
@@ -34,7 +34,7 @@ from fonds.api.schemas import (
     BEARER,
     LONGEST_ID,
     PLAIN_PATTERN,
-    FileClaim,
+    FileRequest,
     JobAnswer,
     Payload,
     UploadAnswer,
@@ -47,7 +47,7 @@ from fonds.errors import BlobMissingError
 from fonds.stores.blobs import Blobs, Method, read_body
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
-from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
+from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.states import JobStatus
 from fonds.uploads.users import Caller
@@ -116,15 +116,15 @@ router: Final = APIRouter(tags=["uploads"])
         **problems(400, 401, 409, 413, 422, 503),
     },
 )
-def begin(request: Request, claim: FileClaim, idempotency_key: Key = None) -> JSONResponse:
+def begin(request: Request, claim: FileRequest, idempotency_key: Key = None) -> JSONResponse:
     """Announce a file, and learn where to send it; the address is good for five minutes."""
     desk = desk_of(request)
     caller, is_known = _known(desk, request, claim.sha256)
 
-    def work() -> Answer:
-        said = Claim(name=claim.name, size=claim.bytes, sha256=claim.sha256)
+    def work() -> StoredResponse:
+        said = UploadRequest(name=claim.name, size=claim.bytes, sha256=claim.sha256)
         job = begin_upload(desk.shelf, desk.library.settings, caller.user_id, said)
-        return Answer(status=200 if is_known else _CREATED, body=job_answer(job))
+        return StoredResponse(status=200 if is_known else _CREATED, body=job_answer(job))
 
     answer, is_replayed = once(
         desk, request, caller.user_id, idempotency_key, work, asked=claim.model_dump()
@@ -146,13 +146,13 @@ def complete(request: Request, document_id: UploadId, idempotency_key: Key = Non
     desk = desk_of(request)
     caller = desk.caller(request)
 
-    def work() -> Answer:
+    def work() -> StoredResponse:
         with desk.library.database.read() as connection:
             job = job_of(connection, UUID(document_id), user_id=caller.user_id)
         if job is None:
             raise unknown_job()
         done = complete_upload(desk.shelf, desk.library.settings, job)
-        return Answer(status=200, body=job_answer(done))
+        return StoredResponse(status=200, body=job_answer(done))
 
     answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
     return respond(answer, is_replayed=is_replayed, headers={})
@@ -176,7 +176,7 @@ async def webhook(request: Request) -> JSONResponse:
     return JSONResponse({"effect": effect})
 
 
-def _received(desk: Desk, headers: list[tuple[str, str]], path: Path) -> Effect:
+def _received(desk: AppState, headers: list[tuple[str, str]], path: Path) -> Effect:
     return receive_webhook(desk.shelf, desk.library.settings, headers, path.read_bytes())
 
 
@@ -189,7 +189,7 @@ def _turn(request: Request) -> anyio.Semaphore:
     return turns
 
 
-def _known(desk: Desk, request: Request, sha256: str) -> tuple[Caller, bool]:
+def _known(desk: AppState, request: Request, sha256: str) -> tuple[Caller, bool]:
     """Who calls, and whether they have announced these bytes before."""
     with desk.library.database.read() as connection:
         caller = desk.known_caller(request, connection)
@@ -198,16 +198,16 @@ def _known(desk: Desk, request: Request, sha256: str) -> tuple[Caller, bool]:
         return caller, connection.scalar(query) is not None
 
 
-def _with_address(desk: Desk, request: Request, answer: Answer) -> Answer:
+def _with_address(desk: AppState, request: Request, answer: StoredResponse) -> StoredResponse:
     """Where to send the file, if it is still awaited; signed anew where an answer is repeated."""
     with desk.library.database.read() as connection:
         job = job_of(connection, UUID(answer.body["document_id"]))
     if job is None or job.status is not JobStatus.UPLOADED:
         return answer
-    return Answer(status=answer.status, body={**answer.body, **_upload(desk, request, job)})
+    return StoredResponse(status=answer.status, body={**answer.body, **_upload(desk, request, job)})
 
 
-def _upload(desk: Desk, request: Request, job: Job) -> dict[str, Any]:
+def _upload(desk: AppState, request: Request, job: Job) -> dict[str, Any]:
     return {"upload": desk.signed(request, "PUT", staging_key(job))}
 
 
@@ -298,11 +298,13 @@ def get_file(
 files_router.add_api_route("/files/{key:path}", get_file, methods=["HEAD"], include_in_schema=False)
 
 
-def _check(desk: Desk, method: Method, key: str, expires: int, signature: str, **more: Any) -> None:
+def _check(
+    desk: AppState, method: Method, key: str, expires: int, signature: str, **more: Any
+) -> None:
     desk.signer.check(method, key, expires, signature, desk.now(), **more)
 
 
-def _announced(desk: Desk, key: str) -> int:
+def _announced(desk: AppState, key: str) -> int:
     """How many bytes are awaited under a key."""
     named = _STAGED.fullmatch(key)
     table = upload_jobs.c
@@ -319,7 +321,7 @@ def _announced(desk: Desk, key: str) -> int:
     return size
 
 
-def _stage(desk: Desk, key: str, path: Path, announced: int) -> None:
+def _stage(desk: AppState, key: str, path: Path, announced: int) -> None:
     size = path.stat().st_size
     if size != announced:
         raise ProblemError(

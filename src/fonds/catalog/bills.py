@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Table, select, union
 
-from fonds.catalog.changes import Page, page_of
+from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
 from fonds.search.lookup import document_rows, held_document
@@ -31,7 +31,7 @@ MOST_ROWS: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Signer:
+class BillSigner:
     """A member who brought a bill in, or signed it."""
 
     member_id: str | None
@@ -88,7 +88,7 @@ class BillText:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Vote:
+class BillVote:
     """A roll call; what is None is not held or was not counted."""
 
     id: str
@@ -131,7 +131,7 @@ class Related:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bill:
+class BillDetails:
     """Everything of one bill that a page shows."""
 
     document: HeldDocument
@@ -143,15 +143,15 @@ class Bill:
     introduced: str | None
     policy_area: str | None
     latest_action: Action | None
-    sponsors: tuple[Signer, ...]
-    cosponsors: tuple[Signer, ...]
+    sponsors: tuple[BillSigner, ...]
+    cosponsors: tuple[BillSigner, ...]
     committees: tuple[Referral, ...]
     subjects: tuple[str, ...]
-    actions: Page[Action]
+    actions: ListPage[Action]
     """The newest first."""
     texts: tuple[BillText, ...]
     """The newest first."""
-    votes: tuple[Vote, ...]
+    votes: tuple[BillVote, ...]
     """The newest first."""
     laws: tuple[Law, ...]
     related: tuple[Related, ...]
@@ -166,7 +166,7 @@ def bill(
     owner: UUID | None = None,
     limit: int = MOST_ACTIONS,
     offset: int = 0,
-) -> Bill:
+) -> BillDetails:
     """A bill by its id; limit and offset are of its actions."""
     with database.read() as connection:
         query = document_rows(owner).where(documents.c.id == bill_id)
@@ -176,7 +176,7 @@ def bill(
         ).one_or_none()
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no bill {bill_id!r}")
-        return Bill(
+        return BillDetails(
             document=held_document(document),
             congress=row.congress,
             type=row.type,
@@ -207,8 +207,8 @@ def _below(connection: Connection, table: Table, bill_id: str) -> Sequence[Row[A
     return connection.execute(query.order_by(table.c.ord).limit(MOST_ROWS)).all()
 
 
-def _signer(row: Row[Any]) -> Signer:
-    return Signer(
+def _signer(row: Row[Any]) -> BillSigner:
+    return BillSigner(
         member_id=row.legislator_id,
         name=row.full_name or row.last_name or "",
         party=row.party,
@@ -217,8 +217,8 @@ def _signer(row: Row[Any]) -> Signer:
     )
 
 
-def _cosigner(row: Row[Any]) -> Signer:
-    return Signer(
+def _cosigner(row: Row[Any]) -> BillSigner:
+    return BillSigner(
         member_id=row.legislator_id,
         name=row.full_name or row.last_name or "",
         party=row.party,
@@ -252,7 +252,7 @@ def _latest(row: Row[Any]) -> Action | None:
     )
 
 
-def _actions(connection: Connection, bill_id: str, limit: int, offset: int) -> Page[Action]:
+def _actions(connection: Connection, bill_id: str, limit: int, offset: int) -> ListPage[Action]:
     # The publisher lists them newest first.
     table = tables.bill_actions
     query = select(table).where(table.c.bill_id == bill_id).order_by(table.c.ord)
@@ -292,7 +292,7 @@ def _texts(connection: Connection, bill_id: str, owner: UUID | None) -> tuple[Bi
     )
 
 
-def _votes(connection: Connection, bill_id: str) -> tuple[Vote, ...]:
+def _votes(connection: Connection, bill_id: str) -> tuple[BillVote, ...]:
     """Those that the bill's own record lists, and those of the chambers that name the bill."""
     listed = _below(connection, tables.bill_recorded_votes, bill_id)
     naming = union(
@@ -310,9 +310,9 @@ def _votes(connection: Connection, bill_id: str) -> tuple[Vote, ...]:
     return tuple(sorted(found, key=lambda vote: (vote.date or "", vote.number), reverse=True))
 
 
-def vote_of(row: Row[Any]) -> Vote:
+def vote_of(row: Row[Any]) -> BillVote:
     """A roll call of a row of `roll_call_votes`."""
-    return Vote(
+    return BillVote(
         id=row.id,
         is_held=True,
         chamber=row.chamber,
@@ -328,8 +328,8 @@ def vote_of(row: Row[Any]) -> Vote:
     )
 
 
-def _unheld(row: Row[Any]) -> Vote:
-    return Vote(
+def _unheld(row: Row[Any]) -> BillVote:
+    return BillVote(
         id=row.vote_ref or "",
         is_held=False,
         chamber=(row.chamber or "").lower(),

@@ -46,7 +46,7 @@ _VERSION, _GONE = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class DocumentChange:
     """Something that was seen to happen to a document."""
 
     at: datetime
@@ -67,13 +67,13 @@ class Change:
 class Changes:
     """A page of changes."""
 
-    items: tuple[Change, ...]
+    items: tuple[DocumentChange, ...]
     next_cursor: str | None
     """Where the next page begins; None when all has been told."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class ChangeFilter:
     """Which changes, and in which order."""
 
     since: datetime | None = None
@@ -88,7 +88,7 @@ class Wanted:
     """Whether sections are told of that only came again, in another edition."""
 
 
-class _Place(NamedTuple):
+class _ChangePosition(NamedTuple):
     """Where a change stands among all others."""
 
     at: datetime
@@ -97,14 +97,14 @@ class _Place(NamedTuple):
 
 
 def changes(
-    database: Database, wanted: Wanted, *, limit: int = 100, cursor: str | None = None
+    database: Database, wanted: ChangeFilter, *, limit: int = 100, cursor: str | None = None
 ) -> Changes:
     """A page of changes, from a cursor on."""
     if not 1 <= limit <= MOST_CHANGES:
         raise UsageError(f"limit must be between 1 and {MOST_CHANGES}")
     after = _read(cursor) if cursor else None
     at_once = max(limit, _AT_ONCE)
-    found: list[Change] = []
+    found: list[DocumentChange] = []
     with database.read() as connection:
         asking = _Asking(connection, wanted)
         for _ in range(MOST_LOOKED // at_once):
@@ -112,7 +112,7 @@ def changes(
             for row, what in _told(connection, rows[:at_once]):
                 if len(found) == limit:
                     return Changes(items=tuple(found), next_cursor=_written(after))
-                after = _Place(row.at, row.id, row.rank)
+                after = _ChangePosition(row.at, row.id, row.rank)
                 if what != "reprinted" or wanted.reprints:
                     found.append(_change(row, what))
             if len(rows) <= at_once:
@@ -120,7 +120,7 @@ def changes(
     return Changes(items=tuple(found), next_cursor=_written(after))
 
 
-class _Kind(NamedTuple):
+class _ChangeKind(NamedTuple):
     """One kind of change: where it is read from, and what orders it."""
 
     query: Select[Any]
@@ -133,7 +133,7 @@ class _Kind(NamedTuple):
 class _Asking:
     """Reads the changes that are wanted, from wherever it is told."""
 
-    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+    def __init__(self, connection: Connection, wanted: ChangeFilter) -> None:
         self._connection = connection
         self._wanted = wanted
         self._source = wanted.source
@@ -142,7 +142,7 @@ class _Asking:
             code, self._tops = _tops(connection, wanted.under)
             self._source = wanted.source or code
 
-    def rows(self, after: _Place | None, limit: int) -> list[Row[Any]]:
+    def rows(self, after: _ChangePosition | None, limit: int) -> list[Row[Any]]:
         """The next of them, in order: changes of content, and withdrawals."""
         rows = [
             row
@@ -152,7 +152,7 @@ class _Asking:
         ordered = sorted(rows, key=lambda row: tuple(row[:3]), reverse=self._wanted.newest_first)
         return ordered[:limit]
 
-    def _in_order(self, kind: _Kind, after: _Place | None) -> Select[Any]:
+    def _in_order(self, kind: _ChangeKind, after: _ChangePosition | None) -> Select[Any]:
         query, at = kind.query.where(visible_to(self._wanted.owner)), kind.at
         name = by_bytes(self._connection, kind.name)
         if self._source:
@@ -176,7 +176,9 @@ class _Asking:
             *(or_(own == top, and_(own >= f"{top}/", own < f"{top}0")) for top in self._tops or ())
         )
 
-    def _beyond(self, kind: _Kind, name: ColumnElement[Any], after: _Place) -> ColumnElement[bool]:
+    def _beyond(
+        self, kind: _ChangeKind, name: ColumnElement[Any], after: _ChangePosition
+    ) -> ColumnElement[bool]:
         """What comes behind a place; the bound on the moment alone is for the index."""
         at = kind.at
         if self._wanted.newest_first:
@@ -186,7 +188,7 @@ class _Asking:
         return and_(at >= after.at, or_(at > after.at, same))
 
 
-def _versions() -> _Kind:
+def _versions() -> _ChangeKind:
     table, earlier = document_versions.c, document_versions.alias()
     is_first = ~exists().where(
         earlier.c.document_id == table.document_id,
@@ -196,15 +198,17 @@ def _versions() -> _Kind:
     # in the order of its index, and stops at the limit.
     origin = document_versions.outerjoin(documents, table.document_id == documents.c.id)
     query = _selected(origin, table.first_seen_at, _VERSION, is_first)
-    return _Kind(query, table.first_seen_at, table.document_id, table.source, _VERSION)
+    return _ChangeKind(query, table.first_seen_at, table.document_id, table.source, _VERSION)
 
 
-def _withdrawals() -> _Kind:
+def _withdrawals() -> _ChangeKind:
     # There are few, and only their own index has them alone.
     table = documents.c
     query = _selected(documents, table.gone_at, _GONE, literal(False))
     source = table.source + ""
-    return _Kind(query.where(table.gone_at.is_not(None)), table.gone_at, table.id, source, _GONE)
+    return _ChangeKind(
+        query.where(table.gone_at.is_not(None)), table.gone_at, table.id, source, _GONE
+    )
 
 
 def _selected(
@@ -293,8 +297,8 @@ def _what(row: Row[Any], held: Mapping[str, str | None], before: str | None) -> 
     return "reprinted" if held[before] == row.body_text_sha256 else "changed"
 
 
-def _change(row: Row[Any], what: What) -> Change:
-    return Change(
+def _change(row: Row[Any], what: What) -> DocumentChange:
+    return DocumentChange(
         at=row.at,
         what=what,
         id=row.id,
@@ -311,12 +315,12 @@ def _change(row: Row[Any], what: What) -> Change:
 # Cursors ----------------------------------------------------------------------------------
 
 
-def _written(place: _Place | None) -> str:
+def _written(place: _ChangePosition | None) -> str:
     assert place is not None
     return f"{format_timestamp(place.at)}~{place.rank}~{place.id}"
 
 
-def _read(cursor: str) -> _Place:
+def _read(cursor: str) -> _ChangePosition:
     moment, _, rest = cursor.partition("~")
     rank, _, name = rest.partition("~")
     try:
@@ -325,14 +329,14 @@ def _read(cursor: str) -> _Place:
         at = None
     if at is None or rank not in {"0", "1"} or "\0" in name:
         raise UsageError("this cursor is none of ours; begin without one")
-    return _Place(at, name, int(rank))
+    return _ChangePosition(at, name, int(rank))
 
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """Some items of a list, in its order."""
 
     items: tuple[T, ...]
@@ -349,7 +353,7 @@ def page_of(
     *,
     limit: int,
     offset: int,
-) -> Page[T]:
+) -> ListPage[T]:
     """A page of what a statement gives; one row more is read to know whether it goes on."""
     rows = connection.execute(query.limit(limit + 1).offset(offset)).all()
     return cut(rows, make, limit=limit, offset=offset)
@@ -362,9 +366,9 @@ def cut(
     limit: int,
     offset: int,
     total: int | None = None,
-) -> Page[T]:
+) -> ListPage[T]:
     """The page of rows that were read from `offset` on, one more than asked for if it goes on."""
-    return Page(
+    return ListPage(
         items=tuple(make(row) for row in rows[:limit]),
         next_offset=offset + limit if len(rows) > limit else None,
         total=total,

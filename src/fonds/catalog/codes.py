@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, select
 
 from fonds import ids
-from fonds.catalog.changes import Page
+from fonds.catalog.changes import ListPage
 from fonds.errors import UnknownDocumentError
 from fonds.sources.jurisdiction import CodeInfo
 from fonds.sources.registry import all_codes
@@ -165,7 +165,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class CodePosition:
     """A node with what is above it, beside it, and a page of what is below it."""
 
     source: str
@@ -174,7 +174,7 @@ class Place:
     """None is the root of the edition."""
     above: tuple[Node, ...]
     """Outermost first, without the root."""
-    children: Page[Node]
+    children: ListPage[Node]
     previous: Node | None
     """Of a leaf: the one before it, in reading order."""
     next: Node | None
@@ -196,7 +196,9 @@ def code(database: Database, name: str) -> Code:
     return _code(name, held)
 
 
-def place(database: Database, path: str, *, limit: int = MOST_CHILDREN, offset: int = 0) -> Place:
+def place(
+    database: Database, path: str, *, limit: int = MOST_CHILDREN, offset: int = 0
+) -> CodePosition:
     """The node of an id, or the root of an edition: `usc/119-36`."""
     source, version, *below = [*path.strip("/").split("/", 3), ""]
     root = f"{source}/{version}/root"
@@ -208,7 +210,7 @@ def place(database: Database, path: str, *, limit: int = MOST_CHILDREN, offset: 
         if row is None:
             raise UnknownDocumentError(f"no code that is held has {path!r}; see `fonds code list`")
         previous, following = _beside(connection, row) if _is_leaf(row) else (None, None)
-        return Place(
+        return CodePosition(
             source=row.source,
             version=row.version,
             node=_node(row),
@@ -219,13 +221,15 @@ def place(database: Database, path: str, *, limit: int = MOST_CHILDREN, offset: 
         )
 
 
-def _root(connection: Connection, source: str, version: str, limit: int, offset: int) -> Place:
+def _root(
+    connection: Connection, source: str, version: str, limit: int, offset: int
+) -> CodePosition:
     children = _children(connection, f"{source}/{version}/root", limit, offset)
     if not children.total:
         raise UnknownDocumentError(
             f"of {source!r} no edition {version!r} is held; see `fonds code list`"
         )
-    return Place(
+    return CodePosition(
         source=source,
         version=version,
         node=None,
@@ -236,14 +240,14 @@ def _root(connection: Connection, source: str, version: str, limit: int, offset:
     )
 
 
-def _children(connection: Connection, parent: str, limit: int, offset: int) -> Page[Node]:
+def _children(connection: Connection, parent: str, limit: int, offset: int) -> ListPage[Node]:
     """A page of what stands directly below a node; what is below that is never looked at."""
     table = nodes.c
     found = select(table.id, table.unit, table.position).where(table.parent == parent)
     every = in_order(connection.execute(found))
     shown = [row.id for row in every[offset : offset + limit]]
     rows = {row.id: row for row in select_in(connection, _nodes(), table.id, shown)}
-    return Page(
+    return ListPage(
         items=tuple(_node(rows[each]) for each in shown),
         next_offset=offset + limit if offset + limit < len(every) else None,
         total=len(every),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, ScalarSelect, Select, func, select
 
-from fonds.catalog.changes import Page, cut, page_of
+from fonds.catalog.changes import ListPage, cut, page_of
 from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
@@ -63,7 +63,7 @@ def cites(
     owner: UUID | None = None,
     limit: int = MOST_LINKS,
     offset: int = 0,
-) -> Page[Cited]:
+) -> ListPage[Cited]:
     """What a document cites beside itself, each target once, in the order of the text."""
     with database.read() as connection:
         edges = citation_edges.c
@@ -86,7 +86,7 @@ def cited_by(
     owner: UUID | None = None,
     limit: int = MOST_LINKS,
     offset: int = 0,
-) -> Page[Citing]:
+) -> ListPage[Citing]:
     """The documents that cite one, which a user may see: the newest first."""
     with database.read() as connection:
         page = page_of(
@@ -103,7 +103,7 @@ def cited_by(
         names = [row.id for row in page.items]
         found = select_in(connection, of, edges.from_document_id, names)
         firsts = {(row.from_document_id, row.start): row for row in found}
-    return Page(
+    return ListPage(
         items=tuple(_citing_document(row, firsts[row.id, row.first]) for row in page.items),
         next_offset=page.next_offset,
     )

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, select
 
-from fonds.catalog.bills import Vote, vote_of
-from fonds.catalog.changes import Page, page_of
+from fonds.catalog.bills import BillVote, vote_of
+from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
 from fonds.search.lookup import document_rows, held_document
@@ -89,11 +89,11 @@ class Cast:
 
     position: str
     """As printed: `Aye`, `Not Voting`, a candidate's name."""
-    vote: Vote
+    vote: BillVote
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
+class MemberStatement:
     """Something a member published."""
 
     id: str
@@ -103,7 +103,7 @@ class Statement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Member:
+class MemberDetails:
     """Everything of one member that a page shows first."""
 
     document: HeldDocument
@@ -119,12 +119,12 @@ class Member:
     roles: tuple[Role, ...]
     """The newest first."""
     seats: tuple[Seat, ...]
-    sponsored: Page[Sponsored]
-    votes: Page[Cast]
-    statements: Page[Statement]
+    sponsored: ListPage[Sponsored]
+    votes: ListPage[Cast]
+    statements: ListPage[MemberStatement]
 
 
-def member(database: Database, member_id: str, *, owner: UUID | None = None) -> Member:
+def member(database: Database, member_id: str, *, owner: UUID | None = None) -> MemberDetails:
     """A member by id, with the first page of bills, votes and statements."""
     with database.read() as connection:
         query = document_rows(owner).where(documents.c.id == member_id)
@@ -133,7 +133,7 @@ def member(database: Database, member_id: str, *, owner: UUID | None = None) -> 
         row = connection.execute(own).one_or_none()
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no member {member_id!r}")
-        return Member(
+        return MemberDetails(
             document=held_document(document),
             name=row.official_full or " ".join(filter(None, (row.first, row.last, row.suffix))),
             in_office=row.in_office,
@@ -153,7 +153,7 @@ def member(database: Database, member_id: str, *, owner: UUID | None = None) -> 
 
 def sponsored(
     database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
-) -> Page[Sponsored]:
+) -> ListPage[Sponsored]:
     """The bills that a member brought in, the newest first."""
     with database.read() as connection:
         return _sponsored(connection, member_id, limit, offset)
@@ -161,7 +161,7 @@ def sponsored(
 
 def votes_cast(
     database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
-) -> Page[Cast]:
+) -> ListPage[Cast]:
     """How a member voted, the newest vote first."""
     with database.read() as connection:
         return _votes(connection, member_id, limit, offset)
@@ -174,7 +174,7 @@ def statements(
     owner: UUID | None = None,
     limit: int = MOST_ITEMS,
     offset: int = 0,
-) -> Page[Statement]:
+) -> ListPage[MemberStatement]:
     """What a member published, the newest first."""
     with database.read() as connection:
         return _statements(connection, member_id, owner, limit, offset)
@@ -229,7 +229,9 @@ def _seats(connection: Connection, member_id: str) -> tuple[Seat, ...]:
     )
 
 
-def _sponsored(connection: Connection, member_id: str, limit: int, offset: int) -> Page[Sponsored]:
+def _sponsored(
+    connection: Connection, member_id: str, limit: int, offset: int
+) -> ListPage[Sponsored]:
     table = bills.c
     query = select(bills).where(table.sponsor_id == member_id)
     newest = query.order_by(table.introduced_date.desc(), table.id.desc())
@@ -249,7 +251,7 @@ def _bill(row: Row[Any]) -> Sponsored:
     )
 
 
-def _votes(connection: Connection, member_id: str, limit: int, offset: int) -> Page[Cast]:
+def _votes(connection: Connection, member_id: str, limit: int, offset: int) -> ListPage[Cast]:
     vote, cast = roll_call_votes.c, vote_positions.c
     query = (
         select(roll_call_votes, cast.position)
@@ -266,7 +268,7 @@ def _cast(row: Row[Any]) -> Cast:
 
 def _statements(
     connection: Connection, member_id: str, owner: UUID | None, limit: int, offset: int
-) -> Page[Statement]:
+) -> ListPage[MemberStatement]:
     said, table = member_statements.c, documents.c
     query = (
         select(table.id, table.title, table.published_at, table.source_url)
@@ -277,5 +279,7 @@ def _statements(
     return page_of(connection, query, _statement, limit=limit, offset=offset)
 
 
-def _statement(row: Row[Any]) -> Statement:
-    return Statement(id=row.id, title=row.title, published_at=row.published_at, url=row.source_url)
+def _statement(row: Row[Any]) -> MemberStatement:
+    return MemberStatement(
+        id=row.id, title=row.title, published_at=row.published_at, url=row.source_url
+    )

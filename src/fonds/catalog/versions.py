@@ -29,7 +29,7 @@ MOST_EDITIONS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Version:
+class DocumentVersion:
     """What a document said for some time."""
 
     content_sha256: str
@@ -42,7 +42,7 @@ class Version:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Edition:
+class SectionEdition:
     """A section of a code in one edition."""
 
     document: HeldDocument
@@ -57,9 +57,9 @@ class Shapes:
     """Everything a document has been, as far as it is held."""
 
     document: HeldDocument
-    versions: tuple[Version, ...]
+    versions: tuple[DocumentVersion, ...]
     """The newest first."""
-    editions: tuple[Edition, ...]
+    editions: tuple[SectionEdition, ...]
     """The newest first, the document itself among them; empty for what has none."""
 
 
@@ -78,12 +78,12 @@ def shapes(database: Database, document_id: str, *, owner: UUID | None = None) -
         )
 
 
-def _versions(connection: Connection, document: Row[Any]) -> tuple[Version, ...]:
+def _versions(connection: Connection, document: Row[Any]) -> tuple[DocumentVersion, ...]:
     table = document_versions.c
     query = select(document_versions).where(table.document_id == document.id)
     rows = connection.execute(query.order_by(table.first_seen_at.desc()).limit(MOST_VERSIONS))
     return tuple(
-        Version(
+        DocumentVersion(
             content_sha256=row.content_sha256,
             first_seen_at=row.first_seen_at,
             last_seen_at=row.last_seen_at,
@@ -97,7 +97,7 @@ def _versions(connection: Connection, document: Row[Any]) -> tuple[Version, ...]
 
 def _editions(
     connection: Connection, document: Row[Any], owner: UUID | None
-) -> tuple[Edition, ...]:
+) -> tuple[SectionEdition, ...]:
     """By its name, which it keeps when it is moved; and by its place, if it has no name."""
     related = Holdings(connection, owner).related([document])
     beside = _in_place(connection, document, owner)
@@ -105,7 +105,7 @@ def _editions(
     ordered = sorted(rows.values(), key=age, reverse=True)[:MOST_EDITIONS]
     hashes = _hashes(connection, [row.id for row in ordered])
     return tuple(
-        Edition(
+        SectionEdition(
             document=held_document(row),
             has_same_words=hashes.get(row.id) == document.body_text_sha256,
             is_asked=row.id == document.id,
@@ -140,7 +140,7 @@ SHORTEST_VERSION: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Name:
+class VersionName:
     """A document, and which version of it."""
 
     id: str
@@ -149,7 +149,7 @@ class Name:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Side:
+class ComparedText:
     """One of two texts."""
 
     document: HeldDocument
@@ -161,19 +161,21 @@ class Side:
 class Compared:
     """Two texts and what became of the one in the other."""
 
-    before: Side
-    after: Side
+    before: ComparedText
+    after: ComparedText
     redline: Redline
 
 
-def compare(shelf: Shelf, before: Name, after: Name, *, owner: UUID | None = None) -> Compared:
+def compare(
+    shelf: Shelf, before: VersionName, after: VersionName, *, owner: UUID | None = None
+) -> Compared:
     """The words that were deleted and inserted between two texts."""
     one, old = _read(shelf, before, owner)
     other, new = _read(shelf, after, owner)
     return Compared(before=one, after=other, redline=redline(old, new))
 
 
-def _read(shelf: Shelf, name: Name, owner: UUID | None) -> tuple[Side, str]:
+def _read(shelf: Shelf, name: VersionName, owner: UUID | None) -> tuple[ComparedText, str]:
     columns = documents.c
     more = (
         columns.body_text,
@@ -194,7 +196,7 @@ def _read(shelf: Shelf, name: Name, owner: UUID | None) -> tuple[Side, str]:
     if len(text) > LONGEST:
         raise UsageError(f"the text of {row.id} is longer than the {LONGEST:,} characters compared")
     known = None if version is None or is_today else version.content_sha256
-    return Side(document=held_document(row), version=known), text
+    return ComparedText(document=held_document(row), version=known), text
 
 
 def _version(connection: Connection, document: Row[Any], given: str) -> Row[Any]:

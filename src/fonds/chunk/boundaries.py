@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from fonds.chunk.headings import Outline, Span
+from fonds.chunk.headings import HeadingOutline, Span
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n\s*")
 _DELIMITER_ROW: Final = re.compile(
@@ -39,7 +39,7 @@ _LONGEST_ABBREVIATION: Final = 12
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
-class Block(NamedTuple):
+class MarkdownBlock(NamedTuple):
     """A paragraph, list, table or fenced block."""
 
     start: int
@@ -48,7 +48,7 @@ class Block(NamedTuple):
     """Whether its lines are rows (of a table, of code) that stay whole."""
 
 
-def blocks(outline: Outline, start: int, end: int) -> Iterator[Block]:
+def blocks(outline: HeadingOutline, start: int, end: int) -> Iterator[MarkdownBlock]:
     """The blocks of a section; together they hold all of it that is not white space."""
     fences = outline.fences
     for index in range(bisect_right(fences, start, key=itemgetter(1)), len(fences)):
@@ -56,19 +56,21 @@ def blocks(outline: Outline, start: int, end: int) -> Iterator[Block]:
         if fence_start >= end:
             break
         yield from _paragraphs(outline.lines, start, fence_start)
-        yield from (Block(*span, rows=True) for span in trim(outline.lines, fence_start, fence_end))
+        yield from (
+            MarkdownBlock(*span, rows=True) for span in trim(outline.lines, fence_start, fence_end)
+        )
         start = fence_end
     yield from _paragraphs(outline.lines, start, end)
 
 
-def _paragraphs(text: str, start: int, end: int) -> Iterator[Block]:
+def _paragraphs(text: str, start: int, end: int) -> Iterator[MarkdownBlock]:
     for first, last in _between_blank_lines(text, start, end):
         table = _table_start(text, first, last)
         if table == last:
-            yield Block(first, last, False)
+            yield MarkdownBlock(first, last, False)
         else:
-            yield from (Block(*span, rows=False) for span in trim(text, first, table))
-            yield from (Block(*span, rows=True) for span in trim(text, table, last))
+            yield from (MarkdownBlock(*span, rows=False) for span in trim(text, first, table))
+            yield from (MarkdownBlock(*span, rows=True) for span in trim(text, table, last))
 
 
 def _between_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from fonds.chunk.boundaries import (
     PROSE,
     ROWS,
-    Block,
     Ladder,
+    MarkdownBlock,
     blocks,
     characters,
     items,
@@ -22,8 +22,8 @@ from fonds.chunk.boundaries import (
     sentences,
 )
 from fonds.chunk.enumeration import read_enumeration
-from fonds.chunk.headings import Outline, Sections, Span, read_outline
-from fonds.chunk.tokens import Tally, count, count_words
+from fonds.chunk.headings import HeadingOutline, Sections, Span, read_outline
+from fonds.chunk.tokens import TokenCounter, count, count_words
 from fonds.errors import SettingsError
 from fonds.model import Chunk, NormalizedBody
 
@@ -42,7 +42,7 @@ _CHARACTERS_OF_A_TOKEN: Final = 4.5
 _DENSEST: Final = 1.25
 
 
-class Passage(NamedTuple):
+class ChunkSpan(NamedTuple):
     """A span and its exact number of tokens."""
 
     start: int
@@ -66,27 +66,27 @@ class Packer:
     """Cuts sections of one document; every passage holds the cap exactly."""
 
     markdown: str
-    outline: Outline
+    outline: HeadingOutline
     max_tokens: int
     overlap_tokens: int
 
-    def passages(self, start: int, end: int) -> list[Passage]:
+    def passages(self, start: int, end: int) -> list[ChunkSpan]:
         """The passages of a section in order: itself if it fits, or what packing makes of it."""
         if end - start <= self.max_tokens * _MOST_CHARACTERS:
             tokens = count_words(self.markdown[start:end])
             if tokens is not None and tokens <= self.max_tokens:
-                return [Passage(start, end, tokens)]
-        tally = Tally(self.markdown, start, end)
+                return [ChunkSpan(start, end, tokens)]
+        tally = TokenCounter(self.markdown, start, end)
         tokens = tally.count_within(start, end, self.max_tokens)
         if tokens is not None:
-            return [Passage(start, end, tokens)]
+            return [ChunkSpan(start, end, tokens)]
         return list(_Packing(self, tally, list(blocks(self.outline, start, end))).passages())
 
 
 class _Packing:
     """Units of one section on their way into passages."""
 
-    def __init__(self, packer: Packer, tally: Tally, section: list[Block]) -> None:
+    def __init__(self, packer: Packer, tally: TokenCounter, section: list[MarkdownBlock]) -> None:
         self.text = packer.outline.lines
         self.cap = packer.max_tokens
         self.overlap = packer.overlap_tokens
@@ -127,7 +127,7 @@ class _Packing:
                 return True
         return self.tally.count_within(start, end, self.cap) is not None
 
-    def passages(self) -> Iterator[Passage]:
+    def passages(self) -> Iterator[ChunkSpan]:
         fresh = stop = start = end = 0
         while stop < len(self.units):
             lead = self._lead(fresh, stop, start, end) if stop else None
@@ -138,7 +138,7 @@ class _Packing:
             start, end, tokens = passage
             path = self.enumeration.path(start) if self.enumerated else ()
             lead_ins = self.enumeration.lead_ins(start) if self.enumerated else ()
-            yield Passage(start, end, tokens, path, lead_ins)
+            yield ChunkSpan(start, end, tokens, path, lead_ins)
 
     def _cut_back(self, passage: _Cut, fresh: int, stop: int) -> tuple[_Cut, int]:
         """The passage up to the shallowest label in its second half, if that is shallower."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from fonds.chunk.boundaries import Block, sentences, trim
+from fonds.chunk.boundaries import MarkdownBlock, sentences, trim
 from fonds.chunk.headings import Span, plain_text
 
 STEP: Final = 100
@@ -48,7 +48,7 @@ _LETTERS: Final = 26
 _UNMARKED: Final = str.maketrans("", "", "\\*")
 
 
-class Reading(NamedTuple):
+class LabelReading(NamedTuple):
     """One thing a label may mean: the second of some kind of numbers."""
 
     kind: str
@@ -59,7 +59,7 @@ class Label(NamedTuple):
     """A label as it is written."""
 
     text: str
-    readings: tuple[Reading, ...]
+    readings: tuple[LabelReading, ...]
     sure: bool
     """Whether only labels look like it; `A.` may be an initial and `1.` the end of a date."""
 
@@ -122,25 +122,25 @@ def _label(written: str, style: str) -> Label:
     text = written.translate(_UNMARKED)
     plain = unicodedata.normalize("NFKC", text).strip("().°第条項号")
     readings = tuple(
-        Reading(f"{style} {reading.kind}", reading.value)
+        LabelReading(f"{style} {reading.kind}", reading.value)
         for reading in _readings(plain.split()[-1] if style == "word" else plain)
     )
     return Label(text, readings, style not in {"dot", "half", "bare"})
 
 
-def _readings(plain: str) -> list[Reading]:
+def _readings(plain: str) -> list[LabelReading]:
     base, _, inserted = plain.replace("–", "-").partition("-")
     between = int(inserted) if inserted else 0
     if base[:1].isdigit():
         digits = base.rstrip("abcdefghijklmnopqrstuvwxyz")
-        return [Reading("1", int(digits) * STEP + between + _letter(base[len(digits) :]))]
+        return [LabelReading("1", int(digits) * STEP + between + _letter(base[len(digits) :]))]
     if base[:1] in _KANJI:
-        return [Reading("一", _kanji(base) * STEP)]
+        return [LabelReading("一", _kanji(base) * STEP)]
     if base in _IROHA:
-        return [Reading("イ", (_IROHA.index(base) + 1) * STEP)]
+        return [LabelReading("イ", (_IROHA.index(base) + 1) * STEP)]
     case = "a" if base.islower() else "A"
     values = [(case, _letter(base.lower())), (f"{case} roman", _roman(base.lower()))]
-    return [Reading(kind, value * STEP + between) for kind, value in values if value]
+    return [LabelReading(kind, value * STEP + between) for kind, value in values if value]
 
 
 def _letter(letters: str) -> int:
@@ -194,7 +194,7 @@ _A_TERM: Final = "term"
 _A_PREAMBLE: Final = "preamble"
 
 
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """A labelled paragraph, a defined term or the words before a list, and what it stands in."""
 
     label: str
@@ -203,31 +203,31 @@ class Item(NamedTuple):
     value: int
     quote: int
     lead_in: Span
-    parent: Item | None
+    parent: ListItem | None
     depth: int
 
 
-class Mark(NamedTuple):
+class ParagraphStart(NamedTuple):
     """The start of a paragraph."""
 
     start: int
-    item: Item | None
+    item: ListItem | None
     """The innermost one it belongs to."""
-    parent: Item | None
+    parent: ListItem | None
     """What encloses it; its own items are left out if it begins with a label."""
     level: int
     """How deep a cut before it goes; the smaller the better."""
     labelled: bool
 
 
-_Option = tuple[Item | None, Reading, bool]
+_Option = tuple[ListItem | None, LabelReading, bool]
 """What a label may stand below, what it counts there, and whether a list opens with it."""
 
 
 class Enumeration:
     """Where the paragraphs of a section begin and what enumerated path each stands in."""
 
-    def __init__(self, text: str, marks: list[Mark]) -> None:
+    def __init__(self, text: str, marks: list[ParagraphStart]) -> None:
         self._text = text
         self._marks = marks
         self._starts = [mark.start for mark in marks]
@@ -237,7 +237,7 @@ class Enumeration:
         """Whether there are labels enough to be a list."""
         return sum([mark.labelled for mark in self._marks]) >= _FEWEST
 
-    def parts(self, block: Block) -> list[Span]:
+    def parts(self, block: MarkdownBlock) -> list[Span]:
         """A block cut where its paragraphs begin."""
         start, end = block.start, block.end
         first = bisect_right(self._starts, start)
@@ -276,12 +276,12 @@ class Enumeration:
             self._lead_ins[span] = _lead_in(self._text, *span)
         return self._lead_ins[span]
 
-    def _mark(self, position: int) -> Mark | None:
+    def _mark(self, position: int) -> ParagraphStart | None:
         index = bisect_right(self._starts, position)
         return self._marks[index - 1] if index else None
 
 
-def _ancestry(item: Item | None) -> list[Item]:
+def _ancestry(item: ListItem | None) -> list[ListItem]:
     return list(_up(item))[::-1]
 
 
@@ -302,18 +302,18 @@ def _plain(markdown: str) -> str:
     return " ".join(plain_text(_QUOTE_MARKS.sub(" ", f"\n{markdown}")).split())
 
 
-def read_enumeration(text: str, blocks: list[Block]) -> Enumeration:
+def read_enumeration(text: str, blocks: list[MarkdownBlock]) -> Enumeration:
     """The enumeration of one section, given its blocks."""
     spans = list(_paragraphs(text, blocks))
     heads = [_OF_ROWS if rows else read_labels(text, start, end) for start, end, rows in spans]
-    reader = _Reader(text, spans, heads)
+    reader = _TreeReader(text, spans, heads)
     if sum(1 for head in heads if head.labels) >= _FEWEST:
         for index in range(len(heads)):
             reader.take(index)
     return Enumeration(text, reader.marks)
 
 
-def _paragraphs(text: str, blocks: list[Block]) -> Iterator[Block]:
+def _paragraphs(text: str, blocks: list[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     for block in blocks:
         start, end, rows = block
         if rows or text.find("\n", start, end) < 0:
@@ -321,20 +321,20 @@ def _paragraphs(text: str, blocks: list[Block]) -> Iterator[Block]:
             continue
         for joint in _JOINT.finditer(text, start, end):
             if joint.end() < end:
-                yield Block(start, joint.start(), rows)
+                yield MarkdownBlock(start, joint.start(), rows)
                 start = joint.end()
-        yield Block(start, end, rows)
+        yield MarkdownBlock(start, end, rows)
 
 
-class _Reader:
+class _TreeReader:
     """Paragraphs on their way into the tree; the open item is the innermost one so far."""
 
-    def __init__(self, text: str, paragraphs: list[Block], heads: list[Labelled]) -> None:
+    def __init__(self, text: str, paragraphs: list[MarkdownBlock], heads: list[Labelled]) -> None:
         self.text = text
         self.paragraphs = paragraphs
         self.heads = heads
-        self.marks: list[Mark] = []
-        self.open: Item | None = None
+        self.marks: list[ParagraphStart] = []
+        self.open: ListItem | None = None
         self.begun = False
 
     def take(self, index: int) -> None:
@@ -344,7 +344,7 @@ class _Reader:
         if not head.labels:
             self._take_unlabelled(index)
             return
-        outer: tuple[Item | None, int] | None = None
+        outer: tuple[ListItem | None, int] | None = None
         if head.behind_heading:
             below = self._around_term()
             outer = below, 2 * _depth(below)
@@ -360,7 +360,7 @@ class _Reader:
             self._take_unlabelled(index)
         else:
             self.begun = True
-            self.marks.append(Mark(self.paragraphs[index].start, self.open, *outer, True))
+            self.marks.append(ParagraphStart(self.paragraphs[index].start, self.open, *outer, True))
 
     def _take_unlabelled(self, index: int) -> None:
         start = self.paragraphs[index].start
@@ -373,9 +373,9 @@ class _Reader:
             self._enter_unlabelled(index, _A_PREAMBLE, None)
             return
         item = self._continued(index)
-        self.marks.append(Mark(start, item, item, 2 * _depth(item) + 1, False))
+        self.marks.append(ParagraphStart(start, item, item, 2 * _depth(item) + 1, False))
 
-    def _continued(self, index: int) -> Item | None:
+    def _continued(self, index: int) -> ListItem | None:
         """What a paragraph without a label belongs to.
 
         Flush text after the last item of a list speaks of the whole list; only what is announced,
@@ -387,17 +387,19 @@ class _Reader:
             return item
         return item if self._introduces(index - 1) else item.parent
 
-    def _around_term(self) -> Item | None:
+    def _around_term(self) -> ListItem | None:
         return next((item.parent for item in _up(self.open) if item.kind == _A_TERM), self.open)
 
-    def _enter_unlabelled(self, index: int, kind: str, below: Item | None) -> None:
+    def _enter_unlabelled(self, index: int, kind: str, below: ListItem | None) -> None:
         self.open = self._unlabelled(index, kind, below)
         start, level = self.paragraphs[index].start, 2 * _depth(below)
-        self.marks.append(Mark(start, self.open, below, level, False))
+        self.marks.append(ParagraphStart(start, self.open, below, level, False))
 
-    def _unlabelled(self, index: int, kind: str, below: Item | None) -> Item:
+    def _unlabelled(self, index: int, kind: str, below: ListItem | None) -> ListItem:
         start, end, _ = self.paragraphs[index]
-        return Item("", kind, 0, self.heads[index].quote, (start, end), below, _depth(below) + 1)
+        return ListItem(
+            "", kind, 0, self.heads[index].quote, (start, end), below, _depth(below) + 1
+        )
 
     def _introduces(self, index: int) -> bool:
         start, end, _ = self.paragraphs[index]
@@ -446,7 +448,7 @@ class _Reader:
         ]
         return options or [self._again(index, reading, own) for reading in first[:1]]
 
-    def _again(self, index: int, first: Reading, own: list[Item]) -> _Option:
+    def _again(self, index: int, first: LabelReading, own: list[ListItem]) -> _Option:
         """A second list of the same kind: within the innermost item, or after the first list."""
         former = next(item for item in own if item.kind == first.kind)
         before = self.heads[index - 1]
@@ -459,7 +461,7 @@ class _Reader:
             below = self._unlabelled(index - 1, _A_PREAMBLE, below)
         return below, first, True
 
-    def _own(self, quote: int) -> list[Item]:
+    def _own(self, quote: int) -> list[ListItem]:
         """Open items of the same quotation, innermost first."""
         own = []
         item = self.open
@@ -510,7 +512,7 @@ class _Reader:
         return self.open, label.readings[0], True
 
 
-def _may_open(kind: str, own: list[Item]) -> bool:
+def _may_open(kind: str, own: list[ListItem]) -> bool:
     """No list stands in a list of its kind, unless words without a label come between."""
     for item in own:
         if not item.label:
@@ -520,25 +522,25 @@ def _may_open(kind: str, own: list[Item]) -> bool:
     return True
 
 
-def _item(head: Labelled, place: int, reading: Reading, below: Item | None) -> Item:
+def _item(head: Labelled, place: int, reading: LabelReading, below: ListItem | None) -> ListItem:
     quote, labels, spans, _ = head
     written = labels[place].text
     # A quoted provision has a numbering of its own.
     if quote and _quotes(below, quote):
         written = f"“{written}"
-    return Item(written, *reading, quote, spans[place], below, _depth(below) + 1)
+    return ListItem(written, *reading, quote, spans[place], below, _depth(below) + 1)
 
 
-def _quotes(below: Item | None, quote: int) -> bool:
+def _quotes(below: ListItem | None, quote: int) -> bool:
     around = next((item for item in _up(below) if item.label), None)
     return around is not None and around.quote < quote
 
 
-def _up(item: Item | None) -> Iterator[Item]:
+def _up(item: ListItem | None) -> Iterator[ListItem]:
     while item is not None:
         yield item
         item = item.parent
 
 
-def _depth(item: Item | None) -> int:
+def _depth(item: ListItem | None) -> int:
     return item.depth if item else 0

@@ -35,10 +35,10 @@ def plain_text(markdown: str) -> str:
     """A line of Markdown without emphasis, code marks, link targets, escapes and entities."""
     if len(markdown) > _LONGEST or not _MARKUP.search(markdown):
         return markdown
-    return _Reader(_LINK.sub(r"\1", markdown)).read()
+    return _HeadingReader(_LINK.sub(r"\1", markdown)).read()
 
 
-class _Reader:
+class _HeadingReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.pieces: list[str] = []
@@ -125,7 +125,7 @@ class HeadingLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class HeadingOutline:
     """Where the headings and the fenced blocks of a Markdown text stand."""
 
     lines: str
@@ -134,7 +134,7 @@ class Outline:
     fences: list[Span] = field(default_factory=list)
 
 
-class Section(NamedTuple):
+class HeadingSection(NamedTuple):
     """Text below one heading up to the next, never blank, with the headings it stands under."""
 
     start: int
@@ -155,18 +155,18 @@ def heading_tree(markdown: str) -> tuple[Heading, ...]:
     )
 
 
-def read_outline(markdown: str) -> Outline:
+def read_outline(markdown: str) -> HeadingOutline:
     """Find headings and fenced blocks in one pass."""
     # A blank for the carriage return of a pair keeps every offset where it was.
     lines = markdown
     if "\r" in markdown:
         lines = markdown.replace("\r\n", " \n").replace("\r", "\n")
-    outline = Outline(lines)
+    outline = HeadingOutline(lines)
     _scan(outline)
     return outline
 
 
-def _scan(outline: Outline) -> None:
+def _scan(outline: HeadingOutline) -> None:
     # The newline put in front lets the first line be found like any other: every position in
     # `text` is one more than in the document.
     text = f"\n{outline.lines}"
@@ -244,7 +244,7 @@ def _plain(markdown: str, line: HeadingLine) -> str:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenHeading:
     line: HeadingLine
     heading_path: tuple[str, ...]
     label: str | None
@@ -259,15 +259,15 @@ class Sections:
     """
 
     def __init__(
-        self, markdown: str, outline: Outline, labels: Mapping[int, str | None] | None = None
+        self, markdown: str, outline: HeadingOutline, labels: Mapping[int, str | None] | None = None
     ) -> None:
         self._markdown = markdown
         self._outline = outline
         self._labels = labels or {}
-        self._open: list[_Open] = []
+        self._open: list[_OpenHeading] = []
         self._yielded = 0
 
-    def __iter__(self) -> Iterator[Section]:
+    def __iter__(self) -> Iterator[HeadingSection]:
         """The sections, each once."""
         headings = self._outline.headings
         start, *ends = *(line.start for line in headings), len(self._markdown)
@@ -287,10 +287,10 @@ class Sections:
             label = label or self._open[-1].label
         if text:
             path = (*path, text)
-        self._open.append(_Open(line, path, label, self._yielded))
+        self._open.append(_OpenHeading(line, path, label, self._yielded))
 
-    def _close(self, level: int) -> list[Section]:
-        sections: list[Section] = []
+    def _close(self, level: int) -> list[HeadingSection]:
+        sections: list[HeadingSection] = []
         while self._open and self._open[-1].line.level >= level:
             if self._open[-1].yielded_before == self._yielded:
                 line = self._open[-1].line
@@ -298,7 +298,7 @@ class Sections:
             self._open.pop()
         return sections
 
-    def _text(self, start: int, end: int) -> list[Section]:
+    def _text(self, start: int, end: int) -> list[HeadingSection]:
         begun = self._markdown[start:end].lstrip()
         if not begun:
             return []
@@ -306,5 +306,5 @@ class Sections:
         end = start + len(begun.rstrip())
         self._yielded += 1
         if not self._open:
-            return [Section(start, end)]
-        return [Section(start, end, self._open[-1].heading_path, self._open[-1].label)]
+            return [HeadingSection(start, end)]
+        return [HeadingSection(start, end, self._open[-1].heading_path, self._open[-1].label)]

@@ -48,7 +48,7 @@ def count_words(text: str) -> int | None:
         return None
 
 
-class Tally:
+class TokenCounter:
     """Exact numbers of tokens of any spans of a text, after one pass over it."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
@@ -121,7 +121,7 @@ class _RunOfSpaceError(Exception):
     """White space follows a space."""
 
 
-class _Words(dict[str, int]):
+class _WordTokens(dict[str, int]):
     """Tokens of a word with a space before it, counted when first met."""
 
     def __missing__(self, word: str) -> int:
@@ -150,8 +150,8 @@ def _roomy(words: dict[str, int]) -> dict[str, int]:
 
 
 @cache
-def _words() -> _Words:
-    return _Words()
+def _words() -> _WordTokens:
+    return _WordTokens()
 
 
 @cache

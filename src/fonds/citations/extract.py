@@ -24,7 +24,7 @@ from fonds.citations.extract_numbers import (
     read_product,
     read_report,
 )
-from fonds.citations.forms import Found, Kind, may_be_citation
+from fonds.citations.forms import CitationMatch, Kind, may_be_citation
 from fonds.citations.patterns import (
     FURNITURE,
     LARGE_TITLES,
@@ -68,7 +68,7 @@ _AT_POSITION: Final = {
 }
 
 
-def extract(text: str, *, congress: int | None = None) -> list[Found]:
+def extract(text: str, *, congress: int | None = None) -> list[CitationMatch]:
     """Every citation in a text, in its order, none overlapping another.
 
     A bill that does not say its Congress is taken to be of `congress`.
@@ -96,7 +96,7 @@ def canonical_form(name: str) -> str | None:
     return None if whole.pinpoint or incomplete else whole.target
 
 
-def _numbered(text: str, plain: bytes) -> Iterator[Found]:
+def _numbered(text: str, plain: bytes) -> Iterator[CitationMatch]:
     for place in NUMBER_PLACES.finditer(plain):
         match = NUMBERED.match(text, place.start())
         if match is None:
@@ -118,7 +118,9 @@ def _start(text: str, match: re.Match[str]) -> int:
     return before.start() if before else start
 
 
-def _named(text: str, plain: bytes, congress: int | None, ends: list[int]) -> Iterator[Found]:
+def _named(
+    text: str, plain: bytes, congress: int | None, ends: list[int]
+) -> Iterator[CitationMatch]:
     for place in _name_places(plain):
         if plain[place - 2 : place] in _AFTER_THE and plain[place + 1 : place + 3] in _CODES:
             ends.append(place)
@@ -146,7 +148,7 @@ def _name_places(plain: bytes) -> Iterator[int]:
             yield max(0, place.start() - 1)
 
 
-def _trailing(text: str, plain: bytes, ends: list[int]) -> Iterator[Found]:
+def _trailing(text: str, plain: bytes, ends: list[int]) -> Iterator[CitationMatch]:
     for title in TITLES.finditer(plain):
         start = title.start()
         if plain[start - 3 : start - 1] in _BEFORE_A_TITLE:
@@ -179,7 +181,7 @@ def _list_places(text: str, low: int, end: int) -> Iterator[int]:
         yield from reversed([place.start() for place in far if place.start() < near])
 
 
-def _apart(text: str, found: Iterable[Found]) -> Iterator[Found]:
+def _apart(text: str, found: Iterable[CitationMatch]) -> Iterator[CitationMatch]:
     furniture = FURNITURE.finditer(text)
     mark = next(furniture, None)
     end = 0

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from fonds.citations import forms
-from fonds.citations.forms import Found, Kind, found_at, plain_number
+from fonds.citations.forms import CitationMatch, Kind, found_at, plain_number
 from fonds.citations.patterns import (
     ANOTHER_TITLE,
     APPENDIX,
@@ -42,7 +42,7 @@ _RANGE: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
+class CodeShape:
     """What the items of one code look like, and what they are called."""
 
     kind: Kind
@@ -56,8 +56,8 @@ class Shape:
 
 
 def read_list(
-    text: str, start: int, first: re.Match[str] | None, shape: Shape, *, plural: bool
-) -> Iterator[Found]:
+    text: str, start: int, first: re.Match[str] | None, shape: CodeShape, *, plural: bool
+) -> Iterator[CitationMatch]:
     """The citation whose number is `first`, and those that follow in its list."""
     item = first
     for _ in range(_MOST_ITEMS):
@@ -68,7 +68,9 @@ def read_list(
         start = item.start() if item else start
 
 
-def _next(text: str, before: re.Match[str], shape: Shape, *, plural: bool) -> re.Match[str] | None:
+def _next(
+    text: str, before: re.Match[str], shape: CodeShape, *, plural: bool
+) -> re.Match[str] | None:
     position = before.end()
     if text.startswith(" (", position) and (aside := ASIDE.match(text, position)):
         position = aside.end()
@@ -94,11 +96,11 @@ def cited(
     text: str,
     start: int,
     item: re.Match[str],
-    shape: Shape,
+    shape: CodeShape,
     *,
     plural: bool,
     stop: int | None = None,
-) -> Iterator[Found]:
+) -> Iterator[CitationMatch]:
     """The citation from `start` to `stop` with the number `item`; two for the ends of a range."""
     stop = item.end() if stop is None else stop
     ends = _range_ends(item["section"], plural=plural) if shape.has_ranges else None
@@ -164,44 +166,44 @@ _COMPOUND_PARTS_TITLE: Final = 41
 _REPEALED_REVENUE_CODES: Final = frozenset({"1939", "1954"})
 _PLURALS: Final = re.compile(r"§\s*§|s\b|s\.", re.IGNORECASE)
 
-_CONNECTICUT: Final = Shape(
+_CONNECTICUT: Final = CodeShape(
     kind="conn_gen_stat", item=CONNECTICUT_SECTION, form=forms.connecticut_form, follows=always
 )
-_DC: Final = Shape(kind="dc_code", item=DC_SECTION, form=forms.dc_form, follows=always)
+_DC: Final = CodeShape(kind="dc_code", item=DC_SECTION, form=forms.dc_form, follows=always)
 
 
 @lru_cache(maxsize=256)
-def _usc(title: int) -> Shape:
+def _usc(title: int) -> CodeShape:
     form = partial(forms.usc_form, title)
-    return Shape(kind="usc", item=USC_SECTION, form=form, follows=ascends, has_ranges=True)
+    return CodeShape(kind="usc", item=USC_SECTION, form=form, follows=ascends, has_ranges=True)
 
 
 @lru_cache(maxsize=256)
-def _usc_appendix(title: int) -> Shape:
+def _usc_appendix(title: int) -> CodeShape:
     form = partial(forms.usc_appendix_form, title)
-    return Shape(kind="usc", item=USC_SECTION, form=form, follows=ascends, has_ranges=True)
+    return CodeShape(kind="usc", item=USC_SECTION, form=form, follows=ascends, has_ranges=True)
 
 
 @lru_cache(maxsize=256)
-def _usc_chapters(title: int) -> Shape:
+def _usc_chapters(title: int) -> CodeShape:
     form = partial(forms.usc_chapter_form, title)
-    return Shape(kind="usc", item=CFR_PART, form=form, follows=never)
+    return CodeShape(kind="usc", item=CFR_PART, form=form, follows=never)
 
 
 @lru_cache(maxsize=256)
-def _cfr(title: int) -> Shape:
+def _cfr(title: int) -> CodeShape:
     form = partial(forms.cfr_form, title)
-    return Shape(kind="cfr", item=CFR_SECTION, form=form, follows=always)
+    return CodeShape(kind="cfr", item=CFR_SECTION, form=form, follows=always)
 
 
 @lru_cache(maxsize=256)
-def _cfr_parts(title: int) -> Shape:
+def _cfr_parts(title: int) -> CodeShape:
     form = partial(forms.cfr_part_form, title)
     compound = title == _COMPOUND_PARTS_TITLE
-    return Shape(kind="cfr", item=CFR_PART, form=form, follows=never, has_ranges=not compound)
+    return CodeShape(kind="cfr", item=CFR_PART, form=form, follows=never, has_ranges=not compound)
 
 
-def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Found]:
+def read_usc(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
     """What follows `42 U.S.C.`."""
     if not 1 <= title <= LAST_USC_TITLE:
         return
@@ -215,7 +217,7 @@ def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Found
         yield from _read_appendix(text, start, appendix.end(), title)
 
 
-def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[Found]:
+def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
     """What follows `40 CFR`."""
     if not 1 <= title <= LAST_CFR_TITLE:
         return
@@ -234,27 +236,27 @@ def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[Found
         yield from _read_signed(text, start, position, _cfr_parts(title))
 
 
-def read_revenue_code(text: str, start: int, position: int) -> Iterator[Found]:
+def read_revenue_code(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     """What follows `I.R.C.`: its sections are those of title 26."""
     yield from _read_signed(text, start, position, _usc(REVENUE_TITLE))
 
 
-def read_treasury(text: str, start: int, position: int) -> Iterator[Found]:
+def read_treasury(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     """What follows `Treas. Reg.`: its sections are those of 26 CFR."""
     yield from _read_signed(text, start, position, _cfr(REVENUE_TITLE))
 
 
-def read_connecticut(text: str, start: int, position: int) -> Iterator[Found]:
+def read_connecticut(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     """What follows `Conn. Gen. Stat.`."""
     yield from _read_signed(text, start, position, _CONNECTICUT)
 
 
-def read_dc(text: str, start: int, position: int) -> Iterator[Found]:
+def read_dc(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     """What follows `D.C. Code`."""
     yield from _read_signed(text, start, position, _DC)
 
 
-def _read_appendix(text: str, start: int, position: int, title: int) -> Iterator[Found]:
+def _read_appendix(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
     sections = list(_read_signed(text, start, position, _usc_appendix(title)))
     if sections:
         yield from sections
@@ -263,7 +265,7 @@ def _read_appendix(text: str, start: int, position: int, title: int) -> Iterator
         yield found_at(text, start, position, kind="usc", target=target)
 
 
-def _read_signed(text: str, start: int, position: int, shape: Shape) -> Iterator[Found]:
+def _read_signed(text: str, start: int, position: int, shape: CodeShape) -> Iterator[CitationMatch]:
     sign = SIGN.match(text, position)
     assert sign is not None
     first = shape.item.match(text, sign.end())
@@ -279,7 +281,7 @@ def _is_plural(sign: str) -> bool:
     return bool(_PLURALS.search(sign))
 
 
-def read_trailing(text: str, match: re.Match[str]) -> Iterator[Found]:
+def read_trailing(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
     """The sections of a list whose title or code stands behind it."""
     shape = _trailing_shape(text, match)
     if shape is None:
@@ -297,7 +299,7 @@ def read_trailing(text: str, match: re.Match[str]) -> Iterator[Found]:
         start = items[number + 1].start() if not last else stop
 
 
-def _trailing_shape(text: str, match: re.Match[str]) -> Shape | None:
+def _trailing_shape(text: str, match: re.Match[str]) -> CodeShape | None:
     head = match["head"].lower()
     if match["title"] is not None:
         return _titled_shape(text, match, head, int(match["title"]))
@@ -308,7 +310,7 @@ def _trailing_shape(text: str, match: re.Match[str]) -> Shape | None:
     return _CONNECTICUT if match["connecticut"] else _DC
 
 
-def _titled_shape(text: str, match: re.Match[str], head: str, title: int) -> Shape | None:
+def _titled_shape(text: str, match: re.Match[str], head: str, title: int) -> CodeShape | None:
     is_cfr = match["of_cfr"] is not None
     if not 1 <= title <= (LAST_CFR_TITLE if is_cfr else LAST_USC_TITLE):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fonds.citations import forms
-from fonds.citations.forms import Found, Kind, found_at
+from fonds.citations.forms import CitationMatch, Kind, found_at
 from fonds.citations.patterns import (
     BEARING_OR_ADDRESS,
     CONGRESS,
@@ -42,7 +42,7 @@ _LOOKED_BACK: Final = 24
 _ENDS_OF_A_CONGRESS: Final = frozenset("0123456789.,s")
 
 
-def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[Found]:
+def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationMatch]:
     """What follows `135 Stat.`, `89 Fed. Reg.` or `410 U.S.`."""
     if match["comma"] and kind != "fr":
         # `On May 5, U.S. 101 was closed.`
@@ -91,7 +91,7 @@ def _page_target(match: re.Match[str], page: re.Match[str], kind: Kind) -> str |
     return forms.case_form(volume, reporter, page["page"])
 
 
-def read_laws(text: str, start: int, position: int) -> Iterator[Found]:
+def read_laws(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     """What follows `Pub. L.`."""
     begins = position
     for begin, number in _numbers(text, start, position, LAW_NUMBER):
@@ -105,7 +105,7 @@ def read_laws(text: str, start: int, position: int) -> Iterator[Found]:
         yield found_at(text, start, old.end(), kind="public_law", target=target)
 
 
-def read_orders(text: str, match: re.Match[str]) -> Iterator[Found]:
+def read_orders(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
     """What follows `Executive Order`."""
     for begin, number in _numbers(text, match.start(), match.end(), ORDER_NUMBER):
         digits = number["number"].replace(",", "")
@@ -132,7 +132,7 @@ def _numbers(
         start = number.start()
 
 
-def read_report(text: str, match: re.Match[str]) -> Iterator[Found]:
+def read_report(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
     """What follows `H.R. Rep. No.`."""
     number = REPORT_NUMBER.match(text, match.end())
     if number is None:
@@ -147,13 +147,13 @@ def read_report(text: str, match: re.Match[str]) -> Iterator[Found]:
     )
 
 
-def read_product(text: str, match: re.Match[str], kind: Kind) -> Iterator[Found]:
+def read_product(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationMatch]:
     """A number that says all by itself: `R48481`, `GAO-25-107521`."""
     number = forms.plain_number(match[0].replace("GAO ", "GAO-"))
     yield found_at(text, match.start(), match.end(), kind=kind, target=number)
 
 
-def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator[Found]:
+def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator[CitationMatch]:
     """A bill, with the Congress that stands beside it or else the one that is given."""
     start, end = match.start(), match.end()
     before = None

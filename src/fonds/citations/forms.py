@@ -131,7 +131,7 @@ Kind = Literal[
 ]
 
 
-class Found(NamedTuple):
+class CitationMatch(NamedTuple):
     """One citation: where it stands, how it is written there, and what it names."""
 
     start: int
@@ -147,7 +147,7 @@ class Found(NamedTuple):
 
 def found_at(
     text: str, start: int, end: int, *, kind: Kind, target: str, pinpoint: str | None = None
-) -> Found:
+) -> CitationMatch:
     """The citation in `text[start:end]`."""
     place = pinpoint.strip(" ,") if pinpoint else None
-    return Found(start, end, text[start:end], kind, target, place or None)
+    return CitationMatch(start, end, text[start:end], kind, target, place or None)

@@ -18,10 +18,10 @@ from fonds.settings import FILE_NAME
 from fonds.stores.blobs import Blobs, open_blobs
 
 if TYPE_CHECKING:
-    from fonds.exchange.bundle.contents import Package
+    from fonds.exchange.bundle.contents import BundlePackage
     from fonds.exchange.bundle.create import Created, Watch
     from fonds.exchange.bundle.diff import Difference, Side
-    from fonds.exchange.bundle.verify import Verified
+    from fonds.exchange.bundle.verify import BundleReport
 
 bundle_app = typer.Typer(
     help="The public content under one hash: equal libraries have equal ones.",
@@ -117,7 +117,7 @@ def verify(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_verified(found: Verified) -> None:
+def _print_verified(found: BundleReport) -> None:
     for problem in found.problems:
         out.print(f"{safe(problem.where)}: {safe(problem.what)}")
     if found.count > len(found.problems):
@@ -186,25 +186,25 @@ def _print_differences(told: Sequence[Difference], counts: Counter[str]) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BundleSide:
     """Where one of two sides stands: a bundle, or the home of a library."""
 
     address: str
-    package: Package | None
+    package: BundlePackage | None
 
 
-def _place(address: str) -> _Place:
+def _place(address: str) -> _BundleSide:
     from fonds.exchange.bundle.contents import read_package  # noqa: PLC0415 — as above
     from fonds.exchange.snapshot import shown  # noqa: PLC0415 — few commands need it
 
     folder = Path(address)
     if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
-        return _Place(address, None)
-    return _Place(address, read_package(_existing(address), shown(address)))
+        return _BundleSide(address, None)
+    return _BundleSide(address, read_package(_existing(address), shown(address)))
 
 
 @contextmanager
-def _side(place: _Place, sources: tuple[str, ...] | None) -> Iterator[Side]:
+def _side(place: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[Side]:
     from fonds.exchange.bundle.diff import of_bundle, of_library  # noqa: PLC0415 — as above
     from fonds.exchange.snapshot import snapshot  # noqa: PLC0415 — as above
     from fonds.library import open_library  # noqa: PLC0415 — as above

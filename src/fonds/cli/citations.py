@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fonds.catalog.changes import MOST_CHANGES, Change, Wanted, changes
+from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.citations.export import bibtex, csl_json
 from fonds.cli.output import (
     EXIT_INCOMPLETE,
@@ -46,7 +46,7 @@ DocumentName = Annotated[
 ]
 
 
-class Format(StrEnum):
+class CitationFormat(StrEnum):
     """How `fonds cite` prints."""
 
     BLUEBOOK = "bluebook"
@@ -142,8 +142,8 @@ def cite(
     name: DocumentName,
     *,
     format_: Annotated[
-        Format, typer.Option("--format", help="Text to paste, or data for other programs.")
-    ] = Format.BLUEBOOK,
+        CitationFormat, typer.Option("--format", help="Text to paste, or data for other programs.")
+    ] = CitationFormat.BLUEBOOK,
     as_user: AsUser = None,
 ) -> None:
     """Print how a document is cited.
@@ -154,10 +154,10 @@ def cite(
     """
     with context.obj.library() as library:
         document = library.document(name, owner=owner_named(library, as_user))
-    if format_ is Format.CSL_JSON:
+    if format_ is CitationFormat.CSL_JSON:
         print_json([csl_json(document)])
         return
-    printed = bibtex(document) if format_ is Format.BIBTEX else document["citation_string"]
+    printed = bibtex(document) if format_ is CitationFormat.BIBTEX else document["citation_string"]
     sys.stdout.write((harmless(printed) if sys.stdout.isatty() else printed) + "\n")
 
 
@@ -307,7 +307,7 @@ def show_changes(
               fonds changes --since 2026-01-01 --under usc/title-42 --json
     """
     with context.obj.library() as library:
-        wanted = Wanted(
+        wanted = ChangeFilter(
             since=_moment(since),
             source=source_named(source) if source else None,
             under=under,
@@ -330,9 +330,9 @@ def show_changes(
         err.print(f"there are more than these {len(found):,}; --limit shows more")
 
 
-def _all(database: Database, wanted: Wanted, limit: int) -> tuple[list[Change], bool]:
+def _all(database: Database, wanted: ChangeFilter, limit: int) -> tuple[list[DocumentChange], bool]:
     """As many as are wanted, page by page, and whether there are more."""
-    found: list[Change] = []
+    found: list[DocumentChange] = []
     cursor = None
     while len(found) < limit:
         at_once = min(limit - len(found), MOST_CHANGES)

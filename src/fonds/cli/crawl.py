@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fonds.library import Library
     from fonds.runs.state import RunReport
     from fonds.sites.models import WebsiteConfiguration
-    from fonds.sites.probe import Probe
-    from fonds.sites.session import CrawlWatch, Plan, Progress
+    from fonds.sites.probe import PageProbe
+    from fonds.sites.session import CrawlWatch, Plan, WebsiteProgress
 
 LEAN: Final = {"sqlite_cache_mib": 1, "batch_records": 100}
 """Settings by which a crawl needs little memory: it writes much, and reads little twice."""
@@ -91,7 +91,7 @@ def crawl(
               fonds crawl sites.json --output reports
               fonds crawl sites.json --output reports --resume
     """
-    from fonds.sites.session import Limits, Plan  # noqa: PLC0415 — as above
+    from fonds.sites.session import CrawlLimits, Plan  # noqa: PLC0415 — as above
     from fonds.sites.strategy_manager import advisors_of  # noqa: PLC0415 — as above
 
     websites = _chosen(config, site or [])
@@ -100,7 +100,7 @@ def crawl(
         output=output,
         config_path=str(config),
         advisors=advisors_of(context.obj.settings()),
-        limits=Limits(
+        limits=CrawlLimits(
             parallelism=parallelism,
             max_files=max_files,
             max_pages=max_pages,
@@ -202,7 +202,7 @@ def _display(*, quiet: bool) -> Iterator[CrawlWatch]:
     with bars.Progress(*columns, console=err, transient=True) as display:
         lines: dict[str, tuple[TaskID, float]] = {}
 
-        def draw(website: str, progress: Progress) -> None:
+        def draw(website: str, progress: WebsiteProgress) -> None:
             if website not in lines:
                 lines[website] = display.add_task(website, total=None), time.monotonic()
             line, begun = lines[website]
@@ -211,7 +211,7 @@ def _display(*, quiet: bool) -> Iterator[CrawlWatch]:
         yield draw
 
 
-def _line(website: str, progress: Progress, seconds: float) -> str:
+def _line(website: str, progress: WebsiteProgress, seconds: float) -> str:
     rate = progress.fetched / seconds if seconds > 1 else 0.0
     parts = [f"{progress.pages:,} pages", f"{progress.found:,} found"]
     parts += [f"{progress.fetched:,} fetched ({rate:.1f}/s)"]
@@ -240,7 +240,7 @@ def probe(
     from fonds.sites.probe import probe as examine  # noqa: PLC0415 — other commands need none
     from fonds.sites.strategy_manager import advisors_of  # noqa: PLC0415 — as above
 
-    async def work(library: Library) -> Probe:
+    async def work(library: Library) -> PageProbe:
         async with library.workplace() as workplace:
             advisors = advisors_of(library.settings)
             return await examine(url, workplace, advisors, browser=browser)
@@ -253,7 +253,7 @@ def probe(
         _print_probe(found)
 
 
-def _probe_facts(found: Probe) -> dict[str, Any]:
+def _probe_facts(found: PageProbe) -> dict[str, Any]:
     return {
         "url": found.url,
         "title": found.title,
@@ -266,7 +266,7 @@ def _probe_facts(found: Probe) -> dict[str, Any]:
     }
 
 
-def _print_probe(found: Probe) -> None:
+def _print_probe(found: PageProbe) -> None:
     out.print(f"[bold]{safe(found.title or found.url)}[/bold]")
     if found.strategy is None:
         out.print("lists no PDFs that could be told from the rest of the page")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fonds.maintenance.findings import Finding
     from fonds.maintenance.prune import Heap
-    from fonds.selftest.report import Part, Report, Violation
-    from fonds.selftest.runner import Wanted
+    from fonds.selftest.report import Part, SelftestReport, Violation
+    from fonds.selftest.runner import SelftestPlan
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _SPANS: Final = {"d": "days", "w": "weeks", "h": "hours"}
@@ -214,11 +214,11 @@ def selftest(
               fonds selftest --exhaustive --sample 20
               fonds selftest --faults --seed 7
     """
-    from fonds.selftest.runner import Wanted  # noqa: PLC0415 — no other command needs it
+    from fonds.selftest.runner import SelftestPlan  # noqa: PLC0415 — no other command needs it
 
     if sample is not None and not exhaustive:
         raise UsageError("--sample says how much of --exhaustive is tried; give both")
-    wanted = Wanted(
+    wanted = SelftestPlan(
         kills=chaos or 0,
         exhaustive=exhaustive,
         sample=sample,
@@ -239,7 +239,9 @@ def selftest(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool) -> Report:
+def _tried(
+    wanted: SelftestPlan, seed: int | None, folder: Path | None, *, quiet: bool
+) -> SelftestReport:
     from fonds.selftest.runner import selftest as tried  # noqa: PLC0415 — as above
 
     if folder is not None:
@@ -264,7 +266,7 @@ def _tried(wanted: Wanted, seed: int | None, folder: Path | None, *, quiet: bool
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Report], None]]:
+def _progress(*, quiet: bool) -> Iterator[Callable[[SelftestReport], None]]:
     """A line that says how far it is; silent where nobody watches."""
     if quiet or not err.is_terminal:
         yield lambda _report: None
@@ -275,7 +277,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Report], None]]:
         )
 
 
-def _summary(report: Report) -> str:
+def _summary(report: SelftestReport) -> str:
     tried = {
         "kill": report.total("chaos", "before", "during"),
         "struck operation": report.total("exhaustive", "killed", "failed"),
@@ -286,7 +288,7 @@ def _summary(report: Report) -> str:
     return ", ".join(f"{number:,} {name}{'s' * (number != 1)}" for name, number in found.items())
 
 
-def print_report(report: Report) -> None:
+def print_report(report: SelftestReport) -> None:
     """Tables, then what was lost and how to lose it again, then the verdict."""
     from fonds.selftest.report import COLUMNS  # noqa: PLC0415 — as above
 
@@ -303,7 +305,7 @@ def print_report(report: Report) -> None:
     out.print(f"{_summary(report)}, seed {report.seed}, {report.seconds:,.0f} s")
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: SelftestReport) -> str:
     if lost := len(report.violations):
         return (
             f"[bold red]{lost:,} of {report.tried:,} libraries did not come out as they should[/]"
@@ -331,7 +333,7 @@ def _print_violation(violation: Violation) -> None:
     out.print(f"  library: {violation.folder}", markup=False)
 
 
-def plain_report(report: Report) -> dict[str, Any]:
+def plain_report(report: SelftestReport) -> dict[str, Any]:
     """The same for a program."""
     tables: dict[str, Any] = {
         part: [

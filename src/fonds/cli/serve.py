@@ -248,7 +248,7 @@ token_app = typer.Typer(
 )
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token is good for."""
 
     USER = "user"
@@ -271,8 +271,9 @@ def create(
     *,
     label: Annotated[str, typer.Option(help="What it is for, to know it again.")] = "",
     scope: Annotated[
-        Scope, typer.Option(help="user: own uploads; admin: oversight; service: moves jobs, too.")
-    ] = Scope.USER,
+        TokenScope,
+        typer.Option(help="user: own uploads; admin: oversight; service: moves jobs, too."),
+    ] = TokenScope.USER,
     days: Annotated[
         int | None,
         typer.Option(min=1, max=LONGEST, help="Good for so long; default: until it is revoked."),

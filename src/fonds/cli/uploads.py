@@ -72,7 +72,7 @@ def upload(
         outcomes = send_all(client, files, wait=wait, quiet=as_json)
     if as_json:
         print_json([outcome.told() for outcome in outcomes])
-    failed: list[Outcome] = [outcome for outcome in outcomes if outcome.reason is not None]
+    failed: list[UploadOutcome] = [outcome for outcome in outcomes if outcome.reason is not None]
     for outcome in failed:
         err.print(f"error: {outcome.file}: {outcome.reason}", style="red", markup=False)
     raise typer.Exit(EXIT_FAILED if failed else 0)
@@ -166,7 +166,7 @@ Show = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class UploadOutcome:
     """What became of a file."""
 
     file: Path
@@ -179,7 +179,9 @@ class Outcome:
         return {"file": str(self.file), "error": self.reason, "job": self.job}
 
 
-def send_all(client: ApiClient, files: Sequence[Path], *, wait: bool, quiet: bool) -> list[Outcome]:
+def send_all(
+    client: ApiClient, files: Sequence[Path], *, wait: bool, quiet: bool
+) -> list[UploadOutcome]:
     """Send files, some at once, and see each to its end if that is wanted."""
     bar = Progress(
         TextColumn("{task.description}"),
@@ -190,7 +192,7 @@ def send_all(client: ApiClient, files: Sequence[Path], *, wait: bool, quiet: boo
         disable=quiet or not err.is_terminal,
     )
 
-    def send(file: Path) -> Outcome:
+    def send(file: Path) -> UploadOutcome:
         task = bar.add_task(safe(file.name), total=_WHOLE, state="")
 
         def show(parts: float, state: str) -> None:
@@ -206,7 +208,7 @@ def send_all(client: ApiClient, files: Sequence[Path], *, wait: bool, quiet: boo
         return list(pool.map(send, files))
 
 
-def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> Outcome:
+def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> UploadOutcome:
     job: dict[str, Any] | None = None
     try:
         job = _announced(client, file, show)
@@ -216,10 +218,10 @@ def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> Outcome:
         if wait and not job["ended"]:
             job = _watched(client, job, show)
     except ServerError as error:
-        return Outcome(file=file, job=job, reason=str(error))
+        return UploadOutcome(file=file, job=job, reason=str(error))
     except OSError as error:
-        return Outcome(file=file, job=job, reason=error.strerror or type(error).__name__)
-    return Outcome(file=file, job=job, reason=_reason(job))
+        return UploadOutcome(file=file, job=job, reason=error.strerror or type(error).__name__)
+    return UploadOutcome(file=file, job=job, reason=_reason(job))
 
 
 def _announced(client: ApiClient, file: Path, show: Show) -> dict[str, Any]:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fonds.results import (
-        Change,
         ChunkLocator,
         HeldDocument,
+        QuoteChange,
         QuoteCheck,
         Resolution,
         Verification,
@@ -252,7 +252,7 @@ def _print_check(check: QuoteCheck) -> None:
         err.print(f"{check.as_of} is before the oldest edition held", markup=False)
 
 
-def _shown(redline: Sequence[Change]) -> Iterable[str]:
+def _shown(redline: Sequence[QuoteChange]) -> Iterable[str]:
     for place, change in enumerate(redline):
         before, after, colour = _SIGNS[change.op]
         shown = escape(f"{before}{harmless(change.text)}{after}")

@@ -19,8 +19,8 @@ from sqlalchemy import Connection, select
 from fonds import ids
 from fonds.chunk.tokens import memory_to_load
 from fonds.codes.budget import MIB, Meter
-from fonds.codes.packs import Bodies, Found
-from fonds.codes.plan import Batch, PlanHead, PlannedNode
+from fonds.codes.packs import Bodies, PackedSection
+from fonds.codes.plan import NodeBatch, PlanHead, PlannedNode
 from fonds.errors import BudgetSpentError, ParseError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.registry import get_normalizer
@@ -35,7 +35,7 @@ from fonds.stores.tables import documents, nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PortionResult:
     """What became of a portion."""
 
     inserted: int
@@ -53,7 +53,9 @@ class SectionWriter:
         self._pages = dict(head.pages)
         self._workplace = workplace
 
-    def write(self, containers: Sequence[PlannedNode], found: Sequence[Found]) -> Written:
+    def write(
+        self, containers: Sequence[PlannedNode], found: Sequence[PackedSection]
+    ) -> PortionResult:
         """Write what is not there yet; what cannot be read has a node and no document."""
         now = self._workplace.seams.clock.now()
         rows = [self._row(node, now) for node in containers]
@@ -79,7 +81,7 @@ class SectionWriter:
                 now,
                 derive=lambda document: passages_of(document, chunker),
             )
-        return Written(inserted, failures)
+        return PortionResult(inserted, failures)
 
     def check(self, node: PlannedNode, data: bytes) -> None:
         """Raise the cause why bytes that claim to be a section cannot be read as one."""
@@ -104,7 +106,7 @@ class SectionWriter:
             "parent": ids.tree_parent(node.id),
         }
 
-    def _document(self, section: Found) -> Document:
+    def _document(self, section: PackedSection) -> Document:
         leaf = section.node.leaf(self._head)
         shard = self._adapter.shardify(leaf)
         archived = _archived(section)
@@ -125,7 +127,7 @@ class SectionWriter:
             edition=self._head.version,
         )
 
-    def _body(self, section: Found, shard: Shard, archived: Archived) -> Body:
+    def _body(self, section: PackedSection, shard: Shard, archived: Archived) -> Body:
         normalizer = get_normalizer(shard.normalizer)
         text = normalizer.to_markdown(section.pack.read(section.entry), section.entry.url)
         above = tuple(step.label for step in section.node.lineage)
@@ -147,7 +149,7 @@ class SectionWriter:
         return writing_of(record, self._head.id, self._workplace.chunker)
 
 
-def _archived(section: Found) -> Archived:
+def _archived(section: PackedSection) -> Archived:
     entry = section.entry
     return Archived(
         url=entry.url,
@@ -181,7 +183,7 @@ _PER_BYTE: Final = 8
 
 
 @dataclass(kw_only=True, slots=True)
-class Progress:
+class ExecutionProgress:
     """What execution did, and how far it came."""
 
     inserted: int = 0
@@ -209,9 +211,9 @@ class Execution:
         self._writer = writer
         self._database = database
         self._meter = meter
-        self.progress = Progress()
+        self.progress = ExecutionProgress()
 
-    async def run(self, batches: Iterator[Batch], *, first: int = 0) -> bool:
+    async def run(self, batches: Iterator[NodeBatch], *, first: int = 0) -> bool:
         """Work on until the plan is done, or else until the budget is spent."""
         self.progress.next_batch = first
         waiting = islice(batches, first, None)
@@ -225,7 +227,7 @@ class Execution:
             return False
         return True
 
-    def _survey(self, group: Sequence[Batch]) -> set[str]:
+    def _survey(self, group: Sequence[NodeBatch]) -> set[str]:
         """The nodes that are there, leaves with their documents."""
         table, text = nodes.c, documents.c.id
         query = (
@@ -237,14 +239,14 @@ class Execution:
             rows = connection.execute(query)
             return {known for known, ref, document in rows if ref is None or document is not None}
 
-    async def _take(self, batch: Batch, complete: set[str]) -> None:
+    async def _take(self, batch: NodeBatch, complete: set[str]) -> None:
         missing = [node for node in batch.nodes if node.id not in complete]
         if missing:
             await self._make(batch, missing)
         # Not before: a batch for which the budget was too small is taken again.
         self.progress.skipped += len(batch.nodes) - len(missing)
 
-    async def _make(self, batch: Batch, missing: list[PlannedNode]) -> None:
+    async def _make(self, batch: NodeBatch, missing: list[PlannedNode]) -> None:
         wanted = [node for node in missing if node.is_leaf]
         self._meter.require(
             subrequests=STATEMENTS + self._bodies.fetches(batch, wanted),
@@ -257,7 +259,7 @@ class Execution:
         await self._write(containers, [])
         self.progress.failures += self._bodies.take_failures()
 
-    async def _write(self, containers: list[PlannedNode], found: list[Found]) -> None:
+    async def _write(self, containers: list[PlannedNode], found: list[PackedSection]) -> None:
         if containers or found:
             written = await in_thread(self._writer.write, containers, found)
             self.progress.inserted += written.inserted
@@ -270,9 +272,9 @@ def _memory(wanted: Sequence[PlannedNode]) -> int:
     return memory_to_load() + _AT_REST + _PER_BYTE * max(lengths, default=0)
 
 
-def _group(batches: Iterator[Batch]) -> list[Batch]:
+def _group(batches: Iterator[NodeBatch]) -> list[NodeBatch]:
     """As many batches as are surveyed together."""
-    group: list[Batch] = []
+    group: list[NodeBatch] = []
     size = 0
     for batch in batches:
         group.append(batch)

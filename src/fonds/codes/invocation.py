@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from fonds import ids
 from fonds.codes.budget import MIB, Budget, Meter, peak, reset_peak, resident
-from fonds.codes.execute import Execution, Progress, SectionWriter
+from fonds.codes.execute import Execution, ExecutionProgress, SectionWriter
 from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_blob, open_place
 from fonds.codes.packs import Bodies
 from fonds.codes.plan import (
@@ -95,7 +95,7 @@ class InvocationReport:
     nodes: int
     shards: int
     batches: int
-    progress: Progress
+    progress: ExecutionProgress
     http: int
     database: int
     blobs: int
@@ -114,7 +114,7 @@ class InvocationReport:
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> InvocationReport:
         """As its parent reads it."""
-        progress = Progress(**told.pop("progress"))
+        progress = ExecutionProgress(**told.pop("progress"))
         progress.failures = [(known, cause) for known, cause in progress.failures]
         return cls(progress=progress, **told)
 
@@ -159,7 +159,7 @@ class _Invocation:
         self._key = plan_key(info.name, order.version, order.unit, info.version)
         self.has_planned = False
 
-    async def run(self) -> tuple[PlanHead, Progress, bool]:
+    async def run(self) -> tuple[PlanHead, ExecutionProgress, bool]:
         is_planned = await in_thread(self._workplace.blobs.head, self._key)
         if not is_planned:
             await self._plan()

@@ -214,7 +214,7 @@ _MEMBER: Final = "!"
 _SAFE: Final = "/:@$&'()*+,;=~?"
 
 
-class Place(Protocol):
+class EditionLocation(Protocol):
     """Files by their path: a folder, or an address."""
 
     @property
@@ -231,7 +231,7 @@ class Place(Protocol):
         ...
 
 
-class Folder:
+class EditionFolder:
     """A folder laid out as the publisher lays it out, or one file of it."""
 
     def __init__(self, path: Path, *, base: str) -> None:
@@ -288,17 +288,17 @@ class Address:
         return download, True
 
 
-def open_place(given: str | None, info: CodeInfo, workplace: Workplace) -> Place:
+def open_place(given: str | None, info: CodeInfo, workplace: Workplace) -> EditionLocation:
     """Where `--from` points to: an address, a folder, a file; by default the publisher."""
     if given is None or urlsplit(given).scheme in {"http", "https"}:
         return Address(given or info.base, info, workplace)
-    return Folder(Path(given).expanduser(), base=info.base)
+    return EditionFolder(Path(given).expanduser(), base=info.base)
 
 
 class PlaceOrigin:
     """An edition that is only looked at; what had to be fetched for it is removed at the end."""
 
-    def __init__(self, place: Place, *, version: str = "") -> None:
+    def __init__(self, place: EditionLocation, *, version: str = "") -> None:
         self.version = version
         self.place = place
         self._opened = AsyncExitStack()
@@ -346,13 +346,15 @@ class LocalOrigin(PlaceOrigin):
     """An edition in a folder, or in one file."""
 
     def __init__(self, path: Path, *, base: str, version: str = "") -> None:
-        super().__init__(Folder(path, base=base), version=version)
+        super().__init__(EditionFolder(path, base=base), version=version)
 
 
 class KeptOrigin(PlaceOrigin):
     """The same, each page that is read being archived under `corpus/<source>/<version>/`."""
 
-    def __init__(self, place: Place, info: CodeInfo, workplace: Workplace, *, version: str) -> None:
+    def __init__(
+        self, place: EditionLocation, info: CodeInfo, workplace: Workplace, *, version: str
+    ) -> None:
         super().__init__(place, version=version)
         self._info = info
         self._workplace = workplace

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 from fonds.codes.origin import PlaceOrigin
-from fonds.codes.plan import BATCH_BYTES, Batch, PlanHead, PlannedNode
+from fonds.codes.plan import BATCH_BYTES, NodeBatch, PlanHead, PlannedNode
 from fonds.errors import (
     BlobExistsError,
     BudgetSpentError,
@@ -40,7 +40,7 @@ _PIECE: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PackEntry:
     """One section in a pack."""
 
     id: str
@@ -55,13 +55,13 @@ class Entry:
 class Pack:
     """A pack at hand: a local copy of the blob, and its index."""
 
-    def __init__(self, key: str, file: IO[bytes], entries: list[Entry], begin: int) -> None:
+    def __init__(self, key: str, file: IO[bytes], entries: list[PackEntry], begin: int) -> None:
         self.key = key
         self.entries = {entry.id: entry for entry in entries}
         self._file = file
         self._begin = begin
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: PackEntry) -> bytes:
         """The bytes of one section, proven to be those that were packed."""
         self._file.seek(self._begin + entry.start)
         data = self._file.read(entry.length)
@@ -69,7 +69,7 @@ class Pack:
             raise StoreError(f"{self.key} is damaged: delete it from the blob store and run again")
         return data
 
-    def ref(self, entry: Entry) -> str:
+    def ref(self, entry: PackEntry) -> str:
         """What `body_ref` says of a section: pack, offset, length."""
         return body_ref(self.key, self._begin + entry.start, entry.length)
 
@@ -90,7 +90,7 @@ class PackWriter:
 
     def __init__(self) -> None:
         self._bodies = NamedTemporaryFile()  # noqa: SIM115 — closed with the writer
-        self._entries: list[Entry] = []
+        self._entries: list[PackEntry] = []
 
     @property
     def is_empty(self) -> bool:
@@ -102,7 +102,7 @@ class PackWriter:
         start = self._bodies.tell()
         self._bodies.write(data)
         digest = sha256(data).hexdigest()
-        self._entries.append(Entry(section, start, len(data), digest, url, retrieved_at))
+        self._entries.append(PackEntry(section, start, len(data), digest, url, retrieved_at))
 
     def close(self) -> None:
         """Give up what was gathered."""
@@ -143,7 +143,7 @@ def open_pack(blobs: Blobs, key: str) -> Pack:
         raise
 
 
-def _index_line(entries: list[Entry]) -> bytes:
+def _index_line(entries: list[PackEntry]) -> bytes:
     told = [
         [one.id, one.start, one.length, one.sha256, one.url, format_timestamp(one.retrieved_at)]
         for one in entries
@@ -152,12 +152,12 @@ def _index_line(entries: list[Entry]) -> bytes:
     return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _read_index(line: bytes, key: str, size: int) -> Iterator[Entry]:
+def _read_index(line: bytes, key: str, size: int) -> Iterator[PackEntry]:
     try:
         told = json.loads(line)
         for known, start, length, digest, url, retrieved_at in told["sections"]:
             moment = datetime.fromisoformat(retrieved_at)
-            yield Entry(known, _within(start, size), _within(length, size), digest, url, moment)
+            yield PackEntry(known, _within(start, size), _within(length, size), digest, url, moment)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key} is no pack: its first line is no index") from error
 
@@ -175,12 +175,12 @@ _GAP: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PackedSection:
     """A section's bytes in a pack at hand."""
 
     node: PlannedNode
     pack: Pack
-    entry: Entry
+    entry: PackEntry
 
 
 class Bodies:
@@ -206,14 +206,14 @@ class Bodies:
         self._failures: list[tuple[str, str]] = []
         self._in_a_row = 0
 
-    def fetches(self, batch: Batch, wanted: Sequence[PlannedNode]) -> int:
+    def fetches(self, batch: NodeBatch, wanted: Sequence[PlannedNode]) -> int:
         """How many requests the batch takes if its pack is not written."""
         own = sum(node.page not in self._pages for node in batch.leaves)
         return own if wanted else 0
 
     async def packed(
-        self, batch: Batch, wanted: Sequence[PlannedNode]
-    ) -> AsyncIterator[list[Found]]:
+        self, batch: NodeBatch, wanted: Sequence[PlannedNode]
+    ) -> AsyncIterator[list[PackedSection]]:
         """The wanted sections, a portion of about `BATCH_BYTES` at a time."""
         remaining = {node.id: node for node in wanted}
         late = 0
@@ -324,9 +324,9 @@ class Bodies:
         return body
 
 
-def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[Found]]:
+def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[PackedSection]]:
     """What a pack holds of what remains, as much at a time as is written together."""
-    portion: list[Found] = []
+    portion: list[PackedSection] = []
     size = 0
     for entry in pack.entries.values():
         node = remaining.pop(entry.id, None)
@@ -335,7 +335,7 @@ def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[Fo
         if portion and size + entry.length > BATCH_BYTES:
             yield portion
             portion, size = [], 0
-        portion.append(Found(node, pack, entry))
+        portion.append(PackedSection(node, pack, entry))
         size += entry.length
     if portion:
         yield portion

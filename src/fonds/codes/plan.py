@@ -104,7 +104,7 @@ class PlannedNode:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Batch:
+class NodeBatch:
     """Nodes that are written together, their bodies in one pack."""
 
     number: int
@@ -167,7 +167,7 @@ def read_head(line: bytes) -> PlanHead:
     return PlanHead(**told, pages=pages)
 
 
-def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[Batch]:
+def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[NodeBatch]:
     """The other lines, one batch at a time."""
     base = head.id.removesuffix(head.unit).rstrip("/")
     position = 0
@@ -175,7 +175,7 @@ def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[Batch]:
         told = json.loads(line)
         nodes = tuple(_read_nodes(told, base, position))
         position += len(nodes)
-        yield Batch(number=number, nodes=nodes)
+        yield NodeBatch(number=number, nodes=nodes)
 
 
 # Cutting ----------------------------------------------------------------------------------

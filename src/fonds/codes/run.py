@@ -19,14 +19,14 @@ from fonds.codes.budget import Budget, Meter
 from fonds.codes.execute import STATEMENTS
 from fonds.codes.invocation import InvocationReport, UnitOrder, plan_head, walk_order
 from fonds.codes.origin import PlaceOrigin, open_blob, open_place
-from fonds.codes.plan import Batch, PlanHead, plan_lines, read_batches, read_head, settle
+from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, settle
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.fetch.rates import logged_to
 from fonds.fetch.redact import Redaction
-from fonds.runs.audit import Audit, Scope, compare, concluded
+from fonds.runs.audit import Audit, AuditScope, compare, concluded
 from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
-from fonds.runs.locks import Claim, claim_source, kept
+from fonds.runs.locks import SourceLock, claim_source, kept
 from fonds.runs.pulse import shown
 from fonds.runs.state import Counts, Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import (
@@ -167,7 +167,7 @@ async def run_code(
         run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
-        work = _Work(run, claim, workplace, invoke, standing, asyncio.Semaphore(at_once))
+        work = _CodeRun(run, claim, workplace, invoke, standing, asyncio.Semaphore(at_once))
         try:
             async with kept(claim), shown(run, claim):
                 await work.take(adapter, CodeRequest.of(request.options))
@@ -181,9 +181,9 @@ async def run_code(
 
 
 @dataclass(slots=True)
-class _Work:
+class _CodeRun:
     run: Run
-    claim: Claim
+    claim: SourceLock
     workplace: Workplace
     invoke: Invoke
     standing: dict[str, OpenError]
@@ -326,14 +326,14 @@ def audit_code(adapter: JurisdictionAdapter, workplace: Workplace) -> Audit:
     return concluded(adapter, workplace, scopes)
 
 
-def _unit(workplace: Workplace, unit_id: str, plan_key: str) -> Scope:
+def _unit(workplace: Workplace, unit_id: str, plan_key: str) -> AuditScope:
     expected = 0
     missing: list[str] = []
     for sections in _sections(workplace, plan_key):
         found = compare(workplace.database, Expected(scope=unit_id, document_ids=sections))
         expected += found.expected
         missing += found.missing
-    return Scope(name=unit_id, expected=expected, missing=tuple(missing))
+    return AuditScope(name=unit_id, expected=expected, missing=tuple(missing))
 
 
 def _sections(workplace: Workplace, plan_key: str) -> Iterator[frozenset[str]]:
@@ -396,7 +396,7 @@ async def plan_unit(
     )
 
 
-def _cost(head: PlanHead, batch: Batch) -> int:
+def _cost(head: PlanHead, batch: NodeBatch) -> int:
     walked = {name for name, _ in head.pages}
     return STATEMENTS + sum(node.page not in walked for node in batch.leaves)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from fonds.demo.copies import CopiedRegister, CopiedReports
-from fonds.demo.federal_register_api import FullText, Record, RegisterApi
+from fonds.demo.federal_register_api import DocumentXml, Record, RegisterApi
 from fonds.demo.http import Handler, Request, Response, not_found
 
 DATA: Final = Path(__file__).parent / "data"
@@ -96,7 +96,7 @@ class BundledRegister:
         """The records of that number, oldest first."""
         return [record for record in self._records if record["document_number"] == number]
 
-    def full_text(self, number: str, published: date) -> FullText | None:
+    def full_text(self, number: str, published: date) -> DocumentXml | None:
         """The XML of a document, where there is any."""
         day = published.isoformat()
         if all(record["publication_date"] != day for record in self.find(number)):
@@ -104,7 +104,7 @@ class BundledRegister:
         path = self._folder / day / f"{number}.xml"
         if not path.is_file():
             return None
-        return FullText(data=path.read_bytes(), modified=datetime.combine(published, _PUBLISHED))
+        return DocumentXml(data=path.read_bytes(), modified=datetime.combine(published, _PUBLISHED))
 
     def agencies(self) -> Sequence[Record]:
         """All agencies, children included."""

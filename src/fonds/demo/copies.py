@@ -18,7 +18,7 @@ from datetime import date
 from functools import cache
 from typing import Any, Final
 
-from fonds.demo.federal_register_api import Catalogue, FullText, Record
+from fonds.demo.federal_register_api import Catalogue, DocumentXml, Record
 from fonds.demo.http import Handler, Request, Response, not_found
 
 _LIST: Final = "/reports.csv"
@@ -49,7 +49,7 @@ class CopiedRegister:
         found = self._register.find(original) if copy < self._times else ()
         return [self._copy(original, record["publication_date"], copy) for record in found]
 
-    def full_text(self, number: str, published: date) -> FullText | None:
+    def full_text(self, number: str, published: date) -> DocumentXml | None:
         """The XML of a document, where there is any."""
         original, copy = self._split(number)
         text = self._register.full_text(original, published) if copy < self._times else None

@@ -55,7 +55,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FullText:
+class DocumentXml:
     """The XML of a document."""
 
     data: bytes
@@ -75,7 +75,7 @@ class Catalogue(Protocol):
         """The records of that number, oldest first; old numbers were given out repeatedly."""
         ...
 
-    def full_text(self, number: str, published: date) -> FullText | None:
+    def full_text(self, number: str, published: date) -> DocumentXml | None:
         """The XML of a document, where there is any."""
         ...
 
@@ -123,7 +123,7 @@ class RegisterApi:
         return Response(body=text.data, media_type="text/xml", modified=text.modified)
 
     def _list(self, request: Request, _match: re.Match[str]) -> Response:
-        search = _Search(request.query)
+        search = _ListQuery(request.query)
         found = self._catalogue.documents(search.since, search.until, search.types)
         count = min(len(found), self._cap)
         pages = -(-count // search.per_page)
@@ -221,7 +221,7 @@ def _contents_line(document: Record) -> Record:
     return {**subjects, "document_numbers": [document["document_number"]]}
 
 
-class _Search:
+class _ListQuery:
     """A query of the document list, read strictly: what is not understood is refused."""
 
     def __init__(self, query: list[tuple[str, str]]) -> None:

@@ -16,7 +16,7 @@ from fonds.demo.http import Handler, LoopbackServer, Request, Response, conditio
 
 
 @dataclass(slots=True)
-class Counts:
+class HostCounts:
     """How often a host was asked."""
 
     total: int = 0
@@ -35,7 +35,7 @@ class DemoUpstream:
     def __init__(self, sites: Mapping[str, Handler] | None = None, *, port: int = 0) -> None:
         self._sites = bundled_sites() if sites is None else dict(sites)
         self._server = LoopbackServer(self._answer, port=port)
-        self.counts: defaultdict[str, Counts] = defaultdict(Counts)
+        self.counts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
         """By host."""
 
     def __enter__(self) -> Self:
@@ -74,7 +74,7 @@ class DemoUpstream:
         self._count(self.counts[host], request, response)
         return response
 
-    def _count(self, counts: Counts, request: Request, response: Response) -> None:
+    def _count(self, counts: HostCounts, request: Request, response: Response) -> None:
         counts.total += 1
         counts.conditional += request.conditional
         counts.not_modified += response.status == HTTPStatus.NOT_MODIFIED

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from fonds.errors import BadVectorsError
-from fonds.stores.vector_buffer import Vector
+from fonds.stores.vector_buffer import StoredVector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ UNIT: Final = 1e-6
 """How far from 1 the length of a unit vector may be, of numbers with seven digits."""
 
 
-def packed(vectors: NDArray[Any], count: int, dims: int) -> list[Vector]:
+def packed(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVector]:
     """The vectors of `count` texts as they are stored; BadVectorsError if any is not as promised.
 
     A vector of zeros has no direction and stays as it is.
@@ -88,7 +88,7 @@ def packed(vectors: NDArray[Any], count: int, dims: int) -> list[Vector]:
         )
     if not np.isfinite(vectors).all():
         raise BadVectorsError("the model answered with numbers that are not finite")
-    return [Vector(data, vector_sha(data)) for data in map(bytes, _unit(vectors))]
+    return [StoredVector(data, vector_sha(data)) for data in map(bytes, _unit(vectors))]
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:

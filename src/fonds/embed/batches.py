@@ -21,9 +21,9 @@ from fonds.seams import Seams
 from fonds.stores.database import Database
 from fonds.stores.fulltext import as_seen
 from fonds.stores.vector_buffer import (
-    Passage,
+    PendingPassage,
     Spending,
-    Vector,
+    StoredVector,
     record_spending,
     store_vectors,
     vectors_of_texts,
@@ -36,12 +36,12 @@ MAX_TWINS: Final = 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Batch:
+class PassageBatch:
     """Passages for one request."""
 
-    leaders: Sequence[Passage]
+    leaders: Sequence[PendingPassage]
     """Their texts are sent; no two are equal."""
-    twins: Sequence[Passage]
+    twins: Sequence[PendingPassage]
     """Each has the text of a leader, and gets its vector."""
 
 
@@ -50,18 +50,18 @@ class Gatherer:
 
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
-        self._leaders: dict[str, Passage] = {}
-        self._twins: list[Passage] = []
+        self._leaders: dict[str, PendingPassage] = {}
+        self._twins: list[PendingPassage] = []
         self._tokens = 0
         self._asked: set[str] = set()
-        self._late: list[Passage] = []
+        self._late: list[PendingPassage] = []
 
     @property
     def is_crowded(self) -> bool:
         """Whether many wait for a text that was sent."""
         return len(self._late) >= MAX_TWINS
 
-    def add(self, passage: Passage) -> Batch | None:
+    def add(self, passage: PendingPassage) -> PassageBatch | None:
         """Take a passage; gives the batch that is full by it."""
         if passage.sha in self._asked:
             self._late.append(passage)
@@ -75,16 +75,16 @@ class Gatherer:
         self._tokens += passage.tokens
         return full
 
-    def close(self) -> Batch | None:
+    def close(self) -> PassageBatch | None:
         """What was gathered, as it is; its texts count as sent from now on."""
         if not self._leaders:
             return None
-        batch = Batch(leaders=list(self._leaders.values()), twins=self._twins)
+        batch = PassageBatch(leaders=list(self._leaders.values()), twins=self._twins)
         self._asked.update(self._leaders)
         self._leaders, self._twins, self._tokens = {}, [], 0
         return batch
 
-    def settle(self, batch: Batch) -> list[Passage]:
+    def settle(self, batch: PassageBatch) -> list[PendingPassage]:
         """Forget a batch; gives the passages of equal text that came after it was closed."""
         settled = {passage.sha for passage in batch.leaders}
         self._asked -= settled
@@ -100,12 +100,12 @@ TICK: Final = 1.0
 """Seconds between looks at leases and the wish to stop, while nothing else happens."""
 GONE: Final = "the passage has changed meanwhile"
 
-Settled = Callable[[Passage, str | None], None]
+Settled = Callable[[PendingPassage, str | None], None]
 """Told of each passage: None if it has a vector, GONE, or why it cannot have one."""
 
 
 @dataclass(kw_only=True, slots=True)
-class Tally:
+class EmbeddingCounts:
     """What was done so far."""
 
     embedded: int = 0
@@ -117,17 +117,17 @@ class Tally:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Outcome:
+class _BatchOutcome:
     """What one thread did with one batch, or with passages whose text is known."""
 
-    batch: Batch | None = None
+    batch: PassageBatch | None = None
     answers: Answers = field(default_factory=Answers)
     cost: float = 0.0
-    passages: Sequence[Passage] = ()
+    passages: Sequence[PendingPassage] = ()
     causes: dict[str, str] = field(default_factory=dict)
     """By text: why there is no vector."""
     stored: set[int] = field(default_factory=set)
-    unknown: Sequence[Passage] = ()
+    unknown: Sequence[PendingPassage] = ()
     """Those whose text had a vector before, but no more."""
 
 
@@ -172,13 +172,13 @@ class Workshop:
         # through the interpreter's lock, and would only share it.
         is_alone = workers == 1 and not calls.is_remote
         self._pool = _Here() if is_alone else ThreadPoolExecutor(workers, "fonds-embed")
-        self._running: set[Future[_Outcome]] = set()
-        self._known: list[Passage] = []
+        self._running: set[Future[_BatchOutcome]] = set()
+        self._known: list[PendingPassage] = []
         self._fresh: set[str] = set()
         self._refused: dict[str, str] = {}
-        self._again: list[Passage] = []
+        self._again: list[PendingPassage] = []
         self._ended: str | None = None
-        self.tally = Tally()
+        self.tally = EmbeddingCounts()
 
     @property
     def ended(self) -> str | None:
@@ -187,7 +187,7 @@ class Workshop:
             self._ended = "asked to stop"
         return self._ended
 
-    def take(self, passages: Sequence[Passage]) -> None:
+    def take(self, passages: Sequence[PendingPassage]) -> None:
         """Take passages as they were just read; waits while all threads are busy."""
         self._fresh.clear()
         for passage in passages:
@@ -230,7 +230,7 @@ class Workshop:
         finally:
             self._pool.shutdown()
 
-    def _gather(self, passage: Passage) -> bool:
+    def _gather(self, passage: PendingPassage) -> bool:
         """False if it should be the last for now."""
         if passage.sha in self._refused:
             self._settled(passage, self._refused[passage.sha])
@@ -247,7 +247,7 @@ class Workshop:
             piece, self._known = self._known[:MAX_TEXTS], self._known[MAX_TEXTS:]
             self._start(partial(self._fill_in, piece))
 
-    def _start(self, work: Callable[[], _Outcome]) -> None:
+    def _start(self, work: Callable[[], _BatchOutcome]) -> None:
         while len(self._running) >= self._workers:
             self._collect(block=True)
         if self.ended is None:
@@ -261,7 +261,7 @@ class Workshop:
             self._settle(future.result())
         self._tick()
 
-    def _settle(self, outcome: _Outcome) -> None:
+    def _settle(self, outcome: _BatchOutcome) -> None:
         self._count(outcome)
         self._refused |= outcome.causes
         self._again += outcome.unknown
@@ -273,7 +273,7 @@ class Workshop:
         if outcome.batch is not None:
             self._settle_late(outcome.batch)
 
-    def _settle_late(self, batch: Batch) -> None:
+    def _settle_late(self, batch: PassageBatch) -> None:
         self._fresh.update(one.sha for one in batch.leaders if one.sha not in self._refused)
         for passage in self._gatherer.settle(batch):
             if passage.sha in self._refused:
@@ -281,7 +281,7 @@ class Workshop:
             else:
                 self._known.append(passage)
 
-    def _count(self, outcome: _Outcome) -> None:
+    def _count(self, outcome: _BatchOutcome) -> None:
         answers, tally = outcome.answers, self.tally
         sent = {one.row for one in outcome.batch.leaders} if outcome.batch else set()
         tally.embedded += len(outcome.stored & sent)
@@ -293,7 +293,7 @@ class Workshop:
 
     # What follows is done by the threads.
 
-    def _embed(self, batch: Batch) -> _Outcome:
+    def _embed(self, batch: PassageBatch) -> _BatchOutcome:
         leaders = batch.leaders
         texts = [as_seen(passage.text) for passage in leaders]
         answers = self._calls.embed(texts, [passage.tokens for passage in leaders])
@@ -301,7 +301,7 @@ class Workshop:
         vectors = {leaders[place].sha: vector for place, vector in answers.vectors.items()}
         answers.vectors.clear()
         everyone = (*leaders, *batch.twins)
-        outcome = _Outcome(
+        outcome = _BatchOutcome(
             batch=batch,
             answers=answers,
             cost=price_of(answers.tokens, self._generation.price),
@@ -313,7 +313,7 @@ class Workshop:
             outcome.stored = self._store(made, self._spending(outcome, leaders))
         return outcome
 
-    def _spending(self, outcome: _Outcome, leaders: Sequence[Passage]) -> Spending:
+    def _spending(self, outcome: _BatchOutcome, leaders: Sequence[PendingPassage]) -> Spending:
         answers = outcome.answers
         return Spending(
             run_id=self._run_id,
@@ -325,7 +325,9 @@ class Workshop:
             shares=shares_of(leaders, answers.tokens, self._generation.price),
         )
 
-    def _store(self, made: Sequence[tuple[Passage, Vector]], spending: Spending) -> set[int]:
+    def _store(
+        self, made: Sequence[tuple[PendingPassage, StoredVector]], spending: Spending
+    ) -> set[int]:
         now = self._seams.clock.now()
         with self._database.write() as connection:
             index = self._database.vectors
@@ -333,7 +335,7 @@ class Workshop:
             record_spending(connection, self._generation, spending, now)
         return stored
 
-    def _fill_in(self, known: Sequence[Passage]) -> _Outcome:
+    def _fill_in(self, known: Sequence[PendingPassage]) -> _BatchOutcome:
         """Give passages the vector of an equal text; a damaged one is made anew."""
         with self._database.write() as connection:
             held = vectors_of_texts(connection, self._generation, {one.sha for one in known})
@@ -342,7 +344,7 @@ class Workshop:
             now = self._seams.clock.now()
             index = self._database.vectors
             stored = store_vectors(connection, index, self._generation, made, now)
-        return _Outcome(
+        return _BatchOutcome(
             passages=[passage for passage, _ in made],
             stored=stored,
             unknown=[passage for passage in known if passage.sha not in found],

@@ -37,7 +37,7 @@ from fonds.seams import Clock, Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, upsert
 from fonds.stores.tables import ingestion_leases
-from fonds.stores.vector_buffer import Vector
+from fonds.stores.vector_buffer import StoredVector
 
 FAILURES: Final = 5
 PAUSE: Final = 30.0
@@ -98,20 +98,20 @@ class Breaker:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rate:
+class EndpointRate:
     """What an endpoint allows in a minute; infinite where it sets no limit."""
 
     requests: float
     tokens: float
 
 
-def read_rate(text: str) -> Rate | None:
+def read_rate(text: str) -> EndpointRate | None:
     """The limits of the setting `embed_rate`: `500/1000000`, `500`, `/1000000`; None for none."""
     if not text.strip():
         return None
     requests, _, tokens = text.partition("/")
     try:
-        rate = Rate(requests=_number(requests), tokens=_number(tokens))
+        rate = EndpointRate(requests=_number(requests), tokens=_number(tokens))
     except ValueError as error:
         raise SettingsError(
             f"embed_rate: {text!r} is not requests/tokens a minute, such as 500/1000000"
@@ -126,10 +126,10 @@ def _number(text: str) -> float:
     return number
 
 
-class Limits:
+class RateLimits:
     """Tells whoever asks how long to wait; one for all threads that share an endpoint."""
 
-    def __init__(self, rate: Rate | None, clock: Clock) -> None:
+    def __init__(self, rate: EndpointRate | None, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
         self._requests = _bucket(rate.requests, clock) if rate else None
@@ -170,7 +170,7 @@ Sleep = Callable[[float], object]
 class Restraint:
     """How an endpoint is spared; shared by all who ask it from one process."""
 
-    limits: Limits
+    limits: RateLimits
     breaker: Breaker
 
 
@@ -178,7 +178,7 @@ class Restraint:
 class Answers:
     """What came of asking for the vectors of some texts, by their place among them."""
 
-    vectors: dict[int, Vector] = field(default_factory=dict)
+    vectors: dict[int, StoredVector] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     """Texts the model cannot embed, and why."""
     tokens: int = 0
@@ -236,7 +236,7 @@ class Calls:
         # One batch that fails to the last try must not open it: its texts may be the cause.
         failures = max(FAILURES, settings.retries + 1)
         return Restraint(
-            limits=Limits(rate, seams.clock), breaker=Breaker(seams.clock, failures=failures)
+            limits=RateLimits(rate, seams.clock), breaker=Breaker(seams.clock, failures=failures)
         )
 
     def embed(self, texts: Sequence[str], sizes: Sequence[int]) -> Answers:
@@ -271,7 +271,7 @@ class Calls:
         except EmbedError as error:
             raise _EndedError(str(error)) from error
 
-    def _ask(self, texts: Sequence[str], tokens: int, answers: Answers) -> list[Vector]:
+    def _ask(self, texts: Sequence[str], tokens: int, answers: Answers) -> list[StoredVector]:
         failures = 0
         while True:
             self._await_turn(tokens)
@@ -305,7 +305,7 @@ class Calls:
         if self.stop.is_set():
             raise _EndedError("asked to stop")
 
-    def _ask_once(self, texts: Sequence[str], answers: Answers) -> list[Vector]:
+    def _ask_once(self, texts: Sequence[str], answers: Answers) -> list[StoredVector]:
         answers.requests += 1
         breaker = self.restraint.breaker
         try:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Select, Text, cast, func, select
 
 from fonds.stores.tables import documents, embedding_batches, embedding_costs
-from fonds.stores.vector_buffer import Passage, Share
+from fonds.stores.vector_buffer import DocumentShare, PendingPassage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spent:
+class EmbeddingCost:
     """What was spent on one source, document or run."""
 
     name: str
@@ -33,7 +33,7 @@ def price_of(tokens: int, price: float) -> float:
     return tokens * price / 1_000_000
 
 
-def shares_of(passages: Sequence[Passage], tokens: int, price: float) -> list[Share]:
+def shares_of(passages: Sequence[PendingPassage], tokens: int, price: float) -> list[DocumentShare]:
     """Divide the tokens that the model counted by what we know of the texts; nothing is lost."""
     texts: dict[str, int] = defaultdict(int)
     sizes: dict[str, int] = defaultdict(int)
@@ -47,7 +47,9 @@ def shares_of(passages: Sequence[Passage], tokens: int, price: float) -> list[Sh
         part = tokens * seen // whole - given
         given += part
         cost = price_of(part, price)
-        shares.append(Share(document=document, texts=texts[document], tokens=part, cost=cost))
+        shares.append(
+            DocumentShare(document=document, texts=texts[document], tokens=part, cost=cost)
+        )
     return shares
 
 
@@ -58,7 +60,7 @@ def spent(
     source: str | None = None,
     document: str | None = None,
     generation: int | None = None,
-) -> list[Spent]:
+) -> list[EmbeddingCost]:
     """Sums by source, by document or by run, the dearest first; of one only if it is named."""
     batch = embedding_batches.c
     parts = _parts(by, source=source, document=document).subquery().c
@@ -78,7 +80,7 @@ def spent(
     if generation is not None:
         query = query.where(batch.generation == generation)
     return [
-        Spent(
+        EmbeddingCost(
             name=name,
             texts=int(texts),  # PostgreSQL sums to decimals
             tokens=int(tokens),

@@ -38,7 +38,7 @@ _MARKUP: Final = re.compile(r"[#*_`>|\\\[\]]+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class EmbeddedQueries:
     """A generation, and the questions as its model sees them."""
 
     generation: Generation
@@ -65,7 +65,9 @@ class Overlap:
     most_different: tuple[Agreement, ...]
 
 
-def compare(database: Database, one: Asked, other: Asked, queries: Sequence[str]) -> Overlap | None:
+def compare(
+    database: Database, one: EmbeddedQueries, other: EmbeddedQueries, queries: Sequence[str]
+) -> Overlap | None:
     """The overlap of the best passages of two generations; None if nothing is found by either."""
     found: list[Agreement] = []
     with database.read() as connection:
@@ -252,10 +254,10 @@ def _compared(
     if before.id == generation.id:
         return None, None
     asked = sample_queries(database) if queries is None else queries
-    new = Asked(generation=generation, vectors=query_vectors(embedder, asked))
+    new = EmbeddedQueries(generation=generation, vectors=query_vectors(embedder, asked))
     try:
         vectors = query_vectors(embedder_of(before, settings), asked)
     except EmbedError as error:
         # A model that is gone is a good reason to change to another, and none to stay.
         return None, str(error)
-    return compare(database, Asked(generation=before, vectors=vectors), new, asked), None
+    return compare(database, EmbeddedQueries(generation=before, vectors=vectors), new, asked), None

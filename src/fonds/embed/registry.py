@@ -169,7 +169,7 @@ def at_work(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Texts:
+class PreparedTexts:
     """Texts for a model, as a process gets them."""
 
     embedder: str
@@ -191,7 +191,7 @@ class EmbedderApart:
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
         """The vectors of some texts."""
-        item = Texts(
+        item = PreparedTexts(
             embedder=self._name, version=self.model.version, texts=list(texts), purpose=purpose
         )
         (outcome,) = self._engine.run(embed_texts, [item])
@@ -201,7 +201,7 @@ class EmbedderApart:
         return made
 
 
-def embed_texts(item: Texts) -> Embedded:
+def embed_texts(item: PreparedTexts) -> Embedded:
     """Embed texts in a process of an engine."""
     embedder = _opened(item.embedder)
     if embedder.model.version != item.version:

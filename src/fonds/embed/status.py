@@ -16,7 +16,7 @@ from sqlalchemy import CTE, Connection, case, exists, func, literal, select
 from fonds.embed.base import Embedder, EmbeddingModel
 from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.client import read_rate
-from fonds.embed.costs import Spent, spent
+from fonds.embed.costs import EmbeddingCost, spent
 from fonds.embed.generations import without_vector
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import embedder_of
@@ -198,7 +198,7 @@ class EmbeddingStatus:
     """The most frequent causes: `cause` and `documents`."""
     last_hour: dict[str, Any]
     """`texts`, `tokens`, `requests`, `retries`"""
-    costs: Sequence[Spent]
+    costs: Sequence[EmbeddingCost]
     """By source."""
 
 

@@ -63,7 +63,7 @@ class WordLlamaEmbedder:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _package_folder()
         self._lock = Lock()
-        self._loaded: tuple[NDArray[np.float32], _Words] | None = None
+        self._loaded: tuple[NDArray[np.float32], _WordIds] | None = None
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:  # noqa: ARG002 — alike for both
         """The vectors of some texts; a text without a token gets zeros."""
@@ -78,7 +78,7 @@ class WordLlamaEmbedder:
             np.add.reduce(table.take(ids, axis=0), axis=0, out=row)
         return Embedded(vectors=unit(sums), tokens=tokens)
 
-    def _load(self) -> tuple[NDArray[np.float32], _Words]:
+    def _load(self) -> tuple[NDArray[np.float32], _WordIds]:
         with self._lock:
             if self._loaded is None:
                 self._loaded = _table(self._read(WEIGHTS)), _words(self._read(TOKENIZER))
@@ -115,13 +115,13 @@ def _table(data: bytes) -> NDArray[np.float32]:
     return table
 
 
-def _words(data: bytes) -> _Words:
+def _words(data: bytes) -> _WordIds:
     from tokenizers import Tokenizer  # noqa: PLC0415 — only who embeds pays for it
 
-    return _Words(Tokenizer.from_buffer(data))
+    return _WordIds(Tokenizer.from_buffer(data))
 
 
-class _Words(dict[str, tuple[int, ...]]):
+class _WordIds(dict[str, tuple[int, ...]]):
     """Token ids of a word with a space before it, looked up when first met."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:

@@ -31,7 +31,7 @@ from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_embedding_queue
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vector_buffer import (
-    Passage,
+    PendingPassage,
     documents_lacking,
     lacking,
     lacking_after,
@@ -58,7 +58,7 @@ class _Claimed:
     """Why one of its passages has no vector."""
 
 
-class Desk:
+class EmbeddingQueue:
     """Hands out the passages of documents that wait, and takes note of how each document ends.
 
     A document is tried once; its row is removed when all its passages have a vector, unless it
@@ -81,7 +81,7 @@ class Desk:
         self.done = 0
         self.failed = 0
 
-    def pages(self) -> Iterator[list[Passage]]:
+    def pages(self) -> Iterator[list[PendingPassage]]:
         """The passages without a vector of all documents that may be tried now."""
         while rows := self._claim():
             names = {ids.document_uid(row.record_id): row.record_id for row in rows}
@@ -90,7 +90,7 @@ class Desk:
             for group in _groups(names, counts):
                 yield from self._read(group, is_long=counts.get(next(iter(group)), 0) > PAGE)
 
-    def settled(self, passage: Passage, cause: str | None) -> None:
+    def settled(self, passage: PendingPassage, cause: str | None) -> None:
         """Take note of what became of a passage."""
         claimed = self._open[passage.document]
         claimed.waiting -= 1
@@ -144,7 +144,7 @@ class Desk:
         leases.fail_all(connection, queue, self._causes, self._owner)
         self._ready, self._causes = [], {}
 
-    def _read(self, names: Mapping[UUID, str], *, is_long: bool) -> Iterator[list[Passage]]:
+    def _read(self, names: Mapping[UUID, str], *, is_long: bool) -> Iterator[list[PendingPassage]]:
         if is_long:
             yield from self._read_long(*next(iter(names.items())))
             return
@@ -156,7 +156,7 @@ class Desk:
         if page:
             yield page
 
-    def _read_long(self, uid: UUID, name: str) -> Iterator[list[Passage]]:
+    def _read_long(self, uid: UUID, name: str) -> Iterator[list[PendingPassage]]:
         after, more = -1, True
         while more:
             with self._database.read() as connection:
@@ -247,7 +247,7 @@ def drain(
     _require_model_of(generation, embedder)
     calls = Calls(embedder, seams, settings, stop=stop, restraint=restraint)
     calls.restraint.breaker.tell = noted(database, generation.name, seams.clock)
-    desk = Desk(database, seams, generation, limit)
+    desk = EmbeddingQueue(database, seams, generation, limit)
     shop = Workshop(
         database,
         seams,
@@ -287,7 +287,7 @@ def fill(
     _require_model_of(generation, embedder)
     failed: set[str] = set()
 
-    def settled(passage: Passage, cause: str | None) -> None:
+    def settled(passage: PendingPassage, cause: str | None) -> None:
         if cause is not None and cause is not GONE:
             failed.add(passage.document)
 
@@ -311,7 +311,9 @@ def fill(
     return _report(shop, done=0, failed=len(failed), waiting=waiting, given_up=0)
 
 
-def _work_off(shop: Workshop, pages: Iterable[Sequence[Passage]], tell: Callable[[], None]) -> None:
+def _work_off(
+    shop: Workshop, pages: Iterable[Sequence[PendingPassage]], tell: Callable[[], None]
+) -> None:
     for page in pages:
         shop.take(page)
         tell()
@@ -338,7 +340,7 @@ def _require_model_of(generation: Generation, embedder: Embedder) -> None:
         )
 
 
-def _all_pages(database: Database, generation: Generation) -> Iterator[list[Passage]]:
+def _all_pages(database: Database, generation: Generation) -> Iterator[list[PendingPassage]]:
     after = 0
     while True:
         with database.read() as connection:

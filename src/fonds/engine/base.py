@@ -23,7 +23,7 @@ SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome(Generic[ItemT, ResultT]):
+class ItemResult(Generic[ItemT, ResultT]):
     """What became of one item: a result, or an error."""
 
     index: int
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
     def run(
         self, function: Callable[[Any], Any], items: Iterable[Any]
-    ) -> Iterator[Outcome[Any, Any]]:
+    ) -> Iterator[ItemResult[Any, Any]]:
         """One outcome for each item, as they finish; may be called by several threads at once."""
         ...
 

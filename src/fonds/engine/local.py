@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from fonds.engine.base import MEMORY_MIB, SECONDS, Outcome, require_importable
+from fonds.engine.base import MEMORY_MIB, SECONDS, ItemResult, require_importable
 from fonds.engine.worker import READY
 from fonds.errors import (
     EngineError,
@@ -68,7 +68,7 @@ class LocalEngine:
 
     def run(
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
-    ) -> Iterator[Outcome[ItemT, ResultT]]:
+    ) -> Iterator[ItemResult[ItemT, ResultT]]:
         """One outcome for each item, as they finish."""
         require_importable(function)
         tasks = enumerate(items)
@@ -88,7 +88,7 @@ class LocalEngine:
         function: Callable[[Any], Any],
         tasks: Iterator[tuple[int, Any]],
         busy: dict[Connection, _Worker],
-    ) -> Iterator[Outcome[Any, Any]]:
+    ) -> Iterator[ItemResult[Any, Any]]:
         """Give every free place an item; what cannot be sent is an outcome at once."""
         while len(busy) < self.workers and (task := next(tasks, None)):
             index, item = task
@@ -96,10 +96,10 @@ class LocalEngine:
                 packed = pickle.dumps((function, item))
                 worker = self._sent(packed)
             except FondsError as error:
-                yield Outcome(index=index, item=item, error=error)
+                yield ItemResult(index=index, item=item, error=error)
             except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
                 failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
-                yield Outcome(index=index, item=item, error=failed)
+                yield ItemResult(index=index, item=item, error=failed)
             else:
                 worker.index, worker.item = index, item
                 worker.deadline = time.monotonic() + self.seconds
@@ -117,14 +117,14 @@ class LocalEngine:
             raise WorkerDiedError("a worker ended before it took its first item")
         return worker
 
-    def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> Outcome[Any, Any]:
+    def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> ItemResult[Any, Any]:
         del busy[worker.channel]
         result, error = worker.outcome()
         if isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
             worker.kill()
         else:
             self._idle.append(worker)
-        return Outcome(index=worker.index, item=worker.item, result=result, error=error)
+        return ItemResult(index=worker.index, item=worker.item, result=result, error=error)
 
 
 def _finished(busy: dict[Connection, _Worker]) -> list[_Worker]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from fonds.engine.base import MEMORY_MIB, SECONDS, Outcome, require_importable
+from fonds.engine.base import MEMORY_MIB, SECONDS, ItemResult, require_importable
 from fonds.engine.local import LocalEngine
 from fonds.errors import FondsError, ItemFailedError, SettingsError, WorkerDiedError
 
@@ -108,7 +108,7 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Limits(NamedTuple):
+class ItemLimits(NamedTuple):
     """What an item may use; the fields of a `LocalEngine`."""
 
     memory_mib: int
@@ -117,7 +117,7 @@ class Limits(NamedTuple):
     worn: str
 
 
-def answer(limits: Limits, parcel: bytes) -> tuple[bytes | None, FondsError | None]:
+def answer(limits: ItemLimits, parcel: bytes) -> tuple[bytes | None, FondsError | None]:
     """The result of a function for an item, both packed; or what went wrong."""
     (outcome,) = _engine(limits).run(open_parcel, [parcel])
     return outcome.result, outcome.error
@@ -130,7 +130,7 @@ def open_parcel(parcel: bytes) -> bytes:
 
 
 @cache
-def _engine(limits: Limits) -> LocalEngine:
+def _engine(limits: ItemLimits) -> LocalEngine:
     """One for each kind of work; it stays for the next item, and ends with this process."""
     return LocalEngine(workers=1, **limits._asdict())
 
@@ -176,7 +176,7 @@ class RayEngine:
     )
 
     def __post_init__(self) -> None:
-        limits = Limits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
+        limits = ItemLimits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
         ray = join(self.address)
         self._is_open = True
         self._ray = ray
@@ -214,7 +214,7 @@ class RayEngine:
 
     def run(
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
-    ) -> Iterator[Outcome[ItemT, ResultT]]:
+    ) -> Iterator[ItemResult[ItemT, ResultT]]:
         """One outcome for each item, as they finish."""
         require_importable(function)
         tasks = enumerate(items)
@@ -266,7 +266,7 @@ class RayEngine:
         function: Callable[[Any], Any],
         tasks: Iterator[tuple[int, Any]],
         sent: dict[Any, tuple[int, Any]],
-    ) -> Iterator[Outcome[Any, Any]]:
+    ) -> Iterator[ItemResult[Any, Any]]:
         """Send what the cluster can soon begin with; what cannot be sent is an outcome at once."""
         while self._has_room(sent) and (task := next(tasks, None)):
             index, item = task
@@ -274,7 +274,7 @@ class RayEngine:
                 parcel = pickle.dumps((function, item))
             except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
                 failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
-                yield Outcome(index=index, item=item, error=failed)
+                yield ItemResult(index=index, item=item, error=failed)
                 continue
             with self._open() as is_open:
                 if is_open:
@@ -286,21 +286,21 @@ class RayEngine:
         with self._open() as is_open:
             return is_open and len(sent) < _AHEAD * self.workers
 
-    def _settle(self, reference: Any, index: int, item: Any) -> Outcome[Any, Any]:
+    def _settle(self, reference: Any, index: int, item: Any) -> ItemResult[Any, Any]:
         try:
             with self._open() as is_open:
                 packed, error = self._ray.get(reference) if is_open else (b"", _CLOSED)
         except self._ray.exceptions.RayError as lost:
-            return Outcome(index=index, item=item, error=_death(lost))
+            return ItemResult(index=index, item=item, error=_death(lost))
         finally:
             self._sent.discard(reference)
         if error is not None:
-            return Outcome(index=index, item=item, error=error)
+            return ItemResult(index=index, item=item, error=error)
         try:
-            return Outcome(index=index, item=item, result=pickle.loads(packed))  # noqa: S301 — our own node's
+            return ItemResult(index=index, item=item, result=pickle.loads(packed))  # noqa: S301 — our own node's
         except Exception as unread:  # noqa: BLE001 — unpickling runs the result's own code
             failed = ItemFailedError(f"the result cannot be read: {unread}")
-            return Outcome(index=index, item=item, error=failed)
+            return ItemResult(index=index, item=item, error=failed)
 
 
 def _death(lost: Exception) -> FondsError:

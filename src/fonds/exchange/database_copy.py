@@ -291,7 +291,7 @@ def _sequence(connection: Connection, table: Table, column: str) -> str | None:
 
 
 @dataclass(slots=True)
-class Tally:
+class TableChecksum:
     """The rows seen so far."""
 
     rows: int = 0
@@ -428,13 +428,13 @@ class _Copying:
 
     def table(self, table: Table) -> CopiedTable:
         """Copy the rows of a table, and read them again."""
-        given = Tally()
+        given = TableChecksum()
         for rows in _batches(_rows(self._held, table, given)):
             self._insert(table, rows)
             self._watch(table.name, given.rows)
         number = last_number(self._held.connection, table)
         set_last_number(self._connection, table, number or 0)
-        taken = Tally()
+        taken = TableChecksum()
         for _ in _rows(Snapshot(self._connection), table, taken):
             pass
         if given != taken:
@@ -463,7 +463,7 @@ def _exact(table: Table, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, A
     return rows
 
 
-def _rows(held: Snapshot, table: Table, tally: Tally) -> Iterator[dict[str, Any]]:
+def _rows(held: Snapshot, table: Table, tally: TableChecksum) -> Iterator[dict[str, Any]]:
     for row in held.stream(select(table), at_once=_READ):
         tally.add(row)
         yield row._asdict()

@@ -22,7 +22,7 @@ from uuid import UUID
 from sqlalchemy import inspect
 
 from fonds.errors import StoreError, UsageError
-from fonds.exchange.export_tables import Exported, Field, exported_tables
+from fonds.exchange.export_tables import ExportColumn, Exported, exported_tables
 from fonds.exchange.snapshot import Snapshot, snapshot
 from fonds.stores.blobs import Blobs
 from fonds.stores.columns import format_timestamp
@@ -47,7 +47,7 @@ _DANGEROUS: Final = "^[=+\\-@\\t\\r\\n''＝＋－＠]"
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedTable:
     """The rows of a table, as lines of JSON in a file."""
 
     file: Path
@@ -57,7 +57,7 @@ class Staged:
     shapes: Mapping[str, set[type[Any]]]
     """Of what is JSON: the types of its values, by column."""
 
-    def kind_of(self, field: Field) -> str:
+    def kind_of(self, field: ExportColumn) -> str:
         """What a data package calls a column; JSON is an object or an array if all of it is."""
         if field.kind != "any":
             return field.kind
@@ -66,7 +66,7 @@ class Staged:
         return found.pop() if len(found) == 1 else "any"
 
 
-def stage(table: Exported, rows: Iterable[Sequence[Any]], file: Path) -> Staged:
+def stage(table: Exported, rows: Iterable[Sequence[Any]], file: Path) -> StagedTable:
     """Write rows down, a line each."""
     names = [field.name for field in table.fields]
     trees = [place for place, field in enumerate(table.fields) if field.kind == "any"]
@@ -79,7 +79,7 @@ def stage(table: Exported, rows: Iterable[Sequence[Any]], file: Path) -> Staged:
             line = json.dumps(dict(zip(names, row, strict=True)), default=_text).encode()
             out.write(line + b"\n")
             count, longest = count + 1, max(longest, len(line))
-    return Staged(file, count, longest, shapes)
+    return StagedTable(file, count, longest, shapes)
 
 
 def _text(value: Any) -> str:
@@ -97,7 +97,7 @@ class Converter:
         self._kind = kind
         self._connection = _connect(folder)
 
-    def convert(self, table: Exported, staged: Staged, to: Path) -> None:
+    def convert(self, table: Exported, staged: StagedTable, to: Path) -> None:
         """Make the file of a table."""
         selected = ", ".join(
             f"{_expression(each, self._kind)} AS {_name(each.name)}" for each in table.fields
@@ -126,12 +126,12 @@ class Converter:
         self._connection.close()
 
 
-def _type(field: Field, kind: Format) -> str:
+def _type(field: ExportColumn, kind: Format) -> str:
     # Texts stay as they are written: DuckDB would write moments in a way of its own.
     return "VARCHAR" if kind != "parquet" and field.kind in {"string", "datetime"} else field.type
 
 
-def _expression(field: Field, kind: Format) -> str:
+def _expression(field: ExportColumn, kind: Format) -> str:
     name = _name(field.name)
     if kind == "csv" and field.kind == "string":
         return (
@@ -186,7 +186,7 @@ _LONGEST_DESCRIPTOR: Final = 16 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Done:
+class ExportResult:
     """What was written."""
 
     rows: Mapping[str, int]
@@ -210,7 +210,7 @@ def export(
     owner: UUID | None = None,
     scratch: Path | None = None,
     watch: Watch | None = None,
-) -> Done:
+) -> ExportResult:
     """Write all tables, or those of some sources, to an address; the data package comes last.
 
     An earlier export that stands there is replaced, once all of the new one is made.
@@ -225,7 +225,7 @@ def export(
         if not any(each.resource["name"] == "documents" for each in files):
             raise UsageError("there is no document to export")
         _replace(blobs, before, files)
-    return Done(
+    return ExportResult(
         rows={each.resource["name"]: each.resource["rows"] for each in files},
         bytes=sum(each.resource["bytes"] for each in files),
     )
@@ -259,7 +259,7 @@ class _Making:
                 self._watch(table.name, count)
             yield row
 
-    def _resource(self, table: Exported, staged: Staged, path: Path) -> dict[str, Any]:
+    def _resource(self, table: Exported, staged: StagedTable, path: Path) -> dict[str, Any]:
         told = {
             "name": table.name,
             "type": "table",
@@ -277,7 +277,7 @@ class _Making:
             told["escape"] = "a text that begins like a formula, or with ', has a ' before it"
         return told
 
-    def _schema(self, table: Exported, staged: Staged) -> dict[str, Any]:
+    def _schema(self, table: Exported, staged: StagedTable) -> dict[str, Any]:
         fields = [
             {
                 "name": field.name,

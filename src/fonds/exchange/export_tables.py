@@ -44,7 +44,7 @@ _OF_DOCUMENTS: Final = (document_aliases, document_versions)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ExportColumn:
     """A column of a file."""
 
     name: str
@@ -60,7 +60,7 @@ class Exported:
 
     name: str
     query: Select[Any]
-    fields: tuple[Field, ...]
+    fields: tuple[ExportColumn, ...]
     key: tuple[str, ...]
     about: str | None = None
 
@@ -172,9 +172,9 @@ def _exported(
     )
 
 
-def _field(name: str, type_: Any, about: str | None) -> Field:
+def _field(name: str, type_: Any, about: str | None) -> ExportColumn:
     kind, native = _kind(type_)
-    return Field(name, kind, native, about)
+    return ExportColumn(name, kind, native, about)
 
 
 def _kind(type_: Any) -> tuple[Kind, str]:

@@ -71,10 +71,10 @@ class RecordingTransport:
         sent = await _request_body(request)
         response = await self._inner.send(replace(request, body=sent or None))
         time = self._clock.now()
-        body = _Tee(response.body, self, _Head(request, sent, response, time))
+        body = _Tee(response.body, self, _ExchangeHead(request, sent, response, time))
         return replace(response, body=body, received_at=time)
 
-    async def write(self, head: _Head, body: IO[bytes], truncated: str | None) -> None:
+    async def write(self, head: _ExchangeHead, body: IO[bytes], truncated: str | None) -> None:
         """Append one exchange, and return when it is on file."""
         await asyncio.to_thread(lambda: self._append(*head.records(body, truncated)))
 
@@ -94,7 +94,7 @@ class RecordingTransport:
             self._file.close()
 
 
-class _Head:
+class _ExchangeHead:
     """All of an exchange but the body of the response."""
 
     def __init__(
@@ -149,7 +149,9 @@ class _Head:
 class _Tee:
     """A body that is copied while it is read, and recorded at its end."""
 
-    def __init__(self, body: BodyStream, recording: RecordingTransport, head: _Head) -> None:
+    def __init__(
+        self, body: BodyStream, recording: RecordingTransport, head: _ExchangeHead
+    ) -> None:
         self._body = body
         self._recording = recording
         self._head = head

@@ -248,7 +248,7 @@ class HttpTransport:
                 (name.decode("latin-1"), _text(value)) for name, value in response.raw_headers
             ],
             reason=response.reason or "",
-            body=_Body(response, request.url, self._connections),
+            body=_ResponseBody(response, request.url, self._connections),
         )
 
     async def _send(
@@ -334,7 +334,7 @@ async def _chunks(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[by
             yield chunk
 
 
-class _Body:
+class _ResponseBody:
     """The body of a response, and the place among the connections that it occupies."""
 
     def __init__(

@@ -82,7 +82,7 @@ class RecordedResponse:
 
 def read_recording(path: Path, *, unfinished: bool) -> Recording:
     """The index of a recording; an `unfinished` one may break off inside its last record."""
-    index = _Index()
+    index = _ResponseIndex()
     offset = 0
     try:
         with path.open("rb") as file:
@@ -109,7 +109,7 @@ def open_response(path: Path, exchange: Exchange) -> RecordedResponse:
     file = path.open("rb")
     try:
         file.seek(exchange.offset)
-        headers, block = _head(_Member(file).buffered())
+        headers, block = _head(_GzipMember(file).buffered())
         http = _RESPONSE.parse(block)
         status, _, reason = http.statusline.partition(" ")
         return RecordedResponse(
@@ -125,7 +125,7 @@ def open_response(path: Path, exchange: Exchange) -> RecordedResponse:
         raise MalformedError(f"{path} is damaged at byte {exchange.offset}: {error}") from error
 
 
-class _Member(io.RawIOBase):
+class _GzipMember(io.RawIOBase):
     """One gzip member, which must be complete and have the right checksum."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -160,7 +160,7 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _RecordedRequest | Non
     offset = 0
     while offset < size:
         file.seek(offset)
-        member = _Member(file)
+        member = _GzipMember(file)
         stream = member.buffered()
         headers, block = _head(stream)
         request = _request(block) if headers.get_header("WARC-Type") == "request" else None
@@ -185,7 +185,7 @@ def _read_all(block: Any) -> Iterator[bytes]:
         yield chunk
 
 
-class _Index:
+class _ResponseIndex:
     """Collects responses, and finds their requests by the link that either of them has."""
 
     def __init__(self) -> None:

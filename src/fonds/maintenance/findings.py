@@ -36,7 +36,7 @@ class Finding:
     group: str = ""
 
 
-class Opened(Protocol):
+class OpenedLibrary(Protocol):
     """What a library is made of."""
 
     settings: Settings
@@ -57,7 +57,7 @@ class Patient:
     """Of the clock on the wall, and of the one that never goes back."""
 
     @classmethod
-    def of(cls, library: Opened) -> Self:
+    def of(cls, library: OpenedLibrary) -> Self:
         """A library that is open already."""
         clock = library.seams.clock
         return cls(

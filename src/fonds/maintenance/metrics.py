@@ -44,7 +44,7 @@ from fonds.stores.tables import (
     ingestion_tasks,
 )
 from fonds.uploads.statistics import UploadFigures, figures
-from fonds.uploads.usage import Costs, Distribution, Storage, Stored, spread
+from fonds.uploads.usage import Costs, Distribution, Storage, StorageUsage, spread
 
 SECONDS: Final = (1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)
 QUEUES: Final[Mapping[str, Table]] = {
@@ -79,7 +79,7 @@ class QueueState:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Embedded:
+class EmbeddingUsage:
     """What was asked of a model, ever."""
 
     texts: int
@@ -108,7 +108,7 @@ class RunFigures:
     queues: Mapping[str, QueueState]
     commands: QueueState
     """What operators asked for; none is given up."""
-    embedded: Mapping[str, Embedded]
+    embedded: Mapping[str, EmbeddingUsage]
     """By model."""
 
 
@@ -205,7 +205,7 @@ def _commands(connection: Connection, now: datetime) -> QueueState:
     )
 
 
-def _embedded(connection: Connection, now: datetime) -> dict[str, Embedded]:
+def _embedded(connection: Connection, now: datetime) -> dict[str, EmbeddingUsage]:
     batch, made = embedding_batches.c, embedding_generations.c
     alone = left_alone(connection, now)
     sums = [
@@ -218,7 +218,7 @@ def _embedded(connection: Connection, now: datetime) -> dict[str, Embedded]:
         .group_by(made.name)
     )
     return {
-        name: Embedded(
+        name: EmbeddingUsage(
             texts=int(texts),
             tokens=int(tokens),
             requests=int(requests),
@@ -264,11 +264,11 @@ class Spread(Protocol):
 def exposed(families: Iterable[Metric]) -> str:
     """Families in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Told(families))
+    registry.register(_Families(families))
     return generate_latest(registry).decode()
 
 
-class _Told(Collector):
+class _Families(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)
 
@@ -410,7 +410,7 @@ def _storage(told: Storage) -> Iterator[Metric]:
     )
 
 
-def _bytes(stored: Mapping[str, Stored]) -> Iterator[tuple[tuple[str, str], int]]:
+def _bytes(stored: Mapping[str, StorageUsage]) -> Iterator[tuple[tuple[str, str], int]]:
     for name, one in stored.items():
         yield (name, "raw"), one.raw
         yield (name, "parsed"), one.parsed

@@ -113,7 +113,7 @@ def _key(ref: str) -> str:
     return ref.partition("#")[0]
 
 
-class Ledger:
+class KeySet:
     """A set of keys of any size, on disk."""
 
     def __init__(self, file: str) -> None:
@@ -151,12 +151,12 @@ def _encoded(key: str) -> bytes:
 
 
 @contextmanager
-def ledger(folder: Path) -> Iterator[Ledger]:
+def ledger(folder: Path) -> Iterator[KeySet]:
     """An empty set that is gone with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         NamedTemporaryFile(dir=folder, prefix="references-") as file,
-        closing(Ledger(file.name)) as made,
+        closing(KeySet(file.name)) as made,
     ):
         yield made
 

@@ -23,7 +23,7 @@ from fonds.errors import (
 from fonds.results import Citation, RetrievalResult
 
 
-class Answer(BaseModel):
+class ToolResult(BaseModel):
     """What every answer is: frozen, and written once."""
 
     model_config = ConfigDict(frozen=True)
@@ -37,7 +37,7 @@ class Hit(RetrievalResult):
     raw_sha256: str = Field(description="Of the publisher's file as archived.")
 
 
-class SearchAnswer(Answer):
+class SearchResult(ToolResult):
     """One page of results, best first, one for each document."""
 
     results: list[Hit]
@@ -45,7 +45,7 @@ class SearchAnswer(Answer):
     note: str = Field(default="", description="Why there is little or nothing.")
 
 
-class DocumentHead(Answer):
+class DocumentHead(ToolResult):
     """What a document is, and where its bytes came from."""
 
     id: str
@@ -82,7 +82,7 @@ class DocumentHead(Answer):
         )
 
 
-class DocumentSlice(Answer):
+class DocumentSlice(ToolResult):
     """A document's head and a slice of its text."""
 
     document: DocumentHead
@@ -93,7 +93,7 @@ class DocumentSlice(Answer):
     passages: int = Field(description="How many passages get_passage knows of it, from 0.")
 
 
-class Passage(Answer):
+class Passage(ToolResult):
     """A passage as it stands in its document."""
 
     id: str = Field(description="Document and ordinal: fr:2026-00101#3.")
@@ -105,7 +105,7 @@ class Passage(Answer):
     citation: Citation
 
 
-class PassageAnswer(Answer):
+class PassageAnswer(ToolResult):
     """The passage asked for and its neighbours, in the document's order."""
 
     document: DocumentHead
@@ -114,7 +114,7 @@ class PassageAnswer(Answer):
     total_passages: int = Field(description="Of the whole document.")
 
 
-class CodeNode(Answer):
+class CodeNode(ToolResult):
     """A code, an edition, or a node of its tree."""
 
     id: str = Field(description="Give it to browse_code; a leaf's also to get_document.")
@@ -124,7 +124,7 @@ class CodeNode(Answer):
     is_leaf: bool = Field(description="Whether it has a text instead of nodes below it.")
 
 
-class CodeListing(Answer):
+class CodeListing(ToolResult):
     """A node and a page of what stands below it, in the publisher's order."""
 
     node: CodeNode | None = Field(description="Null for the list of codes.")
@@ -134,7 +134,7 @@ class CodeListing(Answer):
     next_offset: int | None = Field(description="Ask for this offset next; null at the end.")
 
 
-class EditionCoverage(Answer):
+class EditionCoverage(ToolResult):
     """An edition of a code, as far as it is held."""
 
     edition: str
@@ -144,7 +144,7 @@ class EditionCoverage(Answer):
     is_newest: bool
 
 
-class SourceCoverage(Answer):
+class SourceCoverage(ToolResult):
     """What is held of one source, as of when."""
 
     source: str
@@ -162,7 +162,7 @@ class SourceCoverage(Answer):
     editions: list[EditionCoverage]
 
 
-class VectorCoverage(Answer):
+class VectorCoverage(ToolResult):
     """Whether search by meaning sees everything."""
 
     model: str | None = Field(description="Null while nothing has been embedded.")
@@ -170,7 +170,7 @@ class VectorCoverage(Answer):
     waiting: int = Field(description="Documents still to be embedded.")
 
 
-class Coverage(Answer):
+class Coverage(ToolResult):
     """What the library holds; whatever is not in it cannot be found or ruled out."""
 
     as_of: datetime
@@ -204,7 +204,7 @@ _TOLD: Final[dict[type[FondsError], tuple[Code, str]]] = {
 """The first that fits, from the special to the general."""
 
 
-class Problem(BaseModel):
+class ToolProblem(BaseModel):
     """Why there is no answer."""
 
     code: Code
@@ -221,7 +221,7 @@ class Problem(BaseModel):
         )
 
 
-class RefusedError(ToolError):
+class RefusalError(ToolError):
     """A tool knows itself why it cannot answer."""
 
     def __init__(self, code: Code, message: str, *, hint: str) -> None:
@@ -229,9 +229,9 @@ class RefusedError(ToolError):
         self.problem = _problem(code, message, hint)
 
 
-def problem_of(error: BaseException) -> Problem | None:
+def problem_of(error: BaseException) -> ToolProblem | None:
     """What an agent is told of an error; None for one that nobody foresaw."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, RefusalError):
         return error.problem
     if isinstance(error, ValidationError):
         return _problem("bad_request", _complaints(error), "Look at the tool's input schema.")
@@ -244,16 +244,16 @@ def problem_of(error: BaseException) -> Problem | None:
     return None
 
 
-def unforeseen() -> Problem:
+def unforeseen() -> ToolProblem:
     """What an agent is told of an error that nobody foresaw; the log has the rest."""
     message = "something went wrong inside the server, and is in its log"
     return _problem("unavailable", message, "Other questions may work.")
 
 
-def _problem(code: Code, message: str, hint: str) -> Problem:
+def _problem(code: Code, message: str, hint: str) -> ToolProblem:
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[:LONGEST_MESSAGE]}…"
-    return Problem(code=code, message=message, hint=hint)
+    return ToolProblem(code=code, message=message, hint=hint)
 
 
 def _complaints(error: ValidationError) -> str:

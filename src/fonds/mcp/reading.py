@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from fonds import ids
-from fonds.catalog.codes import Code, EditionHeld, Node, Place, code, codes, editions, place
+from fonds.catalog.codes import Code, CodePosition, EditionHeld, Node, code, codes, editions, place
 from fonds.errors import UnknownDocumentError
 from fonds.library import Library
 from fonds.mcp.answers import (
@@ -29,7 +29,7 @@ from fonds.mcp.answers import (
     EditionCoverage,
     Passage,
     PassageAnswer,
-    RefusedError,
+    RefusalError,
     SourceCoverage,
     VectorCoverage,
     as_day,
@@ -64,7 +64,7 @@ def document_slice(
     text = row["body_text"] or row["summary"] or ""
     if offset > len(text):
         message = f"the text of {row['id']} has {len(text)} characters, none at {offset}"
-        raise RefusedError("bad_request", message, hint="Begin at offset 0.")
+        raise RefusalError("bad_request", message, hint="Begin at offset 0.")
     end = min(len(text), offset + length)
     with library.database.read() as connection:
         return DocumentSlice(
@@ -91,7 +91,7 @@ def passages_around(library: Library, name: str, around: int, owner: UUID | None
         head = DocumentHead.of(row, _edition(connection, row["unit"]))
     if all(one.chunk_ord != ordinal for one in found):
         message = f"{row['id']} has {total} passages, none with the number {ordinal}"
-        raise RefusedError("not_found", message, hint="Passages are numbered from 0.")
+        raise RefusalError("not_found", message, hint="Passages are numbered from 0.")
     return PassageAnswer(
         document=head,
         asked=passage_name(head.id, ordinal),
@@ -118,7 +118,7 @@ def refuse_if_ambiguous(resolution: Resolution) -> None:
         return
     rivals = ", ".join(one.id for one in resolution.candidates[:_MOST_RIVALS])
     message = f"{resolution.citation!r} may mean several documents: {rivals}"
-    raise RefusedError("ambiguous", message, hint="Ask for one of these ids.") from None
+    raise RefusalError("ambiguous", message, hint="Ask for one of these ids.") from None
 
 
 def passage_name(document_id: str, ordinal: int) -> str:
@@ -136,11 +136,11 @@ def _named_passage(library: Library, name: str, owner: UUID | None) -> tuple[dic
     except ValueError:
         message = f"{name!r} names no passage"
         hint = "Passages are named by document and number, fr:2026-00101#3, or by a UUID."
-        raise RefusedError("bad_request", message, hint=hint) from None
+        raise RefusalError("bad_request", message, hint=hint) from None
     with library.database.read() as connection:
         found = connection.execute(_by_uuid(chunk_id, owner)).one_or_none()
     if found is None:
-        raise RefusedError("not_found", f"there is no passage {name}", hint="Search again.")
+        raise RefusalError("not_found", f"there is no passage {name}", hint="Search again.")
     return library.document(found.id, owner=owner), found.chunk_ord
 
 
@@ -203,16 +203,16 @@ def _known(library: Library, path: str) -> Code:
         known = code(library.database, name)
     except UnknownDocumentError:
         hint = "browse_code without a path lists them."
-        raise RefusedError("not_found", f"no code {name!r} is held", hint=hint) from None
+        raise RefusalError("not_found", f"no code {name!r} is held", hint=hint) from None
     version = below.partition("/")[0]
     if version and all(_edition_node(one).id != f"{name}/{version}" for one in known.editions):
         held = ", ".join(one.version for one in reversed(known.editions))
         message = f"of {name} there is no edition {version!r}"
-        raise RefusedError("not_found", message, hint=f"The editions held are: {held}.")
+        raise RefusalError("not_found", message, hint=f"The editions held are: {held}.")
     return known
 
 
-def _below(found: Place, edition: CodeNode, known: Code) -> CodeListing:
+def _below(found: CodePosition, edition: CodeNode, known: Code) -> CodeListing:
     above = [known.name, edition.id, *(one.id for one in found.above)]
     return CodeListing(
         node=_node(found.node) if found.node else edition,
@@ -265,7 +265,7 @@ def _node(one: Node) -> CodeNode:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Standing:
+class _SourceStates:
     """What is known of all sources, by name."""
 
     held: Mapping[str, Sequence[Row[Any]]]
@@ -299,7 +299,7 @@ def _standing(
     connection: Connection,
     by_code: Mapping[str, Sequence[EditionHeld]],
     visible: ColumnElement[bool],
-) -> _Standing:
+) -> _SourceStates:
     table, state, tasks = documents.c, ingestion_source_state.c, ingestion_tasks.c
     held = select(
         table.source,
@@ -324,7 +324,7 @@ def _standing(
         .join(documents, same)
         .where(visible)
     )
-    return _Standing(
+    return _SourceStates(
         held=by_source,
         successes=_pairs(connection, select(state.source, state.last_success_at)),
         errors=_pairs(connection, open_errors.group_by(tasks.source)),
@@ -337,7 +337,7 @@ def _pairs(connection: Connection, query: Any) -> dict[str, Any]:
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _source(name: str, known: Registered | None, standing: _Standing) -> SourceCoverage:
+def _source(name: str, known: Registered | None, standing: _SourceStates) -> SourceCoverage:
     rows = standing.held.get(name, ())
     firsts = [row.first for row in rows if row.first]
     lasts = [row.last for row in rows if row.last]

@@ -39,8 +39,8 @@ from fonds.mcp.answers import (
     DocumentSlice,
     Hit,
     PassageAnswer,
-    RefusedError,
-    SearchAnswer,
+    RefusalError,
+    SearchResult,
     SourceCoverage,
     problem_of,
     unforeseen,
@@ -60,7 +60,7 @@ def render(answer: BaseModel) -> str:
 
 
 @render.register
-def _(answer: SearchAnswer) -> str:
+def _(answer: SearchResult) -> str:
     blocks = [_hit(number, hit) for number, hit in enumerate(answer.results, start=1)]
     more = f"More from offset {answer.next_offset}." if answer.next_offset is not None else ""
     return _blocks(*blocks, answer.note, more)
@@ -270,11 +270,11 @@ class LibraryServer(MCPServer[None]):
         schema = self._tool_input_schema(name)
         if schema is None:
             hint = f"The tools are: {', '.join(_TITLES)}."
-            raise RefusedError("bad_request", f"there is no tool {name[:100]!r}", hint=hint)
+            raise RefusalError("bad_request", f"there is no tool {name[:100]!r}", hint=hint)
         known = schema.get("properties", {})
         if unknown := sorted(set(arguments) - set(known)):
             message = f"{name} takes no argument {unknown[0][:100]!r}"
-            raise RefusedError("bad_request", message, hint=f"It takes: {', '.join(known)}.")
+            raise RefusalError("bad_request", message, hint=f"It takes: {', '.join(known)}.")
 
 
 def make_server(

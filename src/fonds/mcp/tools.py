@@ -18,7 +18,7 @@ from fonds.mcp.answers import (
     DocumentSlice,
     Hit,
     PassageAnswer,
-    SearchAnswer,
+    SearchResult,
 )
 from fonds.mcp.reading import (
     browse,
@@ -91,7 +91,7 @@ class Tools:
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 10,
         offset: Annotated[int, Field(ge=0, le=_FURTHEST)] = 0,
-    ) -> SearchAnswer:
+    ) -> SearchResult:
         """Find passages for a question, one for each document, best first.
 
         Begin here unless you have a citation (resolve_citation) or look for a place in a code
@@ -116,7 +116,7 @@ class Tools:
             self._library, query, filters=filters, mode=mode, limit=limit + 1, offset=offset
         )
         hits = _hits(self._library, found[:limit])
-        return SearchAnswer(
+        return SearchResult(
             results=hits,
             next_offset=offset + limit if len(found) > limit else None,
             note="" if found else "Nothing found; list_sources says what is held.",

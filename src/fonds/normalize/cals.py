@@ -15,7 +15,7 @@ _PARTS: Final = frozenset({"colspec", "thead", "tbody", "tfoot", "row"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rows:
+class CalsRows:
     """A table's rows, head first; None in a row is covered by a span or left out."""
 
     head: tuple[Any | None, ...]
@@ -27,7 +27,7 @@ class Rows:
     """Whether a cell reaches over others, which a pipe table cannot say."""
 
 
-class TableWriter(Protocol):
+class CalsTableWriter(Protocol):
     """What a table is written to: a block of Markdown that is open."""
 
     in_table: bool
@@ -57,7 +57,9 @@ class TableWriter(Protocol):
         ...
 
 
-def write_rows(out: TableWriter, rows: Rows, tgroup: Any, flow: Callable[[Any], None]) -> None:
+def write_rows(
+    out: CalsTableWriter, rows: CalsRows, tgroup: Any, flow: Callable[[Any], None]
+) -> None:
     """The rows as a pipe table; `flow` writes the inside of a cell."""
     if rows.spanned:
         out.artifact("table", etree.tostring(tgroup, encoding="unicode", with_tail=False))
@@ -73,7 +75,7 @@ def write_rows(out: TableWriter, rows: Rows, tgroup: Any, flow: Callable[[Any], 
 
 
 def _write_cells(
-    out: TableWriter, cells: tuple[Any | None, ...], flow: Callable[[Any], None]
+    out: CalsTableWriter, cells: tuple[Any | None, ...], flow: Callable[[Any], None]
 ) -> None:
     out.markup("|")
     for cell in cells:
@@ -96,7 +98,7 @@ def has_loose_text(tgroup: Any) -> bool:
     ) or any(child.tag not in _PARTS for frame in frames[:1] for child in frame.iterchildren("*"))
 
 
-def read_rows(tgroup: Any) -> Rows:
+def read_rows(tgroup: Any) -> CalsRows:
     """The rows of a `tgroup`; every entry of it is in them once."""
     columns = {
         name: index
@@ -111,7 +113,7 @@ def read_rows(tgroup: Any) -> Rows:
         spanned = spanned or reaches
         placed.append(cells)
     headed = bool(placed) and tgroup.find("thead/row") is not None
-    return Rows(
+    return CalsRows(
         head=placed[0] if headed else (),
         body=tuple(placed[1:] if headed else placed),
         columns=max([1, *map(len, placed)]),

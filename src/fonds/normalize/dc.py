@@ -31,7 +31,7 @@ from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.xhtml_table import Grid, local_name, read_table
+from fonds.normalize.xhtml_table import XhtmlGrid, local_name, read_table
 
 _DEEPEST: Final = 100
 _EM_SPACE: Final = "\u2003"
@@ -47,7 +47,7 @@ def words_of(element: Any) -> str:
     return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
-class LineWalker(ABC):
+class DcLineWalker(ABC):
     """Writes running text and the elements in it; blocks are left to a subclass."""
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class LineWalker(ABC):
         self._out.space()
         self.flow(element)
 
-    _INLINES: ClassVar[dict[str, Callable[[LineWalker, Any], None]]] = {
+    _INLINES: ClassVar[dict[str, Callable[[DcLineWalker, Any], None]]] = {
         **dict.fromkeys(("cite", "code-cite", "a", "u", "todo"), flow),
         **dict.fromkeys(("i", "em"), _italic),
         **dict.fromkeys(("b", "strong"), _bold),
@@ -193,7 +193,7 @@ _DEEPEST_HEADING: Final = 6
 _WIDEST: Final = 100
 
 
-class Walker(LineWalker):
+class DcWalker(DcLineWalker):
     """Writes one section, or whatever it is given; every word of it, in order."""
 
     def __init__(self) -> None:
@@ -208,7 +208,7 @@ class Walker(LineWalker):
 
     def walk(self, root: Any, warnings: tuple[str, ...]) -> NormalizedBody:
         """The Markdown, with the given warnings and those met on the way."""
-        self._BLOCKS.get(local(root), LineWalker.flow)(self, root)
+        self._BLOCKS.get(local(root), DcLineWalker.flow)(self, root)
         self._close()
         unknown = [
             f"unknown element <{name[:80]}> ({count}×); its text is kept"
@@ -374,7 +374,7 @@ class Walker(LineWalker):
             self._run(text)
             self._end()
 
-    def _draw(self, element: Any, grid: Grid) -> None:
+    def _draw(self, element: Any, grid: XhtmlGrid) -> None:
         rows = [_bounded(row) for row in grid.rows]
         columns = max(1, *map(len, rows))
         headed = grid.headed or all(map(_is_head, grid.rows[0]))
@@ -397,8 +397,8 @@ class Walker(LineWalker):
     _RUNNING: ClassVar[frozenset[str]] = frozenset(
         {"text", "aftertext", "annotation", "heading", "num", "reason", "p", "li", "td", "th"}
     )
-    _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
-        **dict.fromkeys(("annotations", "passages", "ul", "ol"), LineWalker.flow),
+    _BLOCKS: ClassVar[dict[str, Callable[[DcWalker, Any], None]]] = {
+        **dict.fromkeys(("annotations", "passages", "ul", "ol"), DcLineWalker.flow),
         **dict.fromkeys(("thead", "tbody", "tfoot", "tr", "td", "th", "caption"), _passage),
         **dict.fromkeys(("num", "prefix", "reason", "aftertext", "p", "div", "center"), _passage),
         **dict.fromkeys(("heading", "subheading"), _strong),
@@ -473,7 +473,7 @@ class DcXml:
         """
         del source_hint
         root, warnings = read_dc(data)
-        body = Walker().walk(root, warnings)
+        body = DcWalker().walk(root, warnings)
         if not body.markdown:
             raise WrongContentError(f"<{local(root)}> holds no text")
         return body

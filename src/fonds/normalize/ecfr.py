@@ -30,7 +30,7 @@ from fonds.normalize.ecfr_tables import (
     METADATA,
     SECTION,
     TEXT,
-    TableWriter,
+    GridWriter,
     heading_level,
     heading_source,
     is_picture,
@@ -46,13 +46,13 @@ from fonds.normalize.ecfr_tables import (
 )
 from fonds.normalize.fr import (
     DEEPEST_HEADING,
-    Walker,
+    FrWalker,
     is_reference,
     leading_sign,
     lost_its_spaces,
     signs,
 )
-from fonds.normalize.gpotable import Grid
+from fonds.normalize.gpotable import GpoGrid
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
 # Tables have notes of their own, which print the sign and nothing more.
@@ -166,7 +166,7 @@ _LONGEST_NAME: Final = 200
 _AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
 
 
-class CfrWalker(Walker):
+class CfrWalker(FrWalker):
     """Writes one file of the CFR; every word of it, in order."""
 
     def __init__(self, root: Any) -> None:
@@ -177,7 +177,7 @@ class CfrWalker(Walker):
         self._in_line = self._in_kept = False
         self._outermost = outermost(root)
         self._footnotes = Footnotes(root)
-        self._tables = TableWriter(self._out, self._flow, self._page)
+        self._tables = GridWriter(self._out, self._flow, self._page)
 
     def _unlinked(self) -> list[str]:
         return self._footnotes.unlinked()
@@ -444,7 +444,7 @@ class CfrWalker(Walker):
         super()._table(element)
         self._stray(element)
 
-    def _draw(self, element: Any, grid: Grid) -> None:
+    def _draw(self, element: Any, grid: GpoGrid) -> None:
         self._tables.draw_gpo(element, grid)
 
     def _html_table(self, element: Any) -> None:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from fonds.errors import MalformedError
 from fonds.normalize import fr as fr_vocabulary
-from fonds.normalize.gpotable import Grid
+from fonds.normalize.gpotable import GpoGrid
 from fonds.normalize.markdown import MarkdownWriter
 
 DIVISIONS: Final = {
@@ -275,7 +275,7 @@ _Cells = Sequence[tuple[Any, ...]]
 _Row = tuple[tuple[Any, ...], _Cells]
 
 
-class TableWriter:
+class GridWriter:
     """Draws a grid; the cells' text is written by `flow`, page marks between rows by `page`."""
 
     def __init__(
@@ -285,7 +285,7 @@ class TableWriter:
         self._flow = flow
         self._page = page
 
-    def draw_gpo(self, table: Any, grid: Grid) -> None:
+    def draw_gpo(self, table: Any, grid: GpoGrid) -> None:
         """A typesetter's table; heads below heads are joined by a slash."""
         spans = any(len(path) > 1 for path in grid.heads)
         spans = spans or any(None in row.cells for row in grid.rows)

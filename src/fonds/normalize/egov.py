@@ -156,7 +156,7 @@ _TALLEST: Final = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rows:
+class EgovRows:
     """A table's rows in the file's order; None in a row is covered by a span."""
 
     head: tuple[Any | None, ...]
@@ -167,13 +167,13 @@ class Rows:
     """Whether a cell reaches over others, which a pipe table cannot say."""
 
 
-def read_rows(table: Any) -> Rows:
+def read_rows(table: Any) -> EgovRows:
     """The rows of a `Table`; every cell of it is in them once."""
     hanging: dict[int, int] = {}
     rows = list(table.iterchildren("*"))
     placed = [_place(row, hanging) for row in rows]
     headed = bool(rows) and rows[0].tag == "TableHeaderRow"
-    return Rows(
+    return EgovRows(
         head=placed[0] if headed else (),
         body=tuple(placed[1:] if headed else placed),
         columns=max([1, *map(len, placed)]),
@@ -220,7 +220,7 @@ _STEP: Final = "\u2003"
 _RUNNING: Final = INLINE | ANY
 
 
-class Walker:
+class EgovWalker:
     """Writes one element and all below it; every word of it, in order."""
 
     def __init__(self) -> None:
@@ -250,7 +250,7 @@ class Walker:
             raise MalformedError(f"elements are nested more than {DEEPEST} deep")
         if element.tag not in KNOWN:
             self._unknown[element.tag] += 1
-        default = Walker._flow if _is_in_text(element) else Walker._paragraph
+        default = EgovWalker._flow if _is_in_text(element) else EgovWalker._paragraph
         self._HANDLERS.get(element.tag, default)(self, element)
         self._depth -= 1
 
@@ -409,7 +409,7 @@ class Walker:
         self._out.in_table = self._flat = False
         self._out.end()
 
-    def _draw(self, rows: Rows) -> None:
+    def _draw(self, rows: EgovRows) -> None:
         self._out.row(_pieces(rows.head), rows.columns, self._block)
         self._out.line()
         self._out.markup("|" + " --- |" * rows.columns)
@@ -417,7 +417,7 @@ class Walker:
             self._out.line()
             self._out.row(_pieces(row), rows.columns, self._block)
 
-    _HANDLERS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+    _HANDLERS: ClassVar[dict[str, Callable[[EgovWalker, Any], None]]] = {
         **dict.fromkeys(GROUPS, _group),
         **dict.fromkeys(HEADED, _headed),
         **dict.fromkeys(CONTENTS, _contents_line),
@@ -498,7 +498,7 @@ class Egov:
         data, warnings = without_nuls(data)
         refuse_unsafe(data)
         elements = _elements(data)
-        body = Walker().walk(elements, warnings)
+        body = EgovWalker().walk(elements, warnings)
         if not body.markdown:
             raise WrongContentError(f"<{elements[0].tag}> holds no text")
         return body

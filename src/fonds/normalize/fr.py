@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.ids import federal_register_number
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.gpotable import Grid, read_table
+from fonds.normalize.gpotable import GpoGrid, read_table
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
@@ -140,7 +140,7 @@ _ENUMERATOR: Final = re.compile(
 _STRUCTURE: Final = re.compile(r"(?:sub)?(?:part|chapter|appendix)\s[^—]{1,60}", re.IGNORECASE)
 
 
-class Walker:
+class FrWalker:
     """Writes one element and all below it; every word of it, in order."""
 
     def __init__(self, root: Any) -> None:
@@ -182,7 +182,7 @@ class Walker:
         tag = element.tag
         if tag not in KNOWN:
             self._unknown[tag] += 1
-        self._BLOCKS.get(tag, Walker._paragraph)(self, element)
+        self._BLOCKS.get(tag, FrWalker._paragraph)(self, element)
         self._depth -= 1
 
     def _paragraph(self, element: Any) -> None:
@@ -357,7 +357,7 @@ class Walker:
         if element.tag not in KNOWN:
             self._unknown[element.tag] += 1
         self._out.seam()
-        self._INLINES.get(element.tag, Walker._flow)(self, element)
+        self._INLINES.get(element.tag, FrWalker._flow)(self, element)
         # A word goes on behind its accent.
         if element.tag != "AC":
             self._out.seam()
@@ -450,7 +450,7 @@ class Walker:
         for note in grid.notes:
             self._flow_one(note)
 
-    def _draw(self, element: Any, grid: Grid) -> None:
+    def _draw(self, element: Any, grid: GpoGrid) -> None:
         del element
         self._out.begin()
         self._out.in_table = True
@@ -469,7 +469,7 @@ class Walker:
         self._out.end()
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
-    _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+    _BLOCKS: ClassVar[dict[str, Callable[[FrWalker, Any], None]]] = {
         "AGENCY": _strong,
         "SUBAGY": _strong,
         "HD": _heading,
@@ -484,7 +484,7 @@ class Walker:
         "CONTENTS": _contents,
         **dict.fromkeys(BASE_LEVEL, _structure),
     }
-    _INLINES: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+    _INLINES: ClassVar[dict[str, Callable[[FrWalker, Any], None]]] = {
         "E": _typography,
         "SU": _sign,
         "FTREF": _flow,
@@ -538,7 +538,7 @@ class FrXml:
 
 def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:
     """One document, already parsed, as Markdown."""
-    return Walker(element).walk(warnings)
+    return FrWalker(element).walk(warnings)
 
 
 def read_xml(data: bytes) -> tuple[Any, tuple[str, ...]]:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.billres.lines import BillWriter
-from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
+from fonds.normalize.cals import CalsRows, has_loose_text, read_rows, write_rows
 from fonds.normalize.markdown import escape, escape_start
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
@@ -213,7 +213,7 @@ class TextWalker:
             self._out.run(child.tail)
         self._out.end()
 
-    def _rows(self, rows: Rows, tgroup: Any) -> None:
+    def _rows(self, rows: CalsRows, tgroup: Any) -> None:
         if rows.head or rows.body:
             self._out.begin()
             write_rows(self._out, rows, tgroup, self._flow)

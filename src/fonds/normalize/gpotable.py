@@ -14,7 +14,7 @@ _CAPTIONS: Final = frozenset({"TTITLE", "TDESC"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class GpoRow:
     """One row: the page marks in front of it, and its cells; None is covered by a span."""
 
     pages: tuple[Any, ...]
@@ -22,13 +22,13 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Grid:
+class GpoGrid:
     """A table with its head flattened: one path of heads, outermost first, for each column."""
 
     columns: int
     captions: tuple[Any, ...]
     heads: tuple[tuple[Any, ...], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[GpoRow, ...]
     notes: tuple[Any, ...]
     """Whatever stands below the rows."""
 
@@ -37,18 +37,18 @@ class Grid:
 class _Pieces:
     captions: list[Any] = field(default_factory=list)
     boxes: list[Any] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[GpoRow] = field(default_factory=list)
     notes: list[Any] = field(default_factory=list)
 
 
-def read_table(table: Any) -> Grid:
+def read_table(table: Any) -> GpoGrid:
     """The grid of a `GPOTABLE` element; every element of it that holds text is in it once."""
     pieces = _Pieces()
     for child in table.iterchildren("*"):
         _sort(child, pieces)
     heads = [path for box in pieces.boxes for path in _column_heads(box)]
     widths = [len(row.cells) for row in pieces.rows]
-    return Grid(
+    return GpoGrid(
         columns=max([1, len(heads), *widths]),
         captions=tuple(pieces.captions),
         heads=tuple(heads),
@@ -92,7 +92,7 @@ def _level(head: Any) -> int:
     return _first_number(head.get("H"), default=1)
 
 
-def _row(row: Any) -> Row:
+def _row(row: Any) -> GpoRow:
     stub_span = _first_number(row.get("EXPSTB"), default=0)
     pages: list[Any] = []
     cells: list[Any | None] = []
@@ -106,7 +106,7 @@ def _row(row: Any) -> Row:
         cells.extend([None] * min(covered, _WIDEST))
     while cells and cells[-1] is None:
         cells.pop()
-    return Row(pages=tuple(pages), cells=tuple(cells))
+    return GpoRow(pages=tuple(pages), cells=tuple(cells))
 
 
 def _first_number(value: str | None, *, default: int) -> int:

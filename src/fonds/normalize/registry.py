@@ -67,7 +67,7 @@ _HOMES: Final = {
     "html_v1": "fonds.normalize.html:Html",
     "markdown_v1": "fonds.normalize.markdown_file:MarkdownFile",
     "pdf_v1": "fonds.normalize.pdf:PdfNormalizer",
-    "text_v1": "fonds.normalize.text:Text",
+    "text_v1": "fonds.normalize.text:TextNormalizer",
     "uslm_v1": "fonds.normalize.uslm:Uslm",
     "xml_v1": "fonds.normalize.xml:Xml",
 }
@@ -184,7 +184,7 @@ may unpack to more than there is memory for. Neither is read in a process that i
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
+class BodyToNormalize:
     """One body to be normalized."""
 
     normalizer: str
@@ -193,7 +193,7 @@ class Work:
     """Where the bytes came from, which completes the links of a page."""
 
 
-def make_text(work: Work) -> NormalizedBody:
+def make_text(work: BodyToNormalize) -> NormalizedBody:
     """Normalize one body."""
     return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
 

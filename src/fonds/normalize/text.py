@@ -15,15 +15,15 @@ from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
-from fonds.normalize.html.writer import HtmlWriter, Mark
+from fonds.normalize.html.writer import HtmlWriter, InlineMark
 from fonds.normalize.markdown import unseen
 from fonds.normalize.text_lines import (
     PAGE_CLOSE,
     PAGE_OPEN,
-    Block,
-    Kind,
-    Line,
+    BlockKind,
     Paragraph,
+    TextBlock,
+    TextLine,
     blocks_of,
     levels_of,
     paragraphs_of,
@@ -99,7 +99,7 @@ _SINGLE_QUOTE: Final = re.compile(r"`(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextNormalizer:
     """The normalizer `text_v1`."""
 
     name: str = "text_v1"
@@ -162,31 +162,31 @@ class _Typist:
         self._out = HtmlWriter()
         self._blocks, self._layout = blocks_of(text)
         self._words = {word.lower() for word in _WORD.findall(text)}
-        self._marks: dict[str, Mark] = {}
-        headings = [block for block in self._blocks if block.kind is Kind.HEADING]
+        self._marks: dict[str, InlineMark] = {}
+        headings = [block for block in self._blocks if block.kind is BlockKind.HEADING]
         self._levels = iter(levels_of([_TOKENS.sub("", _plain(block)) for block in headings]))
 
     def write(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        while self._blocks and self._blocks[-1].kind is Kind.RULE:
+        while self._blocks and self._blocks[-1].kind is BlockKind.RULE:
             self._blocks.pop()
         for block in self._blocks:
             self._block(block)
         return self._out.finish(warnings)
 
-    def _block(self, block: Block) -> None:
-        if block.kind is Kind.PROSE:
+    def _block(self, block: TextBlock) -> None:
+        if block.kind is BlockKind.PROSE:
             for paragraph in paragraphs_of(block, self._layout):
                 self._paragraph(paragraph)
-        elif block.kind is Kind.HEADING:
+        elif block.kind is BlockKind.HEADING:
             self._heading(block)
-        elif block.kind is Kind.TABLE:
+        elif block.kind is BlockKind.TABLE:
             self._table(block)
         else:
             self._pages(block.lines[0])
             self._out.block()
             self._out.put_markup("---")
 
-    def _heading(self, block: Block) -> None:
+    def _heading(self, block: TextBlock) -> None:
         self._pages(block.lines[0])
         text = _quoted(self._joined(block.lines))
         self._out.open_heading(next(self._levels), section_label(_TOKENS.sub("", text)))
@@ -194,7 +194,7 @@ class _Typist:
         self._end_codes()
         self._out.close_heading()
 
-    def _table(self, block: Block) -> None:
+    def _table(self, block: TextBlock) -> None:
         for line in block.lines:
             self._pages(line)
         shift = min((line.indent for line in block.lines if line.text), default=0)
@@ -211,13 +211,13 @@ class _Typist:
         self._line(paragraph.lines[start:])
         self._end_codes()
 
-    def _line(self, lines: list[Line]) -> None:
+    def _line(self, lines: list[TextLine]) -> None:
         text = _quoted(self._joined(lines))
         if text.startswith("[") and (first := _FIRST_PAGE.fullmatch(text.strip())):
             self._out.page(first[1])
         self._inline(text)
 
-    def _joined(self, lines: list[Line]) -> str:
+    def _joined(self, lines: list[TextLine]) -> str:
         """One line of text; a word parted by a hyphen grows together if the text has it whole."""
         if len(lines) == 1 and not lines[0].pages:
             return lines[0].text
@@ -247,7 +247,7 @@ class _Typist:
             self._out.close_mark(mark)
         self._marks.clear()
 
-    def _pages(self, line: Line) -> None:
+    def _pages(self, line: TextLine) -> None:
         """Pages that begin before a block; on the block's line a comment would make it HTML."""
         for page in line.pages:
             self._out.block()
@@ -271,7 +271,7 @@ class _Typist:
                 self._out.put(token)
 
 
-def _plain(block: Block) -> str:
+def _plain(block: TextBlock) -> str:
     return " ".join(line.text for line in block.lines)
 
 

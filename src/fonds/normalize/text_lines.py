@@ -100,7 +100,7 @@ _UNWRAPPED: Final = 160
 _NARROWEST: Final = 40
 
 
-class Kind(Enum):
+class BlockKind(Enum):
     """What a block of lines is."""
 
     PROSE = "prose"
@@ -110,7 +110,7 @@ class Kind(Enum):
 
 
 @dataclass(slots=True)
-class Line:
+class TextLine:
     """One line, without the white space before it."""
 
     text: str
@@ -130,7 +130,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TextLayout:
     """How a text was typeset."""
 
     width: int
@@ -140,27 +140,27 @@ class Layout:
 
 
 @dataclass(slots=True)
-class Block:
+class TextBlock:
     """Lines without an empty one between them, or with only a new page between them."""
 
-    lines: list[Line]
-    kind: Kind = Kind.PROSE
+    lines: list[TextLine]
+    kind: BlockKind = BlockKind.PROSE
 
 
 @dataclass(slots=True)
 class Paragraph:
     """Lines that are one paragraph; `breaks` says before which of them the line end matters."""
 
-    lines: list[Line]
+    lines: list[TextLine]
     breaks: set[int] = field(default_factory=set)
 
 
-def blocks_of(text: str) -> tuple[list[Block], Layout]:
+def blocks_of(text: str) -> tuple[list[TextBlock], TextLayout]:
     """The blocks of a text, each with its kind, and how it was typeset."""
     lines = [line.expandtabs().rstrip() for line in text.splitlines()]
     width = _width(lines)
-    blocks: list[Block] = []
-    current: list[Line] = []
+    blocks: list[TextBlock] = []
+    current: list[TextLine] = []
     pages: list[str] = []
     for line in lines:
         match = _PAGE_LINE.fullmatch(line) if PAGE_OPEN in line else None
@@ -171,12 +171,12 @@ def blocks_of(text: str) -> tuple[list[Block], Layout]:
             current = []
             continue
         stripped = line.lstrip()
-        current.append(Line(stripped, len(line) - len(stripped), pages))
+        current.append(TextLine(stripped, len(line) - len(stripped), pages))
         pages = []
     _close(current, blocks, width)
     if pages and blocks:
         blocks[-1].lines[-1].pages.extend(pages)
-    return _merged(blocks), Layout(width, _openings(blocks, width))
+    return _merged(blocks), TextLayout(width, _openings(blocks, width))
 
 
 def _width(lines: Iterable[str]) -> int:
@@ -191,11 +191,11 @@ def _in_columns(line: str) -> bool:
     return bool(_LEADERS.search(line) or _GAP.search(line))
 
 
-def _openings(blocks: list[Block], width: int) -> frozenset[int]:
+def _openings(blocks: list[TextBlock], width: int) -> frozenset[int]:
     """An indentation opens paragraphs if full lines at it are mostly followed further left."""
     votes: dict[int, int] = {}
     for block in blocks:
-        if block.kind is not Kind.PROSE:
+        if block.kind is not BlockKind.PROSE:
             continue
         for line, after in pairwise(block.lines):
             if after.indent <= line.indent and not _fits(line, after, width):
@@ -204,24 +204,24 @@ def _openings(blocks: list[Block], width: int) -> frozenset[int]:
     return frozenset(indent for indent, votes_for in votes.items() if votes_for > 0)
 
 
-def _fits(line: Line, after: Line, width: int) -> bool:
+def _fits(line: TextLine, after: TextLine, width: int) -> bool:
     """Whether the next word would have had room, so that the line ends there on purpose."""
     if line.text.endswith("-") and line.text[-2:-1].isalpha():
         return False
     return line.end + 1 + len(after.text.split(" ", 1)[0]) + _SLACK <= width
 
 
-def _close(lines: list[Line], blocks: list[Block], width: int) -> None:
+def _close(lines: list[TextLine], blocks: list[TextBlock], width: int) -> None:
     if lines:
-        blocks.extend(Block(group, _kind(group, width)) for group in _apart(lines))
+        blocks.extend(TextBlock(group, _kind(group, width)) for group in _apart(lines))
 
 
-def _apart(lines: list[Line]) -> Iterator[list[Line]]:
+def _apart(lines: list[TextLine]) -> Iterator[list[TextLine]]:
     """Rules and headings of sections stand alone even without an empty line around them."""
     if len(lines) == 1:
         yield lines
         return
-    group: list[Line] = []
+    group: list[TextLine] = []
     tabular = _is_table(lines)
     alone = False
     for line in lines:
@@ -236,25 +236,25 @@ def _apart(lines: list[Line]) -> Iterator[list[Line]]:
         yield group
 
 
-def _kind(lines: list[Line], width: int) -> Kind:
+def _kind(lines: list[TextLine], width: int) -> BlockKind:
     if all(_is_rule(line) for line in lines):
-        return Kind.RULE
+        return BlockKind.RULE
     if _is_table(lines):
-        return Kind.TABLE
-    return Kind.HEADING if _is_heading(lines, width) else Kind.PROSE
+        return BlockKind.TABLE
+    return BlockKind.HEADING if _is_heading(lines, width) else BlockKind.PROSE
 
 
-def _is_rule(line: Line) -> bool:
+def _is_rule(line: TextLine) -> bool:
     return line.text[0] in _RULE_SIGNS and _RULE.fullmatch(line.text) is not None
 
 
-def _is_table(lines: list[Line]) -> bool:
+def _is_table(lines: list[TextLine]) -> bool:
     tabular = sum(_is_tabular(line) for line in lines)
     # One line with leaders is a table of contents; one with a gap is a signature or a sum.
     return tabular * 2 >= len(lines) if tabular else False
 
 
-def _is_tabular(line: Line) -> bool:
+def _is_tabular(line: TextLine) -> bool:
     if not _in_columns(line.text):
         return False
     if _LEADERS.search(line.text):
@@ -263,7 +263,7 @@ def _is_tabular(line: Line) -> bool:
     return gaps > 1 or (gaps == 1 and any(character.isdigit() for character in line.text))
 
 
-def _is_section_heading(line: Line) -> bool:
+def _is_section_heading(line: TextLine) -> bool:
     return (
         "SEC" in line.text[:8]
         and _SECTION_HEADING.fullmatch(line.text) is not None
@@ -271,11 +271,11 @@ def _is_section_heading(line: Line) -> bool:
     )
 
 
-def _is_unfinished_heading(group: list[Line]) -> bool:
+def _is_unfinished_heading(group: list[TextLine]) -> bool:
     return _is_section_heading(group[0]) and not group[-1].text.endswith((".", ".''", ".”"))
 
 
-def _is_heading(lines: list[Line], width: int) -> bool:
+def _is_heading(lines: list[TextLine], width: int) -> bool:
     if _is_section_heading(lines[0]) and all(_is_capital(line.text) for line in lines):
         return True
     text = " ".join(line.text for line in lines)
@@ -294,45 +294,45 @@ def _is_capital(text: str) -> bool:
     return len(letters) > 1 and lower <= len(letters) * _SHARE_OF_LOWER
 
 
-def _is_centred(line: Line, width: int) -> bool:
+def _is_centred(line: TextLine, width: int) -> bool:
     right = max(width - line.end, 0)
     return line.indent >= _CENTRED_INDENT or (
         line.indent > 4 and abs(line.indent - right) <= 4  # noqa: PLR2004 — columns off centre
     )
 
 
-def _merged(blocks: list[Block]) -> list[Block]:
+def _merged(blocks: list[TextBlock]) -> list[TextBlock]:
     """Join what a page break cut, and tables with the rules and empty lines inside them."""
-    merged: list[Block] = []
+    merged: list[TextBlock] = []
     for block in blocks:
         last = merged[-1] if merged else None
         if last and _is_cut(last, block):
             last.lines.extend(block.lines)
-        elif last and last.kind is Kind.TABLE and _continues_table(block):
-            last.lines.append(Line("", 0))
+        elif last and last.kind is BlockKind.TABLE and _continues_table(block):
+            last.lines.append(TextLine("", 0))
             last.lines.extend(block.lines)
         else:
             merged.append(block)
     return merged
 
 
-def _is_cut(block: Block, after: Block) -> bool:
+def _is_cut(block: TextBlock, after: TextBlock) -> bool:
     """Whether only a new page stands between two blocks of prose, and no picture or remark."""
-    if not block.kind is after.kind is Kind.PROSE or not after.lines[0].pages:
+    if not block.kind is after.kind is BlockKind.PROSE or not after.lines[0].pages:
         return False
     return not any(map(_is_bracketed, (block.lines[-1].text, after.lines[0].text)))
 
 
-def _continues_table(block: Block) -> bool:
-    return block.kind is Kind.TABLE and not block.lines[0].pages
+def _continues_table(block: TextBlock) -> bool:
+    return block.kind is BlockKind.TABLE and not block.lines[0].pages
 
 
-def paragraphs_of(block: Block, layout: Layout) -> list[Paragraph]:
+def paragraphs_of(block: TextBlock, layout: TextLayout) -> list[Paragraph]:
     """The paragraphs of a block of prose."""
     if len(block.lines) == 1:
         return [Paragraph(block.lines)]
     paragraphs: list[Paragraph] = []
-    layout = Layout(_local_width(block.lines, layout.width), layout.openings)
+    layout = TextLayout(_local_width(block.lines, layout.width), layout.openings)
     for place, line in enumerate(block.lines):
         after = block.lines[place + 1] if place + 1 < len(block.lines) else None
         joint = _joint(paragraphs[-1], line, after, layout) if paragraphs else Joint.APART
@@ -353,7 +353,9 @@ class Joint(Enum):
     APART = "another paragraph"
 
 
-def _joint(paragraph: Paragraph, line: Line, after: Line | None, layout: Layout) -> Joint:
+def _joint(
+    paragraph: Paragraph, line: TextLine, after: TextLine | None, layout: TextLayout
+) -> Joint:
     last = paragraph.lines[-1]
     if _is_bracketed(line.text) or _is_bracketed(last.text):
         return Joint.BROKEN
@@ -375,7 +377,7 @@ def _is_bracketed(text: str) -> bool:
     return text.startswith("[") and (text.endswith("]") or text.startswith(_PICTURES))
 
 
-def _level(paragraph: Paragraph, last: Line, line: Line, *, fits: bool) -> Joint:
+def _level(paragraph: Paragraph, last: TextLine, line: TextLine, *, fits: bool) -> Joint:
     first = len(paragraph.lines) == 1
     if line.indent < last.indent:
         return Joint.WRAPPED if first and not fits else Joint.APART
@@ -384,7 +386,7 @@ def _level(paragraph: Paragraph, last: Line, line: Line, *, fits: bool) -> Joint
     return Joint.BROKEN if fits else Joint.WRAPPED
 
 
-def _over_page(paragraph: Paragraph, last: Line, line: Line) -> Joint:
+def _over_page(paragraph: Paragraph, last: TextLine, line: TextLine) -> Joint:
     """A page break cuts lines short, so that only indentation and punctuation tell."""
     if line.indent > last.indent:
         return Joint.APART
@@ -393,7 +395,7 @@ def _over_page(paragraph: Paragraph, last: Line, line: Line) -> Joint:
     return Joint.WRAPPED if indented or not ended else Joint.APART
 
 
-def _local_width(lines: list[Line], width: int) -> int:
+def _local_width(lines: list[TextLine], width: int) -> int:
     """A narrower column, if most lines of the block reach its edge."""
     ends = [line.end for line in lines]
     widest = max(ends)

@@ -13,7 +13,7 @@ _EMPTY: Final = frozenset({"colgroup", "col"})
 
 
 @dataclass(kw_only=True, slots=True)
-class Grid:
+class XhtmlGrid:
     """A table's rows in the order of the file; None is covered by a span."""
 
     captions: list[Any] = field(default_factory=list)
@@ -31,9 +31,9 @@ def local_name(element: Any) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def read_table(table: Any) -> Grid:
+def read_table(table: Any) -> XhtmlGrid:
     """The grid of a `table` element; every element of it that holds text is in it once."""
-    grid = Grid()
+    grid = XhtmlGrid()
     covered: dict[int, int] = {}
     heads = 0
     for row, in_head in _rows(table, grid):
@@ -49,7 +49,7 @@ def read_table(table: Any) -> Grid:
     return grid
 
 
-def _rows(table: Any, grid: Grid) -> list[tuple[Any, bool]]:
+def _rows(table: Any, grid: XhtmlGrid) -> list[tuple[Any, bool]]:
     rows: list[tuple[Any, bool]] = []
     for child in table:
         name = local_name(child)

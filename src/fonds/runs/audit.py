@@ -24,7 +24,7 @@ SHOWN_TARGETS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Scope:
+class AuditScope:
     """One day, file or the like: how many there should be, and which of them are not held."""
 
     name: str
@@ -46,7 +46,7 @@ class Audit:
     """What an audit found."""
 
     source: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[AuditScope, ...]
     """Empty where the upstream can be counted in no other way than the one it is loaded by."""
     failures: tuple[tuple[str, str], ...]
     """Failures of earlier runs that still stand: what, and why."""
@@ -73,14 +73,14 @@ async def audit_source(
     source: Registered, workplace: Workplace, since: date | None, until: date | None
 ) -> Audit:
     """Count a source's upstream by another way than the one it is loaded by."""
-    scopes: list[Scope] = []
+    scopes: list[AuditScope] = []
     if isinstance(source, Auditable):
         named = source.enumerate(Asker(source.info, workplace), since, until)
         scopes = [compare(workplace.database, expected) async for expected in named]
     return concluded(source, workplace, scopes)
 
 
-def concluded(source: Registered, workplace: Workplace, scopes: Sequence[Scope]) -> Audit:
+def concluded(source: Registered, workplace: Workplace, scopes: Sequence[AuditScope]) -> Audit:
     """What was counted, with what stands in the way of it being complete."""
     standing = standing_errors(workplace.database, source.info.name)
     return Audit(
@@ -91,14 +91,14 @@ def concluded(source: Registered, workplace: Workplace, scopes: Sequence[Scope])
     )
 
 
-def compare(database: Database, expected: Expected) -> Scope:
+def compare(database: Database, expected: Expected) -> AuditScope:
     """What of the expected documents is not held."""
     wanted = sorted(expected.document_ids)
     query = select(documents.c.id).where(documents.c.gone_at.is_(None))
     with database.read() as connection:
         held = {row.id for row in select_in(connection, query, documents.c.id, wanted)}
     missing = tuple(name for name in wanted if name not in held)
-    return Scope(name=expected.scope, expected=len(wanted), missing=missing)
+    return AuditScope(name=expected.scope, expected=len(wanted), missing=missing)
 
 
 def _unlinked(database: Database, source: Registered) -> dict[str, Unlinked]:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from sqlalchemy import Row, select
 
-from fonds.citations.forms import Found, congress_of
+from fonds.citations.forms import CitationMatch, congress_of
 from fonds.seams import Seams
 from fonds.stores import leases
 from fonds.stores.citations import link, replace_edges, take_turn
@@ -44,14 +44,14 @@ class Extracted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
+class _BatchResult:
     done: int = 0
     citations: int = 0
     linked: int = 0
     failed: int = 0
 
-    def plus(self, other: _Step) -> _Step:
-        return _Step(
+    def plus(self, other: _BatchResult) -> _BatchResult:
+        return _BatchResult(
             done=self.done + other.done,
             citations=self.citations + other.citations,
             linked=self.linked + other.linked,
@@ -65,7 +65,7 @@ def drain(
     """Read what waits, each document once, until nothing is left that may be tried now."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
     begun = seams.clock.now()
-    total = _Step()
+    total = _BatchResult()
     with leases.kept(database, ingestion_citation_queue, owner, seams.clock):
         while (size := _next_size(limit, total)) > 0:
             with database.write() as connection:
@@ -93,15 +93,15 @@ def drain(
     )
 
 
-def _next_size(limit: int | None, total: _Step) -> int:
+def _next_size(limit: int | None, total: _BatchResult) -> int:
     if limit is None:
         return CLAIMED_AT_ONCE
     return min(CLAIMED_AT_ONCE, limit - total.done - total.failed)
 
 
-def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _Step:
+def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _BatchResult:
     """Only edges are kept from one text to the next, and not too many of them."""
-    total = _Step()
+    total = _BatchResult()
     read: dict[Row[Any], list[dict[str, Any]]] = {}
     for row in rows:
         try:
@@ -114,14 +114,14 @@ def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _Step:
     return total.plus(_store(database, read))
 
 
-def _give_back(database: Database, row: Row[Any], error: Exception) -> _Step:
+def _give_back(database: Database, row: Row[Any], error: Exception) -> _BatchResult:
     cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
     with database.write() as connection:
         leases.fail(connection, ingestion_citation_queue, row, cause)
-    return _Step(failed=1)
+    return _BatchResult(failed=1)
 
 
-def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _Step:
+def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _BatchResult:
     with database.write() as connection:
         take_turn(connection)
         # A document that has changed since it was claimed waits anew, and keeps what it has.
@@ -133,7 +133,7 @@ def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) ->
         linked = replace_edges(connection, kept)
         linked += link(connection, kept)
     found = sum(map(len, kept.values()))
-    return _Step(done=len(kept), citations=found, linked=linked)
+    return _BatchResult(done=len(kept), citations=found, linked=linked)
 
 
 def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
@@ -154,7 +154,10 @@ def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
 
 
 def _edge(
-    document_id: str, found: Found, passages: Sequence[dict[str, Any]], starts: Sequence[int]
+    document_id: str,
+    found: CitationMatch,
+    passages: Sequence[dict[str, Any]],
+    starts: Sequence[int],
 ) -> dict[str, Any]:
     # Passages may overlap; the last that begins before the citation has it whole.
     number = bisect_right(starts, found.start) - 1

@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 from fonds.chunk.chunker import Chunker
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
-from fonds.runs.locks import FileClaim, LeaseClaim
+from fonds.runs.locks import FileLock, LeaseClaim
 from fonds.runs.state import Counts, Run
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -43,12 +43,12 @@ class Workplace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class ActiveRun:
     """One source, one run, one workplace."""
 
     source: Source
     run: Run
-    claim: FileClaim | LeaseClaim
+    claim: FileLock | LeaseClaim
     workplace: Workplace
     thread: Executor
     """The one thread that parses and loads. One, because the memory that the C libraries under us

@@ -16,18 +16,18 @@ from fonds.fetch.archive import KnownFile
 from fonds.fetch.rates import Pace, RetryLog, logged_to
 from fonds.fetch.redact import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
-from fonds.runs.context import Job, Workplace
+from fonds.runs.context import ActiveRun, Workplace
 from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
-from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError, Wanted, recall, recall_files
+from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError, TaskState, recall, recall_files
 from fonds.settings import Settings
-from fonds.sources.base import Answer, SourceInfo
+from fonds.sources.base import ListingResponse, SourceInfo
 
 RECALLED_AT_ONCE: Final = 500
 RECALLED_AFTER: Final = 0.25
 """Seconds after which fewer are handed on, as a source may take long to find the next."""
 
-Found = Wanted | Watermark | Listing | Failure
+Found = TaskState | Watermark | Listing | Failure
 """What discovery hands on, in the source's order."""
 
 
@@ -42,7 +42,7 @@ class Asker:
         self._retry_log = retry_log
         self._learned: list[KnownFile] = []
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Ask for one listing."""
         with self._workplace.database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
@@ -56,7 +56,7 @@ class Asker:
             )
         if obtained.known is not None:
             self._learned.append(obtained.known)
-        return Answer(
+        return ListingResponse(
             data=await asyncio.to_thread(self._workplace.archive.read, obtained.archived),
             archived=obtained.archived,
             changed=obtained.changed,
@@ -81,7 +81,7 @@ def pace_of(info: SourceInfo, settings: Settings) -> Pace:
 
 
 async def discover(
-    job: Job, state: SourceState, asker: Asker, standing: dict[str, OpenError]
+    job: ActiveRun, state: SourceState, asker: Asker, standing: dict[str, OpenError]
 ) -> AsyncIterator[Found]:
     """All that is to be fetched, then what failed in earlier runs and was not listed again."""
     waiting = dict(standing)
@@ -123,7 +123,9 @@ def discovery_key(request: RunRequest) -> str:
     return f"discover {request.since or ''}..{request.until or ''}"
 
 
-def changed(job: Job, tasks: list[FetchTask], standing: Mapping[str, OpenError]) -> list[Wanted]:
+def changed(
+    job: ActiveRun, tasks: list[FetchTask], standing: Mapping[str, OpenError]
+) -> list[TaskState]:
     """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
     with job.workplace.database.read() as connection:
         recalled = recall(connection, job.source.info.name, tasks)
@@ -137,7 +139,7 @@ def changed(job: Job, tasks: list[FetchTask], standing: Mapping[str, OpenError])
     return wanted
 
 
-def _unchanged(job: Job, wanted: Wanted) -> bool:
+def _unchanged(job: ActiveRun, wanted: TaskState) -> bool:
     """Whether the listing's word is enough: same entry, same recipe, asked for not long ago."""
     known, settings = wanted.known, job.workplace.settings
     if known is None or wanted.task.fingerprint is None or job.run.request.recheck:
@@ -150,7 +152,7 @@ def _unchanged(job: Job, wanted: Wanted) -> bool:
     )
 
 
-def recipe_of(job: Job) -> str:
+def recipe_of(job: ActiveRun) -> str:
     """The version of everything that turns a source's bytes into rows."""
     return (
         f"{job.source.info.name}@{job.source.info.version} {chunker_label(job.workplace.chunker)}"

@@ -16,16 +16,16 @@ from fonds.fetch.rates import use_retry_log
 from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.concurrency import work_ahead
-from fonds.runs.context import Job
+from fonds.runs.context import ActiveRun
 from fonds.runs.discover import Found, pace_of
-from fonds.runs.tasks import Failure, KnownInput, Wanted
+from fonds.runs.tasks import Failure, KnownInput, TaskState
 
 AHEAD_OF_LOADING: Final = 8
 """Fetched and waiting tasks for each concurrent request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Arrival:
+class FetchedTask:
     """A task whose parts are all in the archive."""
 
     task: FetchTask
@@ -41,16 +41,16 @@ class Arrival:
         return ids.json_sha256([shas, dict(self.task.params)])
 
 
-Fetched = Arrival | Watermark | Listing | Failure
+Fetched = FetchedTask | Watermark | Listing | Failure
 
 
-async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[list[Fetched]]:
+async def fetch(job: ActiveRun, found: AsyncIterator[Found]) -> AsyncIterator[list[Fetched]]:
     """Fetch what was found, several at a time, handed on in order as it is ready."""
     concurrency = job.source.info.fetch_concurrency
     slots = asyncio.Semaphore(concurrency)
 
     async def act(item: Found) -> Fetched:
-        if not isinstance(item, Wanted):
+        if not isinstance(item, TaskState):
             return item
         async with slots:
             return await fetch_task(job, item)
@@ -59,7 +59,7 @@ async def fetch(job: Job, found: AsyncIterator[Found]) -> AsyncIterator[list[Fet
         yield ready
 
 
-async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
+async def fetch_task(job: ActiveRun, wanted: TaskState) -> FetchedTask | Failure:
     """All parts of one task, or the reason why not."""
     parts: list[tuple[Part, Archived]] = []
     learned: list[KnownFile] = []
@@ -85,10 +85,12 @@ async def fetch_task(job: Job, wanted: Wanted) -> Arrival | Failure:
     finally:
         stage.end(began)
     job.run.count(fetched=1)
-    return Arrival(task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known)
+    return FetchedTask(
+        task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known
+    )
 
 
-async def _obtain(job: Job, wanted: Wanted, part: Part) -> DownloadResult:
+async def _obtain(job: ActiveRun, wanted: TaskState, part: Part) -> DownloadResult:
     known = wanted.files.get(public_url(part.url))
     if job.collector:
         return await job.collector.collect(wanted.task, part, known)

@@ -20,9 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
 from fonds.fetch.archive import KnownFile
 from fonds.model import Archived, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
-from fonds.runs.context import Job
+from fonds.runs.context import ActiveRun
 from fonds.runs.discover import check_loss, recipe_of
-from fonds.runs.fetch import Arrival, Fetched
+from fonds.runs.fetch import Fetched, FetchedTask
 from fonds.runs.hosts import note_hosts
 from fonds.runs.normalization import passages_of, writing_of
 from fonds.runs.state import Counts, advance_watermark
@@ -52,7 +52,7 @@ def identity_of(record: ParsedRecord) -> Identity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parsed:
+class ParsedTask:
     """Records of one task; a long one spreads over several batches."""
 
     task: FetchTask
@@ -63,13 +63,13 @@ class Parsed:
 class Finished:
     """A task all of whose records are in this batch or in those before it."""
 
-    arrival: Arrival
+    arrival: FetchedTask
     yielded: frozenset[Identity]
     unchanged: bool = False
     """Asked for again and found as it was."""
 
 
-Entry = Parsed | Finished | Failure | Listing | Watermark
+Entry = ParsedTask | Finished | Failure | Listing | Watermark
 
 
 def _is_end_of(entry: Entry, refused: set[str]) -> bool:
@@ -81,7 +81,7 @@ class BatchWriter:
 
     def __init__(
         self,
-        job: Job,
+        job: ActiveRun,
         standing: Mapping[str, OpenError],
         learned: Callable[[], Iterable[KnownFile]],
     ) -> None:
@@ -112,7 +112,7 @@ class BatchWriter:
                 middle = len(entries) // 2
                 self._write_willing(entries[:middle], learned)
                 self._write_willing(entries[middle:], [])
-            elif entries and isinstance(entries[0], Parsed):
+            elif entries and isinstance(entries[0], ParsedTask):
                 task = entries[0].task
                 self._refused.add(task.key)
                 self._write([Failure.of(error, "load", task)], learned)
@@ -142,7 +142,7 @@ class BatchWriter:
     def _load(self, connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
         documented: dict[str, tuple[ParsedRecord, str]] = {}
         for entry in entries:
-            if isinstance(entry, Parsed):
+            if isinstance(entry, ParsedTask):
                 plain = [record for record in entry.records if record.document is None]
                 self._merge(connection, plain, entry.task.key)
                 for record in entry.records:
@@ -315,7 +315,7 @@ class Loader:
 
     def __init__(
         self,
-        job: Job,
+        job: ActiveRun,
         standing: Mapping[str, OpenError],
         learned: Callable[[], Iterable[KnownFile]],
     ) -> None:
@@ -331,7 +331,7 @@ class Loader:
         self._yielded: dict[str, set[Identity]] = {}
         self._flushed_at = job.workplace.seams.clock.monotonic()
 
-    def take(self, waiting: deque[Fetched]) -> tuple[Arrival, list[FetchTask]] | None:
+    def take(self, waiting: deque[Fetched]) -> tuple[FetchedTask, list[FetchTask]] | None:
         """Parse and queue what is waiting, writing as batches fill.
 
         Stops at an arrival whose bytes ask for further tasks, and gives both back: what comes
@@ -339,7 +339,7 @@ class Loader:
         """
         while waiting:
             item = waiting.popleft()
-            if not isinstance(item, Arrival):
+            if not isinstance(item, FetchedTask):
                 self._entries.append(item)
             elif not self._seen_before(item):
                 if further := self._timed(item):
@@ -349,7 +349,7 @@ class Loader:
                 self.flush()
         return None
 
-    def settle(self, arrival: Arrival) -> None:
+    def settle(self, arrival: FetchedTask) -> None:
         """Count a task as finished: all it holds and all it asked for is taken."""
         if arrival.task.key in self._yielded:
             self._finish(arrival, frozenset(self._yielded.pop(arrival.task.key)))
@@ -365,7 +365,7 @@ class Loader:
             self._job.run.stages.load.end(began)
         self._job.workplace.progress(self._job.source.info.name, self._job.run.counts)
 
-    def _timed(self, arrival: Arrival) -> list[FetchTask]:
+    def _timed(self, arrival: FetchedTask) -> list[FetchTask]:
         """Parse; what is loaded while a long file is being parsed is no part of that."""
         stages = self._job.run.stages
         began, loaded = stages.parse.begin(), stages.load.seconds
@@ -374,9 +374,9 @@ class Loader:
         finally:
             stages.parse.end(began, less=stages.load.seconds - loaded)
 
-    def _parse(self, arrival: Arrival) -> list[FetchTask]:
+    def _parse(self, arrival: FetchedTask) -> list[FetchTask]:
         further: list[FetchTask] = []
-        queued = Parsed(task=arrival.task)
+        queued = ParsedTask(task=arrival.task)
         yielded = self._yielded[arrival.task.key] = set[Identity]()
         self._entries.append(queued)
         for item in self._items(arrival):
@@ -392,13 +392,13 @@ class Loader:
                 return []
         return further
 
-    def _items(self, arrival: Arrival) -> Iterator[ParsedRecord | FetchTask | Failure]:
+    def _items(self, arrival: FetchedTask) -> Iterator[ParsedRecord | FetchTask | Failure]:
         try:
             yield from self._job.source.parse(self._read(arrival))
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
             yield Failure.of(error, "parse", arrival.task)
 
-    def _seen_before(self, arrival: Arrival) -> bool:
+    def _seen_before(self, arrival: FetchedTask) -> bool:
         """Whether these exact bytes were loaded by this exact recipe."""
         known = arrival.known
         if known is None or known.recipe != recipe_of(self._job):
@@ -411,7 +411,7 @@ class Loader:
             self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
         return True
 
-    def _read(self, arrival: Arrival) -> Raw:
+    def _read(self, arrival: FetchedTask) -> Raw:
         parts = tuple(
             RawPart(name=part.name, archived=archived, data=self._bytes(archived))
             for part, archived in arrival.parts
@@ -421,7 +421,7 @@ class Loader:
     def _bytes(self, archived: Archived) -> bytes:
         return b"" if self._job.collector else self._job.workplace.archive.read(archived)
 
-    def _queue(self, queued: Parsed, record: ParsedRecord) -> Parsed:
+    def _queue(self, queued: ParsedTask, record: ParsedRecord) -> ParsedTask:
         queued.records.append(record)
         self._job.run.count(parsed=1)
         self._records += 1
@@ -431,11 +431,11 @@ class Loader:
         if len(queued.records) < self._job.workplace.settings.batch_records:
             return queued
         self.flush()
-        rest = Parsed(task=queued.task)
+        rest = ParsedTask(task=queued.task)
         self._entries.append(rest)
         return rest
 
-    def _finish(self, arrival: Arrival, yielded: frozenset[Identity]) -> None:
+    def _finish(self, arrival: FetchedTask, yielded: frozenset[Identity]) -> None:
         before = arrival.known.records if arrival.known else 0
         try:
             if not self._job.run.request.accept_loss:
@@ -458,7 +458,7 @@ class Loader:
         return bool(self._entries) and waited > FLUSH_AFTER
 
 
-def _doubled(record: ParsedRecord, arrival: Arrival) -> Failure:
+def _doubled(record: ParsedRecord, arrival: FetchedTask) -> Failure:
     task = arrival.task
     error = DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
     return Failure.of(error, "parse", task)

@@ -29,7 +29,7 @@ GLANCE: Final = 1.0
 _PREFIX: Final = "ingest-"
 
 
-class Claim(Protocol):
+class SourceLock(Protocol):
     """The right to write for one source, held for the length of a run."""
 
     def confirm(self, connection: Connection) -> None:
@@ -58,7 +58,7 @@ class _Cancellable:
         return self.was_cancelled
 
 
-class FileClaim(_Cancellable):
+class FileLock(_Cancellable):
     """Held by an open file: the kernel releases it when the process ends, however it ends."""
 
     def confirm(self, connection: Connection) -> None:
@@ -116,7 +116,7 @@ class LeaseClaim(_Cancellable):
 @contextmanager
 def claim_source(
     database: Database, home: Path, source: str, clock: Clock
-) -> Iterator[FileClaim | LeaseClaim]:
+) -> Iterator[FileLock | LeaseClaim]:
     """Hold the right to run a source, or SourceBusyError at once."""
     with _claimed(database, home, source, clock) as claim:
         try:
@@ -135,11 +135,11 @@ def _settle(database: Database, source: str, clock: Clock) -> None:
 @contextmanager
 def _claimed(
     database: Database, home: Path, source: str, clock: Clock
-) -> Iterator[FileClaim | LeaseClaim]:
+) -> Iterator[FileLock | LeaseClaim]:
     if database.is_sqlite:
         path = home / "locks" / f"{_PREFIX}{source}.lock"
         with _locked(path, source):
-            yield FileClaim(database, source)
+            yield FileLock(database, source)
         return
     lease = LeaseClaim(database, f"{_PREFIX}{source}", clock)
     lease.acquire()
@@ -150,7 +150,7 @@ def _claimed(
 
 
 @asynccontextmanager
-async def kept(claim: Claim) -> AsyncIterator[None]:
+async def kept(claim: SourceLock) -> AsyncIterator[None]:
     """Renew a claim for as long as the block lasts, also while nothing is written.
 
     A block whose run is cancelled by a command ends by CancelledError, though nobody has asked its
@@ -167,7 +167,7 @@ async def kept(claim: Claim) -> AsyncIterator[None]:
         heart.cancel()
 
 
-async def _beat(claim: Claim, working: asyncio.Task[object]) -> None:
+async def _beat(claim: SourceLock, working: asyncio.Task[object]) -> None:
     """Keep a claim until the run is cancelled."""
     often = int(LEASE.total_seconds() / 3 / GLANCE)
     for look in count(1):

@@ -32,12 +32,12 @@ _log: Final = logging.getLogger("fonds.runs")
 
 
 @dataclass(kw_only=True, slots=True)
-class _Cause:
+class _RepeatedMessage:
     lines: int = 0
     last: str = ""
 
 
-class Journal:
+class RunLog:
     """Keeps lines until a transaction takes them along; used by all threads of a run."""
 
     def __init__(self, run_id: UUID, clock: Clock, redact: Redaction) -> None:
@@ -46,7 +46,7 @@ class Journal:
         self._redact = redact
         self._lock = Lock()
         self._rows: list[dict[str, Any]] = []
-        self._causes: dict[tuple[str, ...], _Cause] = {}
+        self._causes: dict[tuple[str, ...], _RepeatedMessage] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -61,7 +61,7 @@ class Journal:
         _log.info(text, extra={"severity": level, "context": told})
         cause = (level, str(told.get("stage", "")), str(told.get("type", "")))
         with self._lock:
-            known = self._causes.setdefault(cause, _Cause())
+            known = self._causes.setdefault(cause, _RepeatedMessage())
             known.lines += 1
             known.last = text
             if known.lines <= MOST_PER_CAUSE:

@@ -22,7 +22,7 @@ from fonds.citations.forms import may_be_citation
 from fonds.engine.base import Engine
 from fonds.errors import BlobMissingError, FondsError, RunError
 from fonds.model import Chunk, Document, NormalizedBody, ParsedRecord
-from fonds.normalize.registry import Work, get_normalizer, make_text, normalizer_names
+from fonds.normalize.registry import BodyToNormalize, get_normalizer, make_text, normalizer_names
 from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
 from fonds.runs.tasks import address_of
 from fonds.stores import leases
@@ -179,7 +179,7 @@ class _Pile:
         self.missing = 0
         """Rows without bytes; they are given back with that reason."""
 
-    def works(self) -> Iterator[Work]:
+    def works(self) -> Iterator[BodyToNormalize]:
         places = count()
         while rows := self._claim():
             for row in rows:
@@ -225,11 +225,11 @@ def renormalize(
     )
 
 
-def _work(shelf: Shelf, row: Row[Any]) -> Work:
+def _work(shelf: Shelf, row: Row[Any]) -> BodyToNormalize:
     with shelf.database.read() as connection:
         address = address_of(connection, row.raw_path)
     data = read_body(shelf.blobs, row.raw_path)
-    return Work(normalizer=BY_FORMAT[row.raw_format], data=data, address=address)
+    return BodyToNormalize(normalizer=BY_FORMAT[row.raw_format], data=data, address=address)
 
 
 def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import bound_contextvars
 
 from fonds.errors import FondsError
-from fonds.runs.locks import Claim
+from fonds.runs.locks import SourceLock
 from fonds.runs.state import Run
 
 SHOWN_EVERY: Final = 2.0
@@ -19,7 +19,7 @@ SHOWN_EVERY: Final = 2.0
 
 
 @asynccontextmanager
-async def shown(run: Run, claim: Claim) -> AsyncIterator[None]:
+async def shown(run: Run, claim: SourceLock) -> AsyncIterator[None]:
     """Name the run in every line that is logged, and write its news while the block lasts."""
     ended = asyncio.Event()
 

@@ -31,7 +31,7 @@ SPANS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cause:
+class FailureCause:
     """Why documents of a queue could not be done."""
 
     cause: str
@@ -56,7 +56,7 @@ class Backlog:
     oldest_seconds: float | None
     tried_last_hour: int
     """Of those still here: begun, or failed, within the hour."""
-    causes: tuple[Cause, ...]
+    causes: tuple[FailureCause, ...]
     """The most frequent first."""
 
 
@@ -133,7 +133,7 @@ def embedding_work(connection: Connection, now: datetime) -> EmbeddingWork:
     )
 
 
-def _causes(connection: Connection, queue: QueueName) -> tuple[Cause, ...]:
+def _causes(connection: Connection, queue: QueueName) -> tuple[FailureCause, ...]:
     table = TABLES[queue].c
     many = func.count().label("documents")
     # What a model or a parser says of an upload may quote it.
@@ -144,7 +144,7 @@ def _causes(connection: Connection, queue: QueueName) -> tuple[Cause, ...]:
     named = select(cause).where(table.last_error.is_not(None)).subquery()
     query = select(named.c.cause, many).group_by(named.c.cause)
     found = connection.execute(query.order_by(many.desc(), named.c.cause).limit(SHOWN_CAUSES))
-    return tuple(Cause(cause=row.cause, documents=row.documents) for row in found)
+    return tuple(FailureCause(cause=row.cause, documents=row.documents) for row in found)
 
 
 def _throughput(connection: Connection, since: datetime | None) -> Throughput:

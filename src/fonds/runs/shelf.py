@@ -11,7 +11,7 @@ from fonds.chunk.chunker import Chunker
 from fonds.engine.local import LocalEngine
 from fonds.errors import StoreError
 from fonds.model import NormalizedBody, PageMark
-from fonds.normalize.registry import APART, Work, make_text
+from fonds.normalize.registry import APART, BodyToNormalize, make_text
 from fonds.runs.tasks import address_of
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, read_body
@@ -30,7 +30,7 @@ class Shelf:
     chunker: Chunker
 
 
-def make_text_apart(work: Work) -> NormalizedBody:
+def make_text_apart(work: BodyToNormalize) -> NormalizedBody:
     """Normalize one body, in a process of its own where that is wiser."""
     if work.normalizer not in APART:
         return make_text(work)
@@ -48,7 +48,7 @@ def text_again(
     `body_map` tells what was known from metadata alone: what is above it, and its first page.
     """
     address = address_of_body(shelf, document_id, key)
-    work = Work(normalizer=normalizer, data=read_body(shelf.blobs, key), address=address)
+    work = BodyToNormalize(normalizer=normalizer, data=read_body(shelf.blobs, key), address=address)
     return _in_place(make_text_apart(work), body_map)
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 from fonds.errors import FondsError, MissingKeyError
 from fonds.fetch.redact import Redaction
 from fonds.model import SourceState, Watermark
-from fonds.runs.log import Journal, Stages
+from fonds.runs.log import RunLog, Stages
 from fonds.seams import Clock
 from fonds.stores.database import Database, upsert
 from fonds.stores.tables import ingestion_runs, ingestion_source_state
@@ -168,7 +168,7 @@ class Run:
         self._counting = Lock()
         self._database = database
         self._clock = clock
-        self._journal = Journal(self.id, clock, redact or Redaction())
+        self._journal = RunLog(self.id, clock, redact or Redaction())
         self.stages = Stages(clock=clock, tell=self.log)
         self._shown = self.counts.by_stage()
         self._started = clock.monotonic()

@@ -196,7 +196,7 @@ class KnownInput:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class TaskState:
     """A task with all we remember of it."""
 
     task: FetchTask
@@ -205,7 +205,7 @@ class Wanted:
     """By address, without secrets."""
 
 
-def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> list[Wanted]:
+def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> list[TaskState]:
     """Look up what is known of tasks and of the files they ask for."""
     table = ingestion_inputs.c
     query = select(ingestion_inputs).where(table.source == source)
@@ -221,7 +221,7 @@ def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> l
     }
     files = recall_files(connection, source, [part.url for task in tasks for part in task.parts])
     return [
-        Wanted(
+        TaskState(
             task=task,
             known=known.get(task.key),
             files={url: files[url] for url in map(_url, task.parts) if url in files},

@@ -22,7 +22,7 @@ from fonds.results import (
 )
 from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
 from fonds.search.lookup import passage_at
-from fonds.search.quote_match import Folded, Span, find_quote, fold, nearest, readings_of
+from fonds.search.quote_match import Folded, TextSpan, find_quote, fold, nearest, readings_of
 from fonds.search.resolve import resolve
 from fonds.stores.tables import document_versions, documents
 
@@ -56,7 +56,7 @@ def check_quote(
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _QuotedText:
     row: Row[Any]
     text: str
     folded: Folded
@@ -67,14 +67,14 @@ class _Check:
         self._shelf = shelf
         self._answer = answer
         self._quote = quote
-        self._texts: dict[str, _Text] = {}
+        self._texts: dict[str, _QuotedText] = {}
 
     def exact(self, document: HeldDocument) -> QuoteCheck | None:
         """The words in the document itself; first where the citation points."""
         answer = self._answer
         span = None
         if answer.start is not None and answer.end is not None:
-            span = self._find(document, Span(answer.start, answer.end))
+            span = self._find(document, TextSpan(answer.start, answer.end))
         at_pinpoint = span is not None if answer.start is not None else None
         span = span or self._find(document)
         if span is None:
@@ -130,7 +130,7 @@ class _Check:
         return None
 
     def _changed(
-        self, message: str, edition: HeldDocument, change: HeldDocument, span: Span
+        self, message: str, edition: HeldDocument, change: HeldDocument, span: TextSpan
     ) -> QuoteCheck:
         return self._check(
             "changed",
@@ -221,20 +221,20 @@ class _Check:
             **{"document": answer.document, **found},
         )
 
-    def _load(self, document: HeldDocument) -> _Text:
+    def _load(self, document: HeldDocument) -> _QuotedText:
         if document.id not in self._texts:
             with self._shelf.database.read() as connection:
                 query = select(documents).where(documents.c.id == document.id)
                 row = connection.execute(query).one()
             # Of a document without a body, the one passage is its title and summary.
             text = row.body_text or whole_document_chunk(row.title, row.summary).text
-            self._texts[document.id] = _Text(row, text, fold(text))
+            self._texts[document.id] = _QuotedText(row, text, fold(text))
         return self._texts[document.id]
 
-    def _find(self, document: HeldDocument, within: Span | None = None) -> Span | None:
+    def _find(self, document: HeldDocument, within: TextSpan | None = None) -> TextSpan | None:
         return find_quote(self._load(document).folded, self._quote, within)
 
-    def _place(self, document: HeldDocument, span: Span) -> dict[str, Any]:
+    def _place(self, document: HeldDocument, span: TextSpan) -> dict[str, Any]:
         loaded = self._load(document)
         with self._shelf.database.read() as connection:
             passage = passage_at(connection, loaded.row.uid, span.start)

@@ -20,10 +20,10 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select
 from fonds import ids
 from fonds.chunk.boundaries import blocks
 from fonds.chunk.enumeration import read_enumeration
-from fonds.chunk.headings import Outline, Sections, read_outline
+from fonds.chunk.headings import HeadingOutline, Sections, read_outline
 from fonds.citations.extract import extract
 from fonds.citations.extract_numbers import LAST_CONGRESS
-from fonds.citations.forms import Found, Kind, congress_of
+from fonds.citations.forms import CitationMatch, Kind, congress_of
 from fonds.results import ChunkLocator, HeldDocument
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import PARAMETERS, select_in
@@ -43,7 +43,7 @@ _WITHIN: Final = re.compile(
 )
 
 
-class Reading(NamedTuple):
+class CitedTarget(NamedTuple):
     """What a citation names."""
 
     kind: Kind
@@ -59,7 +59,7 @@ class Reading(NamedTuple):
         return self.kind == "bill" and not self.target[0].isdigit()
 
 
-def read_citation(typed: str) -> list[Reading]:
+def read_citation(typed: str) -> list[CitedTarget]:
     """The citations in what somebody typed, in order; none is an empty list."""
     if not typed or len(typed) > LONGEST:
         return []
@@ -87,22 +87,22 @@ def _spellings(typed: str) -> Iterator[str]:
     yield typed.upper()
 
 
-def _bill(typed: str) -> list[Reading]:
+def _bill(typed: str) -> list[CitedTarget]:
     """`S 567` and `HR 2024` are bills if nothing else was typed; a text could mean a year."""
     for spelled in _spellings(typed):
         match extract(f"{spelled}, {_SOME_CONGRESS}th Cong."):
-            case [Found(start=0, kind="bill", target=target)]:
-                return [Reading("bill", target.partition(" ")[2])]
+            case [CitationMatch(start=0, kind="bill", target=target)]:
+                return [CitedTarget("bill", target.partition(" ")[2])]
     return []
 
 
-def _reading(text: str, found: Found) -> Reading:
+def _reading(text: str, found: CitationMatch) -> CitedTarget:
     pinpoint = found.pinpoint
     if pinpoint is None and found.kind in {"public_law", "bill"}:
         within = _WITHIN.match(text, found.end)
         pinpoint = f"§ {within['section']}{within['labels']}" if within else None
     year = _YEAR.match(text, found.end)
-    return Reading(found.kind, found.target, pinpoint, year["year"] if year else None)
+    return CitedTarget(found.kind, found.target, pinpoint, year["year"] if year else None)
 
 
 _LABEL: Final = re.compile(r"\([0-9A-Za-z]{1,7}\)")
@@ -113,7 +113,7 @@ _NUMBER: Final = re.compile(r"[0-9][\w.-]*")
 _UNMARKED: Final = str.maketrans("", "", "*_")
 
 
-class Place(NamedTuple):
+class PassageSpan(NamedTuple):
     """A stretch of a text."""
 
     start: int
@@ -122,7 +122,7 @@ class Place(NamedTuple):
     """The pinpoint, as far as the text marks it: `(a)(10)` of `(a)(10)(A)`."""
 
 
-def locate(text: str, body_map: Mapping[str, Any], pinpoint: str) -> Place | None:
+def locate(text: str, body_map: Mapping[str, Any], pinpoint: str) -> PassageSpan | None:
     """Where a pinpoint leads, or the nearest place around it; None where nothing marks it."""
     plain = pinpoint.translate(_UNMARKED)
     if plain[:1].isdigit():
@@ -141,29 +141,29 @@ def locate(text: str, body_map: Mapping[str, Any], pinpoint: str) -> Place | Non
     return below._replace(reached=f"{section.reached}{below.reached}") if below else section
 
 
-def page_place(text: str, body_map: Mapping[str, Any], page: str) -> Place | None:
+def page_place(text: str, body_map: Mapping[str, Any], page: str) -> PassageSpan | None:
     """The text of a page of the print edition; `140 STAT. 13` is page 13."""
     marks = body_map.get("pages", ())
     for index, (offset, label) in enumerate(marks):
         number = _LAST_NUMBER.search(label)
         if number is not None and number[1] == page:
             end = marks[index + 1][0] if index + 1 < len(marks) else len(text)
-            return Place(offset, end, page)
+            return PassageSpan(offset, end, page)
     return None
 
 
-def _section(text: str, body_map: Mapping[str, Any], wanted: str) -> Place | None:
+def _section(text: str, body_map: Mapping[str, Any], wanted: str) -> PassageSpan | None:
     """A section by the number in its label: `SEC. 2` for `2`."""
     marks = body_map.get("sections", ())
     for index, (offset, label) in enumerate(marks):
         number = _NUMBER.search(label)
         if number is not None and number[0].rstrip(".") == wanted.rstrip("."):
             end = marks[index + 1][0] if index + 1 < len(marks) else len(text)
-            return Place(offset, end, f"§ {wanted}")
+            return PassageSpan(offset, end, f"§ {wanted}")
     return None
 
 
-def _labelled(text: str, low: int, high: int, labels: Sequence[str]) -> Place | None:
+def _labelled(text: str, low: int, high: int, labels: Sequence[str]) -> PassageSpan | None:
     """The first paragraphs below all the labels, or else below as many of them as there are."""
     wanted = tuple(labels)
     paragraphs = list(_paragraphs(text, low, high)) if wanted else []
@@ -175,7 +175,7 @@ def _labelled(text: str, low: int, high: int, labels: Sequence[str]) -> Place | 
         last = first
         while last + 1 < len(paragraphs) and paragraphs[last + 1][2][:depth] == wanted[:depth]:
             last += 1
-        return Place(paragraphs[first][0], paragraphs[last][1], "".join(wanted[:depth]))
+        return PassageSpan(paragraphs[first][0], paragraphs[last][1], "".join(wanted[:depth]))
     return None
 
 
@@ -188,7 +188,7 @@ def _paragraphs(text: str, low: int, high: int) -> Iterator[tuple[int, int, tupl
 
 
 def _enumerated(
-    outline: Outline, start: int, end: int
+    outline: HeadingOutline, start: int, end: int
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     parts = list(blocks(outline, start, end))
     enumeration = read_enumeration(outline.lines, parts)
@@ -302,7 +302,7 @@ class Holdings:
         rows = best(self.named(parts["name"]))
         return (rows[0], int(parts["ordinal"])) if len(rows) == 1 else None
 
-    def cited(self, reading: Reading, as_of: date | None = None) -> list[Row[Any]]:
+    def cited(self, reading: CitedTarget, as_of: date | None = None) -> list[Row[Any]]:
         """Everything that a citation may mean."""
         if reading.has_no_congress:
             return self._of_newest_congress(reading.target, as_of)

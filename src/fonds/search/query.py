@@ -167,7 +167,7 @@ class Stems(dict[str, int]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
+class QueryWords:
     """What a question is made of."""
 
     single: tuple[str, ...]
@@ -176,12 +176,14 @@ class Words:
     """Those that stand side by side with no stop word between them."""
 
 
-def words_asked(text: str) -> Words:
+def words_asked(text: str) -> QueryWords:
     """Take a question apart."""
     words = words_of(text)
     telling = [word for word in words if word not in STOP_WORDS]
     pairs = [pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair)]
-    return Words(single=tuple(dict.fromkeys(telling or words)), pairs=tuple(dict.fromkeys(pairs)))
+    return QueryWords(
+        single=tuple(dict.fromkeys(telling or words)), pairs=tuple(dict.fromkeys(pairs))
+    )
 
 
 LENGTH: Final = 320

@@ -20,7 +20,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from fonds.results import Change
+from fonds.results import QuoteChange
 from fonds.stores.fulltext import as_seen
 
 BRACKETED: Final = 80
@@ -99,14 +99,14 @@ class Folded(NamedTuple):
         return self.places[index]
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A stretch of the original text."""
 
     start: int
     end: int
 
 
-class Part(NamedTuple):
+class QuotedPart(NamedTuple):
     """Words that stand together."""
 
     text: str
@@ -148,17 +148,17 @@ def fold(text: str) -> Folded:
     return Folded("".join(pieces), places, origins)
 
 
-def find_quote(text: Folded, quote: str, within: Span | None = None) -> Span | None:
+def find_quote(text: Folded, quote: str, within: TextSpan | None = None) -> TextSpan | None:
     """Where quoted words stand in a text, or in a stretch of it; None where they do not."""
     low, high = (0, len(text.text)) if within is None else map(text.place, within)
     for parts in readings_of(quote):
         if (found := _find(text.text, parts, low, high)) is not None:
             start, end = found
-            return Span(text.origin(start)[0], text.origin(end - 1)[1])
+            return TextSpan(text.origin(start)[0], text.origin(end - 1)[1])
     return None
 
 
-def readings_of(quote: str) -> list[list[Part]]:
+def readings_of(quote: str) -> list[list[QuotedPart]]:
     """What a quotation may mean: words in brackets are the text's own, or stand for others."""
     if quote.count("[") > MOST_PARTS:
         quote = quote.replace("[", "").replace("]", "")
@@ -211,14 +211,14 @@ def _is_word(character: str) -> bool:
 # What was quoted --------------------------------------------------------------------------
 
 
-def _literal(piece: str) -> Part:
+def _literal(piece: str) -> QuotedPart:
     """The words of a piece; a single letter in brackets is free in its case."""
     folded = fold(_BRACKETS.sub(_unbracketed, piece.replace(_FREE, ""))).text.strip(" '")
     text, free = "", []
     for stretch in folded.split(_FREE):
         free.append(len(text) - 1)
         text += stretch
-    return Part(text, tuple(place for place in free[1:] if place >= 0))
+    return QuotedPart(text, tuple(place for place in free[1:] if place >= 0))
 
 
 def _unbracketed(bracket: re.Match[str]) -> str:
@@ -226,7 +226,7 @@ def _unbracketed(bracket: re.Match[str]) -> str:
     return f"{inside}{_FREE}" if len(inside) == 1 and inside.isalpha() else inside
 
 
-def _altered(piece: str) -> Iterator[Part]:
+def _altered(piece: str) -> Iterator[QuotedPart]:
     """The words around brackets, each near the one before; `[t]he` is still one word."""
     gaps = [gap.span() for gap in _BRACKETS.finditer(piece) if not _is_recased(piece, gap)]
     edges = [(0, 0), *gaps, (len(piece), len(piece))]
@@ -247,7 +247,7 @@ def _is_recased(piece: str, bracket: re.Match[str]) -> bool:
     return len(bracket["inside"]) == 1 and follows.isalpha()
 
 
-def _without_ending(part: Part) -> Part:
+def _without_ending(part: QuotedPart) -> QuotedPart:
     """American printers set the quoter's full stop or comma inside the quotation marks."""
     kept = part.text.rstrip(_ENDING)
     if not kept:
@@ -258,7 +258,7 @@ def _without_ending(part: Part) -> Part:
 # Where it stands --------------------------------------------------------------------------
 
 
-def _find(text: str, parts: list[Part], low: int, high: int) -> tuple[int, int] | None:
+def _find(text: str, parts: list[QuotedPart], low: int, high: int) -> tuple[int, int] | None:
     for _ in range(MOST_TRIES):
         found: list[tuple[int, int]] = []
         for part in parts:
@@ -277,7 +277,7 @@ def _find(text: str, parts: list[Part], low: int, high: int) -> tuple[int, int] 
     return None
 
 
-def _first_start(text: str, parts: list[Part], found: list[tuple[int, int]]) -> int:
+def _first_start(text: str, parts: list[QuotedPart], found: list[tuple[int, int]]) -> int:
     """The latest place for the first part, so that no more is taken in than was meant."""
     start = found[0][0]
     if len(parts) == 1 or parts[1].reach is not None:
@@ -287,7 +287,7 @@ def _first_start(text: str, parts: list[Part], found: list[tuple[int, int]]) -> 
     return start
 
 
-def _search(text: str, part: Part, low: int, high: int) -> int | None:
+def _search(text: str, part: QuotedPart, low: int, high: int) -> int | None:
     """The first place of a part that begins and ends with words where it must."""
     anchor, offset = _anchor(part)
     size = len(part.text)
@@ -305,14 +305,14 @@ def _search(text: str, part: Part, low: int, high: int) -> int | None:
     return None
 
 
-def _anchor(part: Part) -> tuple[str, int]:
+def _anchor(part: QuotedPart) -> tuple[str, int]:
     """The longest stretch without an altered letter, and where it begins."""
     edges = [-1, *part.free, len(part.text)]
     begin, end = max(pairwise(edges), key=lambda pair: pair[1] - pair[0])
     return part.text[begin + 1 : end], begin + 1
 
 
-def _agrees(found: str, part: Part) -> bool:
+def _agrees(found: str, part: QuotedPart) -> bool:
     if not part.free:
         return found == part.text
     edges = [-1, *part.free, len(part.text)]
@@ -322,7 +322,7 @@ def _agrees(found: str, part: Part) -> bool:
     )
 
 
-def _is_bounded(text: str, part: Part, start: int) -> bool:
+def _is_bounded(text: str, part: QuotedPart, start: int) -> bool:
     end = start + len(part.text)
     cuts_start = part.opens and start > 0 and _is_word(text[start - 1]) and _is_word(text[start])
     cuts_end = part.closes and end < len(text) and _is_word(text[end - 1]) and _is_word(text[end])
@@ -344,21 +344,21 @@ _MARKUP: Final = re.compile(
 )
 
 
-class Near(NamedTuple):
+class SimilarStretch(NamedTuple):
     """A stretch like the quotation, and how to come from the one to the other."""
 
-    span: Span
+    span: TextSpan
     similarity: float
-    redline: list[Change]
+    redline: list[QuoteChange]
 
 
-class _Words(NamedTuple):
+class _WordPositions(NamedTuple):
     keys: list[str]
     spans: list[tuple[int, int]]
     """In the folded text."""
 
 
-def nearest(text: str, folded: Folded, quote: str) -> Near | None:
+def nearest(text: str, folded: Folded, quote: str) -> SimilarStretch | None:
     """The most similar stretch, if it is near enough to be what was meant."""
     quoted_fold = fold(quote)
     quoted = _words(quoted_fold.text, MOST_WORDS)
@@ -376,13 +376,13 @@ def nearest(text: str, folded: Folded, quote: str) -> Near | None:
         return None
     spans = words.spans[low + first : low + last]
     changes = _redline(matcher, (quote, quoted_fold, quoted.spans), (text, folded, spans))
-    span = Span(folded.origin(spans[0][0])[0], folded.origin(spans[-1][1] - 1)[1])
-    return Near(span, round(matcher.ratio(), 3), list(changes))
+    span = TextSpan(folded.origin(spans[0][0])[0], folded.origin(spans[-1][1] - 1)[1])
+    return SimilarStretch(span, round(matcher.ratio(), 3), list(changes))
 
 
-def _words(folded: str, most: int | None = None) -> _Words:
+def _words(folded: str, most: int | None = None) -> _WordPositions:
     """Words and signs, each for itself."""
-    words = _Words([], [])
+    words = _WordPositions([], [])
     for match in _WORD.finditer(folded):
         words.keys.append(match[0])
         words.spans.append(match.span())
@@ -427,15 +427,15 @@ def _redline(
     matcher: SequenceMatcher[str],
     quoted: tuple[str, Folded, list[tuple[int, int]]],
     found: tuple[str, Folded, list[tuple[int, int]]],
-) -> Iterator[Change]:
+) -> Iterator[QuoteChange]:
     for op, first, last, begin, end in matcher.get_opcodes():
         if op == "equal":
-            yield Change(op="keep", text=_slice(found, begin, end))
+            yield QuoteChange(op="keep", text=_slice(found, begin, end))
             continue
         if last > first:
-            yield Change(op="delete", text=_slice(quoted, first, last))
+            yield QuoteChange(op="delete", text=_slice(quoted, first, last))
         if end > begin:
-            yield Change(op="insert", text=_slice(found, begin, end))
+            yield QuoteChange(op="insert", text=_slice(found, begin, end))
 
 
 def _slice(side: tuple[str, Folded, list[tuple[int, int]]], first: int, last: int) -> str:

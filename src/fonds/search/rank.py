@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from fonds.search.query import Stems, Words, stem, words_of
+from fonds.search.query import QueryWords, Stems, stem, words_of
 
 SATURATION: Final = 0.6
 """BM25's k1: how soon a word that stands there again says nothing more."""
@@ -59,7 +59,7 @@ class Question:
     A pair whose number is not known is taken to be as rare as both words make it.
     """
 
-    def __init__(self, words: Words, frequencies: Mapping[str, int], passages: int) -> None:
+    def __init__(self, words: QueryWords, frequencies: Mapping[str, int], passages: int) -> None:
         """`frequencies`: in how many of all passages each word stands, and some of the pairs."""
         having = {stem(word): frequencies.get(word, 0) for word in words.single}
         weights = {each: _weight(count, passages) for each, count in having.items() if count}

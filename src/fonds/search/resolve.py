@@ -15,8 +15,8 @@ from fonds.results import ChunkLocator, HeldDocument, Resolution
 from fonds.search.lookup import (
     LONGEST,
     PAGED,
+    CitedTarget,
     Holdings,
-    Reading,
     age,
     best,
     day_of,
@@ -44,14 +44,14 @@ def resolve(
     """
     typed = _cleaned(citation)
     readings = read_citation(typed)
-    asked = _Asked(citation, readings[0] if readings else None)
+    asked = _ParsedCitation(citation, readings[0] if readings else None)
     if not typed:
         return asked.nothing(
             "not_understood",
             f"nothing was typed, or more than the {LONGEST:,} characters a citation may have",
         )
     with database.read() as connection:
-        desk = _Desk(Holdings(connection, owner), as_of)
+        desk = _Resolver(Holdings(connection, owner), as_of)
         answer = desk.by_name(asked, typed) or desk.by_citation(asked, typed, readings)
     return answer.model_copy(update={"as_of": as_of})
 
@@ -66,11 +66,11 @@ def _cleaned(citation: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ParsedCitation:
     """What is looked for, as far as it was understood."""
 
     citation: str
-    reading: Reading | None = None
+    reading: CitedTarget | None = None
     ordinal: int | None = None
 
     def told(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class _Asked:
         return self.nothing("ambiguous", message, rows=rows)
 
 
-class _Desk:
+class _Resolver:
     """Answers one question."""
 
     def __init__(self, holdings: Holdings, as_of: date | None) -> None:
@@ -100,7 +100,7 @@ class _Desk:
         self._connection = holdings.connection
         self._as_of = as_of
 
-    def by_name(self, asked: _Asked, typed: str) -> Resolution | None:
+    def by_name(self, asked: _ParsedCitation, typed: str) -> Resolution | None:
         """What has exactly this id, name or citation, or is a passage of such a document."""
         named = self._holdings.named(typed)
         if not named and (passage := self._holdings.passage(typed)):
@@ -110,7 +110,7 @@ class _Desk:
             named = self._holdings.pasted(typed)
         return self._of(asked, named) if named else None
 
-    def _of(self, asked: _Asked, named: _Rows) -> Resolution:
+    def _of(self, asked: _ParsedCitation, named: _Rows) -> Resolution:
         """The one of these that is meant; what they are called decides over how that reads."""
         reading = asked.reading
         is_whole = reading is not None and not reading.has_no_congress
@@ -121,7 +121,9 @@ class _Desk:
             family = self._holdings.related(named) if named[0].edition else list(named)
         return self._chosen(asked, named, family)
 
-    def by_citation(self, asked: _Asked, typed: str, readings: Sequence[Reading]) -> Resolution:
+    def by_citation(
+        self, asked: _ParsedCitation, typed: str, readings: Sequence[CitedTarget]
+    ) -> Resolution:
         """What is cited, or the reason why there is nothing."""
         held = [(reading, rows) for reading in readings if (rows := self._cited(reading))]
         if not readings:
@@ -141,10 +143,10 @@ class _Desk:
             return asked.ambiguous([row for _, each in held for row in self._of_day(each)[0]])
         return self._chosen(asked, rows, rows)
 
-    def _cited(self, reading: Reading) -> list[Row[Any]]:
+    def _cited(self, reading: CitedTarget) -> list[Row[Any]]:
         return self._holdings.cited(reading, self._as_of)
 
-    def _chosen(self, asked: _Asked, rows: _Rows, family: _Rows) -> Resolution:
+    def _chosen(self, asked: _ParsedCitation, rows: _Rows, family: _Rows) -> Resolution:
         if asked.reading is not None and asked.reading.has_no_congress:
             return self._newest_bill(asked, rows)
         editions = sorted(family, key=age, reverse=True) if family[0].edition else []
@@ -171,7 +173,7 @@ class _Desk:
         oldest = min(map(age, rows))
         return [row for row in rows if age(row) == oldest], True
 
-    def _newest_bill(self, asked: _Asked, rows: _Rows) -> Resolution:
+    def _newest_bill(self, asked: _ParsedCitation, rows: _Rows) -> Resolution:
         newest = [row for row in rows if row.alias == rows[0].alias]
         if len(newest) > 1:
             return asked.ambiguous(newest)
@@ -180,7 +182,7 @@ class _Desk:
         remark = "no Congress was named, and this is the newest that is held"
         return _remarked(answer, remark).model_copy(update={"candidates": others})
 
-    def _answered(self, asked: _Asked, row: Row[Any], editions: _Rows) -> Resolution:
+    def _answered(self, asked: _ParsedCitation, row: Row[Any], editions: _Rows) -> Resolution:
         document = held_document(row)
         answer = Resolution(
             found=True,
@@ -219,14 +221,14 @@ class _Desk:
         return answer.model_copy(update=update)
 
 
-def _of_year(rows: _Rows, reading: Reading | None) -> _Rows:
+def _of_year(rows: _Rows, reading: CitedTarget | None) -> _Rows:
     """The best of the editions that are cited with the year that was typed, if there are any."""
     if reading is None or reading.year is None:
         return best(rows)
     return best([row for row in rows if f"({reading.year})" in row.citation_string] or rows)
 
 
-def _pinpoint(reading: Reading | None, row: Row[Any]) -> str | None:
+def _pinpoint(reading: CitedTarget | None, row: Row[Any]) -> str | None:
     if reading is None or reading.pinpoint is not None:
         return reading.pinpoint if reading else None
     # A page that the document does not begin with is a place within it.

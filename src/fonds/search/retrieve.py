@@ -30,9 +30,9 @@ from fonds.results import (
     Citation,
     FacetCount,
     Facets,
-    Found,
     Resolution,
     RetrievalResult,
+    SearchPage,
 )
 from fonds.search.filters import Filters, eligible
 from fonds.search.query import Query, read_query, snippet_of, words_asked
@@ -299,13 +299,13 @@ def look(
     offset: int = 0,
     meaning: Meaning | None = None,
     by_words: bool = True,
-) -> Found:
+) -> SearchPage:
     """What `search` gives, and the facets of the documents that were ranked first for it."""
     _refuse_beyond(limit, offset)
     looked = _look(database, query, filters, meaning=meaning, by_words=by_words)
     with looked as (first, best):
         results = list(islice(best, offset, offset + limit))
-    return Found(results=results, facets=facets_of(first.rows.values(), is_all=first.is_all))
+    return SearchPage(results=results, facets=facets_of(first.rows.values(), is_all=first.is_all))
 
 
 def _refuse_beyond(limit: int, offset: int) -> None:

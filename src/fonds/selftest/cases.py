@@ -27,9 +27,9 @@ from typing import Final
 from fonds.errors import StoreError
 from fonds.selftest import child
 from fonds.selftest.faults import How, Strike
-from fonds.selftest.report import SMALL, WHOLE, Case, Report, told
+from fonds.selftest.report import SMALL, WHOLE, Case, SelftestReport, told
 from fonds.selftest.scenario import CHOSEN, SETTINGS, STEPS, steps_from
-from fonds.selftest.scratch import Life, Place
+from fonds.selftest.scratch import Life, ScratchLibrary
 
 MOST: Final = 3
 """Kills in one step: what is queued is given up when it has cost five workers their lives."""
@@ -68,7 +68,9 @@ def plan(chance: random.Random, operations: Mapping[str, int]) -> list[Strike]:
     return strikes
 
 
-def _live_randomly(place: Place, report: Report, *, strikes: Sequence[Strike]) -> Iterator[str]:
+def _live_randomly(
+    place: ScratchLibrary, report: SelftestReport, *, strikes: Sequence[Strike]
+) -> Iterator[str]:
     points: list[tuple[str, str]] = []
     steps, left = list(STEPS), list(strikes)
     while True:
@@ -115,7 +117,7 @@ def _case(how: How, step: str, at: int) -> Case:
     )
 
 
-def _live(place: Place, report: Report, *, strike: Strike) -> Iterator[str]:
+def _live(place: ScratchLibrary, report: SelftestReport, *, strike: Strike) -> Iterator[str]:
     place.begin_before(strike.step)
     life = place.live([strike], steps=steps_from(strike.step))
     place.history.append(told(life))
@@ -136,7 +138,7 @@ PATIENCE: Final = 300.0
 SCARCE: Final = (64 << 10, 1 << 20)
 """Bytes that a file may have on a disk that is soon full."""
 
-Fault = Callable[[Place, random.Random], Life]
+Fault = Callable[[ScratchLibrary, random.Random], Life]
 """Lets something happen to a library; gives what became of the process it happened to."""
 
 
@@ -176,7 +178,9 @@ class CannotError(Exception):
     """A fault that cannot be made here."""
 
 
-def _suffer(place: Place, report: Report, *, name: str, fault: Fault, seed: int) -> Iterator[str]:
+def _suffer(
+    place: ScratchLibrary, report: SelftestReport, *, name: str, fault: Fault, seed: int
+) -> Iterator[str]:
     try:
         life = fault(place, random.Random(f"{name} {seed}"))  # noqa: S311 — no secret
     except CannotError as why:
@@ -203,7 +207,7 @@ def _anywhere(operations: Mapping[str, int], chance: random.Random) -> tuple[str
 def _failing(
     operations: Mapping[str, int],
     number: int,
-    place: Place,
+    place: ScratchLibrary,
     chance: random.Random,
     *,
     lasting: float,
@@ -212,17 +216,17 @@ def _failing(
     return place.live([Strike(step=step, at=at, how="fail", errno=number, lasting=lasting)])
 
 
-def _scarce(place: Place, chance: random.Random) -> Life:
+def _scarce(place: ScratchLibrary, chance: random.Random) -> Life:
     """The kernel itself refuses to let a file grow."""
     return place.live(room=chance.randint(*SCARCE))
 
 
-def _jumping(operations: Mapping[str, int], place: Place, chance: random.Random) -> Life:
+def _jumping(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
     step, at = _anywhere(operations, chance)
     return place.live([Strike(step=step, at=at, how="jump")])
 
 
-def _torn(operations: Mapping[str, int], place: Place, chance: random.Random) -> Life:
+def _torn(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
     """Kill a process while it writes, and cut off what it had not been told is safe."""
     step, at = _anywhere(operations, chance)
     life = place.live([Strike(step=step, at=at, delay=chance.uniform(0, 0.004))])
@@ -241,7 +245,7 @@ def _cut(path: Path, after: int, chance: random.Random) -> None:
         os.truncate(path, chance.randint(after, size))
 
 
-def _forbidden(operations: Mapping[str, int], place: Place, chance: random.Random) -> Life:
+def _forbidden(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
     """Take away the right to write, in the midst of the work."""
     if os.geteuid() == 0:
         raise CannotError("the superuser may write everywhere; be somebody else")
@@ -267,7 +271,7 @@ def _read_only(home: Path) -> Iterator[None]:
 # Several ----------------------------------------------------------------------------------
 
 
-def _locked(place: Place, chance: random.Random) -> Life:
+def _locked(place: ScratchLibrary, chance: random.Random) -> Life:
     """Another process is the one writer of the database for longer than anybody waits."""
     working = place.start()
     time.sleep(chance.uniform(0.3, 1.0))
@@ -279,7 +283,7 @@ def _locked(place: Place, chance: random.Random) -> Life:
     return life
 
 
-def _two_processes(place: Place, _chance: random.Random) -> Life:
+def _two_processes(place: ScratchLibrary, _chance: random.Random) -> Life:
     """Two at once do all there is to do."""
     one = place.start()
     first = place.lives
@@ -290,7 +294,7 @@ def _two_processes(place: Place, _chance: random.Random) -> Life:
     return next((life for life in lives if life.is_crashed), max(lives, key=lambda life: life.code))
 
 
-def _two_schedulers(place: Place, _chance: random.Random) -> Life:
+def _two_schedulers(place: ScratchLibrary, _chance: random.Random) -> Life:
     """Two real schedulers share what operators ask for."""
     asked = place.nursery.run(child.ask, home=str(place.home), corpus=place.corpus)
     if asked:
@@ -317,7 +321,7 @@ def _as_text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _wait_until_done(place: Place, running: list[subprocess.Popen[bytes]]) -> float:
+def _wait_until_done(place: ScratchLibrary, running: list[subprocess.Popen[bytes]]) -> float:
     began = time.monotonic()
     while time.monotonic() < began + PATIENCE:
         if any(process.poll() is not None for process in running):

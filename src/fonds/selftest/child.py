@@ -43,7 +43,7 @@ from fonds.maintenance.findings import Patient
 from fonds.maintenance.prune import prune
 from fonds.runs import commands
 from fonds.seams import Seams
-from fonds.selftest.faults import Intruder, JumpingClock, Notes, Strike
+from fonds.selftest.faults import FaultLog, Intruder, JumpingClock, Strike
 from fonds.selftest.scenario import OPENING, SETTINGS, STEPS, USER, Corpus, corpus_named
 from fonds.selftest.state import problems, state_of
 from fonds.sources.registry import builtin_sources
@@ -209,7 +209,7 @@ def live(
     if room is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-    clock, noted = JumpingClock(seconds=later), Notes(Path(notes))
+    clock, noted = JumpingClock(seconds=later), FaultLog(Path(notes))
     plan = [Strike(**strike) for strike in strikes]
     intruder = Intruder(plan, noted, Path(home) / "fonds.db-wal", clock)
     seams = Seams(clock=clock, durable=intruder)

@@ -57,7 +57,7 @@ class JumpingClock(LaterClock):
         self._back = BACK
 
 
-class Notes:
+class FaultLog:
     """A file of lines that a killed process leaves behind."""
 
     def __init__(self, path: Path) -> None:
@@ -82,7 +82,7 @@ class Intruder:
     """A `Seams.durable` that counts the operations of each step and strikes at some of them."""
 
     def __init__(
-        self, strikes: Iterable[Strike], notes: Notes, wal: Path, clock: JumpingClock
+        self, strikes: Iterable[Strike], notes: FaultLog, wal: Path, clock: JumpingClock
     ) -> None:
         self._strikes = {strike.step: strike for strike in strikes}
         self._notes = notes

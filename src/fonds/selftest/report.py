@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final, Literal
 
 from fonds.errors import UsageError
-from fonds.selftest.scratch import Life, Place
+from fonds.selftest.scratch import Life, ScratchLibrary
 
 Part = Literal["chaos", "exhaustive", "faults"]
 
@@ -40,7 +40,7 @@ class Violation:
 
 
 @dataclass
-class Report:
+class SelftestReport:
     """Filled by several threads while the selftest goes on."""
 
     seed: int
@@ -102,7 +102,7 @@ class Case:
     part: Part
     name: str
     corpus: str
-    run: Callable[[Place, Report], Iterator[str]]
+    run: Callable[[ScratchLibrary, SelftestReport], Iterator[str]]
     """Counts what happens, and gives what is wrong in the end."""
     replay: str
     """The options of the command that does it again."""

@@ -16,9 +16,9 @@ from typing import Final
 from fonds.errors import StoreError
 from fonds.selftest.cases import all_faults, every_operation, lineages
 from fonds.selftest.child import Nursery
-from fonds.selftest.report import SMALL, WHOLE, Case, Report, Violation, named, told
+from fonds.selftest.report import SMALL, WHOLE, Case, SelftestReport, Violation, named, told
 from fonds.selftest.scenario import OPENING, STEPS, upstream
-from fonds.selftest.scratch import Place, Undisturbed
+from fonds.selftest.scratch import ScratchLibrary, Undisturbed
 
 CHILD: Final = "fonds.selftest.child"
 WORKERS: Final = min(os.cpu_count() or 1, 4) + 1
@@ -28,7 +28,7 @@ _EARLY: Final = timedelta(hours=2)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class SelftestPlan:
     """How much is to be tried."""
 
     kills: int = 0
@@ -44,20 +44,20 @@ class Wanted:
 
 
 def selftest(
-    wanted: Wanted,
+    wanted: SelftestPlan,
     folder: Path,
     *,
     seed: int,
-    watch: Callable[[Report], None] = lambda _report: None,
+    watch: Callable[[SelftestReport], None] = lambda _report: None,
     workers: int = WORKERS,
     child: str = CHILD,
-) -> Report:
+) -> SelftestReport:
     """Try all that is wanted in a folder; what came out well is removed from it.
 
     `child` is the module whose processes work on the libraries.
     """
     began = time.monotonic()
-    report = Report(seed=seed)
+    report = SelftestReport(seed=seed)
     with ExitStack() as stack:
         served = stack.enter_context(upstream())
         pool = stack.enter_context(ThreadPoolExecutor(workers, "fonds-selftest"))
@@ -72,10 +72,10 @@ class _Trial:
     def __init__(
         self,
         folder: Path,
-        report: Report,
+        report: SelftestReport,
         hosts: Mapping[str, str],
         nursery: Nursery,
-        watch: Callable[[Report], None],
+        watch: Callable[[SelftestReport], None],
     ) -> None:
         self._folder = folder
         self._report = report
@@ -88,7 +88,7 @@ class _Trial:
         # All begins early the next day, so that none of it is done on another.
         self._later = (midnight + _EARLY - now).total_seconds()
 
-    def run(self, wanted: Wanted, pool: Executor) -> None:
+    def run(self, wanted: SelftestPlan, pool: Executor) -> None:
         corpora = [WHOLE] * bool(wanted.kills or wanted.faults)
         corpora += [SMALL] * bool(wanted.exhaustive or wanted.faults)
         self._undisturbed = dict(zip(corpora, pool.map(self._leave_alone, corpora), strict=True))
@@ -97,7 +97,7 @@ class _Trial:
         if wanted.kills and not wanted.only:
             self._make_up(wanted, pool)
 
-    def _make_up(self, wanted: Wanted, pool: Executor) -> None:
+    def _make_up(self, wanted: SelftestPlan, pool: Executor) -> None:
         """Try more for those processes that were done before they could be killed."""
         report = self._report
         seed = report.seed + wanted.kills
@@ -108,7 +108,7 @@ class _Trial:
             self._try_all(pool, more, keep=wanted.keep)
             seed += len(more)
 
-    def _cases(self, wanted: Wanted) -> Iterator[Case]:
+    def _cases(self, wanted: SelftestPlan) -> Iterator[Case]:
         seed = self._report.seed
         if wanted.faults:
             small = self._undisturbed[SMALL].operations
@@ -160,7 +160,7 @@ class _Trial:
             operations[step] = life.ended[step]
         return Undisturbed(state=place.state(), operations=operations, before=before)
 
-    def _place(self, name: str, corpus: str, undisturbed: Undisturbed) -> Place:
+    def _place(self, name: str, corpus: str, undisturbed: Undisturbed) -> ScratchLibrary:
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir(parents=True)
-        return Place(folder, self._nursery, self._hosts, corpus, self._later, undisturbed)
+        return ScratchLibrary(folder, self._nursery, self._hosts, corpus, self._later, undisturbed)

@@ -29,13 +29,13 @@ from fonds.shards.compiler import Compiler
 from fonds.shards.index import open_index
 from fonds.sites.models import CrawlMetadata, WebsiteConfiguration, read_metadata
 from fonds.sites.output import METADATA
-from fonds.sites.session import Limits, Plan
+from fonds.sites.session import CrawlLimits, Plan
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sources.base import Source
 from fonds.sources.registry import builtin_sources
 from fonds.stores.tables import upload_jobs
 from fonds.uploads import states
-from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
+from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.users import ensure_user
 from fonds.uploads.worker import BaseWorker
 
@@ -117,7 +117,7 @@ class Corpus:
     """Groups of sources; those of a group run side by side."""
     papers: Mapping[str, bytes]
     """Uploads, by their names."""
-    limits: Limits = field(default_factory=Limits)
+    limits: CrawlLimits = field(default_factory=CrawlLimits)
     """Of what is crawled."""
 
 
@@ -126,7 +126,7 @@ def corpus_named(name: str) -> Corpus:
     memo = {"memo.md": _MEMO.encode()}
     if name == "small":
         # One after the other, so that its durable operations come in the same order each time.
-        limits = Limits(parallelism=1)
+        limits = CrawlLimits(parallelism=1)
         return Corpus(feeds=[["taxonomy"], ["gao"]], papers=memo, limits=limits)
     feeds = [name for name, source in builtin_sources().items() if isinstance(source, Source)]
     return Corpus(feeds=[feeds], papers={**memo, "paper.pdf": _PAPER.read_bytes()})
@@ -177,7 +177,7 @@ def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
         # The ids of uploads follow from their user's.
         user = ensure_user(connection, USER, now=now, chance=random.Random(USER))  # noqa: S311 — no secret
     for name, data in corpus.papers.items():
-        claim = Claim(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+        claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         job = begin_upload(shelf, settings, user, claim)
         if job.status is states.JobStatus.UPLOADED:
             library.blobs.put(staging_key(job), data)

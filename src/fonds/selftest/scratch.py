@@ -13,7 +13,7 @@ from typing import Any, Final
 from fonds.errors import StoreError
 from fonds.selftest import child
 from fonds.selftest.child import Nursery
-from fonds.selftest.faults import Notes, Strike
+from fonds.selftest.faults import FaultLog, Strike
 from fonds.selftest.scenario import STEPS
 from fonds.selftest.state import State, differences
 
@@ -69,7 +69,7 @@ class Life:
 
 
 @dataclass
-class Place:
+class ScratchLibrary:
     """One library, and what it is compared with."""
 
     folder: Path
@@ -127,7 +127,7 @@ class Place:
     def wait(self, pid: int, life: int | None = None) -> Life:
         """What became of it; `life` says which one it was, if not the last."""
         code = self.nursery.wait(pid)
-        notes = Notes(self._notes(life or self.lives)).read()
+        notes = FaultLog(self._notes(life or self.lives)).read()
         return Life(
             code=code,
             ended={note["ended"]: note["operations"] for note in notes if "ended" in note},

@@ -40,7 +40,7 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.seams import Clock, Seams
-from fonds.shards.inbox import AT_ONCE, Item, forget, read_item, waiting
+from fonds.shards.inbox import AT_ONCE, InboxRecord, forget, read_item, waiting
 from fonds.shards.index import Index, list_shards, open_index, version_of
 from fonds.shards.manifest import (
     Noted,
@@ -52,13 +52,13 @@ from fonds.shards.manifest import (
     write_entry,
     write_shard,
 )
-from fonds.stores.blobs import Version, open_blobs
+from fonds.stores.blobs import BlobVersion, open_blobs
 
 LIFETIME: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ShardLock:
     """A lock that we hold."""
 
     key: str
@@ -76,26 +76,26 @@ class Locks:
     _zero: datetime | None = field(default=None, init=False)
     """What the store's clock said when our seconds began; ours may be set meanwhile."""
 
-    def take(self, shard: str) -> Held | None:
+    def take(self, shard: str) -> ShardLock | None:
         """The lock of a shard; None while another worker has it."""
         key, blobs = self.index.layout.lock(shard), self.index.blobs
         content = self._content()
         try:
-            return Held(key, blobs.create(key, content))
+            return ShardLock(key, blobs.create(key, content))
         except BlobExistsError:
             other = version_of(blobs, key)
         if other is None:
             return None  # released a moment ago: the next round finds the shard free
         if other.data == content:
-            return Held(key, other.etag)  # it is ours: the answer to our request was lost
+            return ShardLock(key, other.etag)  # it is ours: the answer to our request was lost
         if not self._is_stale(other.modified):
             return None
         try:
-            return Held(key, blobs.replace(key, content, etag=other.etag))
+            return ShardLock(key, blobs.replace(key, content, etag=other.etag))
         except BlobChangedError:
             return None
 
-    def release(self, held: Held) -> None:
+    def release(self, held: ShardLock) -> None:
         """Give a lock back, unless another worker took it over."""
         blobs = self.index.blobs
         if blobs.can_remove_versions():
@@ -108,7 +108,7 @@ class Locks:
         """Remove locks whose owners died, also of shards for which nothing waits any more."""
         for lock in list_shards(self.index).locks:
             if self._is_stale(lock.modified):
-                self.release(Held(lock.key, lock.etag))
+                self.release(ShardLock(lock.key, lock.etag))
 
     def _content(self) -> bytes:
         now = self.clock.now()
@@ -305,7 +305,7 @@ class _Turn:
         list(self.readers.map(partial(forget, self.index), items))
         return Compiled(records=len(items), shards=int(after != data), damaged=damaged)
 
-    def _read_shard(self, shard: str) -> tuple[Noted | None, Version | None]:
+    def _read_shard(self, shard: str) -> tuple[Noted | None, BlobVersion | None]:
         entry = read_entry(self.index, shard)
         held = version_of(self.index.blobs, self.index.layout.shard(shard))
         if entry is not None and entry.moved:
@@ -316,7 +316,7 @@ class _Turn:
             raise ShardError("it is not what the manifest says; see `fonds index verify`")
         return entry, held
 
-    def _read_items(self, paths: Sequence[str]) -> tuple[list[Item], list[str]]:
+    def _read_items(self, paths: Sequence[str]) -> tuple[list[InboxRecord], list[str]]:
         items, damaged = [], []
         for path, read in zip(paths, self.readers.map(self._read_item, paths), strict=True):
             if isinstance(read, ShardError):
@@ -326,7 +326,7 @@ class _Turn:
                 items.append(read)
         return items, damaged
 
-    def _read_item(self, path: str) -> Item | ShardError | None:
+    def _read_item(self, path: str) -> InboxRecord | ShardError | None:
         try:
             return read_item(self.index, path)
         except ShardError as error:

@@ -15,8 +15,8 @@ from typing import Final
 from fonds.errors import BlobChangedError, BlobExistsError, ShardError, StoreError, UsageError
 from fonds.shards import usv
 from fonds.shards.compiler import Locks
-from fonds.shards.index import Entry, Index, version_of
-from fonds.shards.layout import Layout
+from fonds.shards.index import Index, ShardEntry, version_of
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import (
     Noted,
     entry_of,
@@ -30,7 +30,7 @@ from fonds.shards.manifest import (
 )
 
 _TRIES: Final = 20
-_NOTHING: Final = Entry(0, 0, entry_of(b"").sha256)
+_NOTHING: Final = ShardEntry(0, 0, entry_of(b"").sha256)
 
 Watch = Callable[[int], None]
 """Told how many shards are divided."""
@@ -42,7 +42,7 @@ def divide(index: Index, digits: int, locks: Locks, *, watch: Watch | None = Non
         raise UsageError(
             f"the shards of {index.name} have names of {index.layout.digits} digits already"
         )
-    divided = replace(index, layout=Layout(index.name, digits))
+    divided = replace(index, layout=IndexLayout(index.name, digits))
     for number, shard in enumerate(index.layout.shard_ids(), 1):
         _divide_shard(index, divided, shard, locks)
         if watch is not None:

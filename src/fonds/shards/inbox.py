@@ -32,7 +32,7 @@ _TRIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class InboxRecord:
     """A record in the inbox, as it was when it was read."""
 
     path: str
@@ -106,13 +106,13 @@ def waiting(index: Index) -> Iterator[tuple[str, str]]:
             yield key, info.key
 
 
-def read_item(index: Index, path: str) -> Item | None:
+def read_item(index: Index, path: str) -> InboxRecord | None:
     """The record at a path, if one is there still; ShardError if it is none of this index."""
     held = version_of(index.blobs, path)
     if held is None or not held.data:
         return None
     _check_record(index, path, held.data)
-    return Item(path, held.etag, held.data[:-1])
+    return InboxRecord(path, held.etag, held.data[:-1])
 
 
 def _check_record(index: Index, path: str, data: bytes) -> None:
@@ -127,7 +127,7 @@ def _check_record(index: Index, path: str, data: bytes) -> None:
         raise ShardError(f"{path} holds the record of another key")
 
 
-def forget(index: Index, item: Item) -> None:
+def forget(index: Index, item: InboxRecord) -> None:
     """Take a record that is compiled out of the inbox, unless another one stands there by now."""
     try:
         if index.blobs.can_remove_versions():

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from fonds.errors import BlobExistsError, BlobMissingError, ShardError, UsageError
 from fonds.shards import usv
-from fonds.shards.layout import DIGITS, MOST_DIGITS, Layout
+from fonds.shards.layout import DIGITS, MOST_DIGITS, IndexLayout
 from fonds.shards.schema import Schema, schema_of
-from fonds.stores.blobs import BlobInfo, Blobs, Version
+from fonds.stores.blobs import BlobInfo, Blobs, BlobVersion
 
 DOMAINS: Final = schema_of(
     [
@@ -39,7 +39,7 @@ _NEVER_WRITTEN: Final = "\x1c"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ShardEntry:
     """What a shard holds."""
 
     records: int
@@ -53,10 +53,10 @@ class Description:
 
     schema: Schema
     digits: int
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ShardEntry]
 
 
-def describe(layout: Layout, schema: Schema, entries: Mapping[str, Entry]) -> bytes:
+def describe(layout: IndexLayout, schema: Schema, entries: Mapping[str, ShardEntry]) -> bytes:
     """The data package of an index whose shards hold this."""
     told = {
         "name": layout.name,
@@ -69,7 +69,7 @@ def describe(layout: Layout, schema: Schema, entries: Mapping[str, Entry]) -> by
     return json.dumps(told, indent=1).encode()
 
 
-def _resource(schema: Schema, entries: Mapping[str, Entry]) -> dict[str, Any]:
+def _resource(schema: Schema, entries: Mapping[str, ShardEntry]) -> dict[str, Any]:
     filled = sorted(shard for shard, entry in entries.items() if entry.bytes)
     fields: list[dict[str, Any]] = [
         {"name": column.name, "type": column.type} for column in schema.fields
@@ -132,8 +132,8 @@ def _digits(told: Any) -> int:
     return int(told)
 
 
-def _entry(told: Mapping[str, Any]) -> Entry:
-    entry = Entry(**told)
+def _entry(told: Mapping[str, Any]) -> ShardEntry:
+    entry = ShardEntry(**told)
     if [type(value) for value in asdict(entry).values()] != [int, int, str]:
         raise TypeError
     return entry
@@ -144,7 +144,7 @@ class Index:
     """One index in one store."""
 
     blobs: Blobs
-    layout: Layout
+    layout: IndexLayout
     schema: Schema
 
     @property
@@ -155,10 +155,10 @@ class Index:
 
 def open_index(blobs: Blobs, name: str) -> Index:
     """The index of a name, as its data package describes it; UsageError where there is none."""
-    layout = Layout(name)
+    layout = IndexLayout(name)
     if described := version_of(blobs, layout.descriptor):
         description = read_description(described.data)
-        layout = Layout(name, description.digits)
+        layout = IndexLayout(name, description.digits)
         return Index(blobs=blobs, layout=layout, schema=description.schema)
     if name in SHIPPED:
         return Index(blobs=blobs, layout=layout, schema=SHIPPED[name])
@@ -170,7 +170,7 @@ def open_index(blobs: Blobs, name: str) -> Index:
 
 def create_index(blobs: Blobs, name: str, schema: Schema) -> Index:
     """Make an index that is empty; UsageError if one of this name has other fields."""
-    layout = Layout(name)
+    layout = IndexLayout(name)
     try:
         blobs.create(layout.descriptor, describe(layout, schema, {}))
     except BlobExistsError:
@@ -181,7 +181,7 @@ def create_index(blobs: Blobs, name: str, schema: Schema) -> Index:
     return Index(blobs=blobs, layout=layout, schema=schema)
 
 
-def version_of(blobs: Blobs, key: str) -> Version | None:
+def version_of(blobs: Blobs, key: str) -> BlobVersion | None:
     """An object with its etag, if there is one."""
     try:
         return blobs.read(key)
@@ -193,7 +193,7 @@ _PART: Final = re.compile(r"([0-9a-f]{1,4})\.(usv|json)")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ShardListing:
     """Objects by the shard that they belong to; shards of two divisions may be among them."""
 
     shards: dict[str, BlobInfo] = field(default_factory=dict)
@@ -213,9 +213,9 @@ class Listing:
             self.strangers.append(info.key)
 
 
-def list_shards(index: Index) -> Listing:
+def list_shards(index: Index) -> ShardListing:
     """Everything in the folder of the shards."""
-    listing = Listing()
+    listing = ShardListing()
     for info in index.blobs.list(index.layout.shards):
         listing.add(index, info)
     return listing

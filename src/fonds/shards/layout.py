@@ -28,7 +28,7 @@ _SUFFIX: Final = ".usv"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class IndexLayout:
     """The keys of one index in its store."""
 
     name: str

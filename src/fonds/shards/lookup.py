@@ -17,7 +17,7 @@ from fonds.errors import BlobMissingError
 from fonds.shards import usv
 from fonds.shards.inbox import AT_ONCE, read_item
 from fonds.shards.index import Index, version_of
-from fonds.shards.layout import Layout
+from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import find, read_entry
 from fonds.shards.schema import Value, check_key, rank
 from fonds.stores.blobs import BlobInfo, Blobs
@@ -120,7 +120,7 @@ class Lookup:
         return None if item is None else item.line
 
     def _in_shard(
-        self, shard: str, keys: Iterable[str], layout: Layout | None = None
+        self, shard: str, keys: Iterable[str], layout: IndexLayout | None = None
     ) -> dict[str, bytes]:
         layout = layout or self._index.layout
         data = self._read(layout.shard(shard))
@@ -131,12 +131,12 @@ class Lookup:
         found = ((key, find(data, usv.encode([key, ""])[:-1])) for key in keys)
         return {key: line for key, line in found if line is not None}
 
-    def _in_divided(self, shard: str, keys: Iterable[str], layout: Layout) -> dict[str, bytes]:
+    def _in_divided(self, shard: str, keys: Iterable[str], layout: IndexLayout) -> dict[str, bytes]:
         """In the smaller shards that this one was divided into, if it was."""
         noted = read_entry(replace(self._index, layout=layout), shard)
         if noted is None or noted.moved is None:
             return {}
-        smaller = Layout(layout.name, noted.moved)
+        smaller = IndexLayout(layout.name, noted.moved)
         found = (self._in_shard(smaller.shard_of(key), [key], smaller) for key in keys)
         return {key: line for held in found for key, line in held.items()}
 

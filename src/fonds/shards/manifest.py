@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fonds.errors import BlobChangedError, BlobExistsError, ShardError
-from fonds.shards.index import Entry, Index, describe, version_of
+from fonds.shards.index import Index, ShardEntry, describe, version_of
 from fonds.shards.schema import rank
-from fonds.stores.blobs import Version
+from fonds.stores.blobs import BlobVersion
 
 AT_ONCE: Final = 32
 _TRIES: Final = 100
@@ -31,7 +31,7 @@ _TRIES: Final = 100
 class Noted:
     """An entry, and what was there before it."""
 
-    entry: Entry
+    entry: ShardEntry
     was: str | None
     """SHA-256 of the bytes that it replaces."""
     moved: int | None = None
@@ -47,19 +47,19 @@ def read_entry(index: Index, shard: str) -> Noted | None:
     return None if held is None else _noted(held, index.layout.entry(shard))
 
 
-def _noted(held: Version, key: str) -> Noted:
+def _noted(held: BlobVersion, key: str) -> Noted:
     try:
         told = json.loads(held.data)
-        entry = Entry(told["records"], told["bytes"], told["sha256"])
+        entry = ShardEntry(told["records"], told["bytes"], told["sha256"])
         others = tuple(told.get("others", ()))
         return Noted(entry, told["was"], told.get("moved"), held.etag, others)
     except (ValueError, TypeError, KeyError):
         raise ShardError(f"{key} is not an entry of a manifest") from None
 
 
-def entry_of(data: bytes) -> Entry:
+def entry_of(data: bytes) -> ShardEntry:
     """What a manifest says of these bytes."""
-    return Entry(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
+    return ShardEntry(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
 
 
 def is_announced(noted: Noted | None, data: bytes | None) -> bool:
@@ -87,7 +87,7 @@ def write_entry(index: Index, shard: str, noted: Noted, *, after: Noted | None) 
 
 
 def write_shard(
-    index: Index, shard: str, data: bytes, *, before: Version | None, after: Noted | None
+    index: Index, shard: str, data: bytes, *, before: BlobVersion | None, after: Noted | None
 ) -> None:
     """Announce what a shard will be, and write it in place of the version that was read.
 

@@ -28,7 +28,7 @@ from fonds.shards import usv
 from fonds.shards.inbox import AT_ONCE, read_item, waiting
 from fonds.shards.index import Index, list_shards
 from fonds.shards.lookup import ShardCache
-from fonds.shards.schema import LONGEST_RECORD, Field, Schema, Type
+from fonds.shards.schema import LONGEST_RECORD, IndexColumn, Schema, Type
 from fonds.stores.blobs import BlobInfo
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ _UNREADABLE: Final = re.compile(r"CSV Error|CSV Parser|CSV File")
 _NAMED_FILE: Final = re.compile(r"([0-9a-f]+)\.usv$", re.MULTILINE)
 
 
-class Answer:
+class QueryResult:
     """The rows that a query gives, one by one; close it, or use it in a `with`, to clean up."""
 
     def __init__(
@@ -169,7 +169,7 @@ class Answer:
 
 def query(
     index: Index, sql: str, *, scratch: Path | None = None, cache: Path | None = None
-) -> Answer:
+) -> QueryResult:
     """The answer to one SELECT, in which the index is a table of its own name.
 
     `scratch` is a folder for what does not fit in memory, `cache` one where shards of a remote
@@ -186,7 +186,7 @@ def query(
 
 def _ask(
     index: Index, sql: str, stack: ExitStack, *, scratch: Path | None, cache: Path | None
-) -> Answer:
+) -> QueryResult:
     folder = stack.enter_context(_workplace(scratch))
     connection = _connect(folder)
     stack.callback(connection.close)
@@ -201,7 +201,7 @@ def _ask(
         described = connection.execute(f"DESCRIBE FROM {asked}").fetchall()
         columns: dict[str, str] = {name: kind for name, kind, *_ in described}
         connection.execute(f"FROM {asked} SELECT {_fetchable(columns)}")
-    return Answer(columns, _rows(connection, columns, folder), stack)
+    return QueryResult(columns, _rows(connection, columns, folder), stack)
 
 
 @contextmanager
@@ -292,7 +292,7 @@ def _line(schema: Schema) -> str:
     return f"concat_ws({_text(usv.FIELD)}, {', '.join(fields)})"
 
 
-def _typed(field: Field) -> str:
+def _typed(field: IndexColumn) -> str:
     name = _name(field.name)
     if field.type != "string":
         return f"CAST({name} AS {_TYPES[field.type]})"

@@ -24,7 +24,7 @@ LONGEST_RECORD: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class IndexColumn:
     """A column of an index."""
 
     name: str
@@ -59,7 +59,7 @@ class Field:
 class Schema:
     """The fields of an index: the first is its key, the last the time of the record."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[IndexColumn, ...]
 
     def __post_init__(self) -> None:
         names = [field.name for field in self.fields]
@@ -71,12 +71,12 @@ class Schema:
             )
 
     @property
-    def key(self) -> Field:
+    def key(self) -> IndexColumn:
         """What a record is looked up by."""
         return self.fields[0]
 
     @property
-    def time(self) -> Field:
+    def time(self) -> IndexColumn:
         """What decides which of two records of a key is newer."""
         return self.fields[-1]
 
@@ -135,7 +135,7 @@ def rank(line: bytes) -> tuple[bytes, bytes]:
 
 def schema_of(columns: Sequence[tuple[str, str]]) -> Schema:
     """A schema of names and types."""
-    return Schema(tuple(Field(name, kind) for name, kind in columns))  # type: ignore[arg-type]
+    return Schema(tuple(IndexColumn(name, kind) for name, kind in columns))  # type: ignore[arg-type]
 
 
 def _write_string(value: Value) -> str:

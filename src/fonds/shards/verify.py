@@ -13,7 +13,14 @@ from typing import Final
 from fonds import ids
 from fonds.errors import RecordError, ShardError
 from fonds.shards.compiler import LIFETIME
-from fonds.shards.index import Entry, Index, Listing, list_shards, read_description, version_of
+from fonds.shards.index import (
+    Index,
+    ShardEntry,
+    ShardListing,
+    list_shards,
+    read_description,
+    version_of,
+)
 from fonds.shards.manifest import Noted, entry_of, is_announced, key_of, read_entry
 
 _AT_ONCE: Final = 4
@@ -26,7 +33,7 @@ _BROKEN_OFF: Final = "was announced and not written: a compile broke off"
 
 
 @dataclass(slots=True)
-class Verified:
+class IndexReport:
     """What was found in the shards of an index."""
 
     shards: int = 0
@@ -55,12 +62,12 @@ class Stats:
     """When a shard was last written, by the store's clock."""
 
 
-def verify(index: Index) -> Verified:
+def verify(index: Index) -> IndexReport:
     """Read all shards, and say what is wrong with them; records that wait are not looked at."""
     # In this order: whatever is compiled meanwhile is newer than what is compared with it.
     described = _described(index)
     listing = list_shards(index)
-    found = Verified(notes=_stray(listing))
+    found = IndexReport(notes=_stray(listing))
     entries: dict[str, Noted] = {}
     with ThreadPoolExecutor(_AT_ONCE, "fonds-verify") as pool:
         shards = sorted(listing.shards.keys() | listing.entries.keys())
@@ -80,7 +87,7 @@ def stats(index: Index) -> Stats:
     """Count what an index holds, without reading a shard."""
     described = _described(index)
     entries = described.values() if isinstance(described, dict) else ()
-    listing, items = Listing(), 0
+    listing, items = ShardListing(), 0
     for info in index.blobs.list(index.layout.inbox):
         if info.key.startswith(index.layout.shards):
             listing.add(index, info)
@@ -109,7 +116,7 @@ class _Checked:
     notes: list[str] = field(default_factory=list)
 
 
-def _described(index: Index) -> dict[str, Entry] | ShardError | None:
+def _described(index: Index) -> dict[str, ShardEntry] | ShardError | None:
     """What the data package says of each shard; None where there is none."""
     held = version_of(index.blobs, index.layout.descriptor)
     try:
@@ -118,7 +125,7 @@ def _described(index: Index) -> dict[str, Entry] | ShardError | None:
         return error
 
 
-def _stray(listing: Listing) -> list[str]:
+def _stray(listing: ShardListing) -> list[str]:
     now = datetime.now(UTC)
     old = [lock.key for lock in listing.locks if lock.modified + LIFETIME < now]
     return [f"{key} was left behind by a compiler that died" for key in old] + [
@@ -200,9 +207,9 @@ def _faults(index: Index, shard: str, data: bytes) -> Iterator[str]:
 
 def _compare(
     index: Index,
-    described: dict[str, Entry] | ShardError | None,
+    described: dict[str, ShardEntry] | ShardError | None,
     entries: dict[str, Noted],
-    found: Verified,
+    found: IndexReport,
 ) -> None:
     """Compare the data package with the entries; it may be older, and never newer."""
     if isinstance(described, ShardError):

@@ -34,7 +34,7 @@ from fonds.errors import (
 )
 from fonds.settings import Settings
 from fonds.sites.browser_page import FAREWELL, Ask, Bounds, Memory, Showing, StuckError
-from fonds.sites.pages.page import Page
+from fonds.sites.pages.page import WebPage
 
 if TYPE_CHECKING:
     from playwright import async_api as api
@@ -108,7 +108,7 @@ class Browser:
     ) -> None:
         await self._stack.aclose()
 
-    async def render(self, page: Page, *, ask: Ask) -> Page:
+    async def render(self, page: WebPage, *, ask: Ask) -> WebPage:
         """The page as it is after its scripts have come to rest; FetchError if they do not."""
         async with self._tabs:
             for _ in range(2):

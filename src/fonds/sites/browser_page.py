@@ -22,7 +22,7 @@ from fonds.errors import (
     TooLargeError,
 )
 from fonds.fetch.client import Download
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.pages.urls import canonical
 
 if TYPE_CHECKING:
@@ -72,20 +72,20 @@ class StuckError(Exception):
     """A page that cannot even be closed."""
 
 
-class _Answer(NamedTuple):
+class _BrowserResponse(NamedTuple):
     body: bytes
     media_type: str
     status: int = 200
 
 
-_MISSING: Final = _Answer(b"", "text/plain", 404)
+_MISSING: Final = _BrowserResponse(b"", "text/plain", 404)
 
 
 class Memory:
     """What was answered before, as far as it is small; what was not used for longest goes first."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[str, _Answer] = OrderedDict()
+        self._answers: OrderedDict[str, _BrowserResponse] = OrderedDict()
         self._size = 0
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -93,13 +93,13 @@ class Memory:
         """Held by who asks for an address, so that others find the answer after it."""
         return self._turns.setdefault(url, asyncio.Lock())
 
-    def get(self, url: str) -> _Answer | None:
+    def get(self, url: str) -> _BrowserResponse | None:
         """What was answered at an address."""
         if url in self._answers:
             self._answers.move_to_end(url)
         return self._answers.get(url)
 
-    def keep(self, url: str, answer: _Answer) -> None:
+    def keep(self, url: str, answer: _BrowserResponse) -> None:
         """Remember an answer."""
         if url not in self._answers:
             self._answers[url] = answer
@@ -113,14 +113,14 @@ class Memory:
 class Showing:
     """One page in a tab of its own, from its opening to its end."""
 
-    page: Page
+    page: WebPage
     ask: Ask
     bounds: Bounds
     memory: Memory
     is_guarded: bool
     gone: type[Exception]
     """What playwright raises where there is no page any more."""
-    _asking: set[asyncio.Task[_Answer | None]] = field(default_factory=set)
+    _asking: set[asyncio.Task[_BrowserResponse | None]] = field(default_factory=set)
     _asked: int = 0
     _given: int = 0
     _is_open: bool = False
@@ -128,7 +128,7 @@ class Showing:
     _context: Context = field(default_factory=copy_context)
     """Of who wants the page, to whom requests are charged."""
 
-    async def run(self, chromium: api.Browser) -> Page:
+    async def run(self, chromium: api.Browser) -> WebPage:
         """The page as its scripts have made it."""
         context = await chromium.new_context(
             accept_downloads=False, service_workers="block", java_script_enabled=True
@@ -147,7 +147,7 @@ class Showing:
         except TimeoutError:
             raise StuckError(f"{self.page.url} cannot be closed") from None
 
-    async def _until_crash(self, context: api.BrowserContext, tab: api.Page) -> Page:
+    async def _until_crash(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
         crash: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         tab.once("crash", lambda _tab: None if crash.done() else crash.set_result(None))
         work = asyncio.ensure_future(self._shown(context, tab))
@@ -166,7 +166,7 @@ class Showing:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def _shown(self, context: api.BrowserContext, tab: api.Page) -> Page:
+    async def _shown(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
         world = await self._in_time(self._opened(context, tab))
         await self._settle(world)
         if self._trouble is not None:
@@ -176,7 +176,7 @@ class Showing:
             raise TooLargeError(f"{self.page.url} grows beyond measure in the browser")
         return await asyncio.to_thread(self._reread, taken["html"], taken["address"])
 
-    def _reread(self, html: str, address: str) -> Page:
+    def _reread(self, html: str, address: str) -> WebPage:
         data = html.encode("utf-8", errors="replace")
         url = canonical(address) or self.page.url
         page = read_page(data, url, "text/html; charset=utf-8")
@@ -228,7 +228,7 @@ class Showing:
             task.cancel()
             self._asking.discard(task)
 
-    def _outcome(self, task: asyncio.Task[_Answer | None]) -> _Answer | None:
+    def _outcome(self, task: asyncio.Task[_BrowserResponse | None]) -> _BrowserResponse | None:
         if task.cancelled():
             return None
         if error := task.exception():
@@ -236,7 +236,7 @@ class Showing:
             return None
         return task.result()
 
-    async def _reply(self, route: api.Route, answer: _Answer | None) -> None:
+    async def _reply(self, route: api.Route, answer: _BrowserResponse | None) -> None:
         if answer is None:
             # Any other code would put a page of the browser's own in the place of this one.
             await route.abort("aborted")
@@ -249,7 +249,7 @@ class Showing:
         }
         await route.fulfill(status=answer.status, headers=headers, body=answer.body)
 
-    async def _found(self, request: api.Request) -> _Answer | None:
+    async def _found(self, request: api.Request) -> _BrowserResponse | None:
         """What answers a request; None: nothing may."""
         if request.is_navigation_request():
             return self._document()
@@ -259,7 +259,7 @@ class Showing:
         async with self.memory.turn(request.url):
             return self.memory.get(request.url) or await self._fetched(request)
 
-    async def _fetched(self, request: api.Request) -> _Answer | None:
+    async def _fetched(self, request: api.Request) -> _BrowserResponse | None:
         try:
             answer = _answer(await self.ask(request.url), self.bounds.largest - self._given)
         except NotFoundError:
@@ -272,12 +272,12 @@ class Showing:
         self.memory.keep(request.url, answer)
         return answer
 
-    def _document(self) -> _Answer | None:
+    def _document(self) -> _BrowserResponse | None:
         """The page, once; frames, windows and what it would rather be are visited by the crawl."""
         if self._is_open:
             return None
         self._is_open = True
-        return _Answer(self.page.text.encode(), "text/html; charset=utf-8")
+        return _BrowserResponse(self.page.text.encode(), "text/html; charset=utf-8")
 
     def _may(self, request: api.Request) -> bool:
         return (
@@ -298,11 +298,11 @@ class Showing:
         return request.resource_type in _DATA or self._is_home(request)
 
 
-def _answer(download: Download, room: int) -> _Answer:
+def _answer(download: Download, room: int) -> _BrowserResponse:
     try:
         if download.size > room:
             raise TooLargeError(f"{download.url} is too much for the page that asks for it")
-        return _Answer(download.read(), download.media_type or "")
+        return _BrowserResponse(download.read(), download.media_type or "")
     finally:
         download.discard()
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import func, select
 
 from fonds import ids
-from fonds.engine.base import Outcome, on_the_way, require_here
+from fonds.engine.base import ItemResult, on_the_way, require_here
 from fonds.engine.opening import LOCAL, open_engine
 from fonds.errors import FondsError, SettingsError
 from fonds.runs.overview import last_report
@@ -29,7 +29,7 @@ from fonds.sites.frontier import VISITED
 from fonds.sites.models import CrawlError, WebsiteConfiguration
 from fonds.sites.output import PARTS
 from fonds.sites.robots import FORBIDDEN
-from fonds.sites.session import Expedition, Plan, Progress, Share
+from fonds.sites.session import CrawlPart, Expedition, Plan, WebsiteProgress
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
 from fonds.sites.website import PREFIX
@@ -84,7 +84,7 @@ def _order(
     expedition: Expedition, host: str, websites: Sequence[WebsiteConfiguration]
 ) -> PartOrder:
     plan, ledger, folder = expedition.plan, expedition.ledger, expedition.output.folder
-    share = Share(
+    share = CrawlPart(
         name=ids.text_sha256(host)[:16],
         crawl_id=ledger.crawl_id,
         started=ledger.started,
@@ -126,7 +126,7 @@ async def _undivided(act: Callable[[], T]) -> T:
 
 
 def _settle(
-    expedition: Expedition, outcome: Outcome[PartOrder, list[RunReport]]
+    expedition: Expedition, outcome: ItemResult[PartOrder, list[RunReport]]
 ) -> list[RunReport]:
     """Take a part's ledger into that of the crawl, and say what came of its websites."""
     plan = outcome.item.plan
@@ -195,7 +195,7 @@ def _show(expedition: Expedition, website: str, report: RunReport) -> None:
     with expedition.crawl.workplace.database.read() as connection:
         pages = connection.scalar(select(func.count()).where(visited)) or 0
     counts = report.counts
-    progress = Progress(
+    progress = WebsiteProgress(
         pages=pages,
         found=counts.discovered,
         fetched=counts.inserted + counts.updated,

@@ -27,16 +27,16 @@ from fonds.errors import FondsError, StoreError
 from fonds.seams import Clock
 from fonds.sites.book import Book
 from fonds.sites.journal import (
+    CrawlJournal,
+    CrawlProblem,
+    CrawlTotals,
     Discovered,
     Downloaded,
+    DownloadFailed,
     Event,
-    Failed,
-    Journal,
-    Moved,
-    Opened,
+    FilesAdvanced,
+    JournalOpened,
     Outcome,
-    Totals,
-    Trouble,
     Unchanged,
     WebsiteDone,
     line_of,
@@ -46,7 +46,7 @@ from fonds.sites.journal import (
 from fonds.sites.metadata_file import (
     Entries,
     Entry,
-    Stored,
+    StoredMetadata,
     scan_metadata,
     totals_of,
     with_totals,
@@ -94,27 +94,27 @@ class Accounts:
 
     # What an event changes
 
-    def _after(self, event: Event) -> Totals:
+    def _after(self, event: Event) -> CrawlTotals:
         totals = self.totals
         match event:
             case Discovered(urls=urls):
                 totals = self._meet(urls)
             case Unchanged(url=url):
                 totals = self._move([url], PdfState.INDEXED)
-            case Moved(urls=urls, state=state):
+            case FilesAdvanced(urls=urls, state=state):
                 totals = self._move(urls, state)
             case Downloaded(pdfs=pdfs):
                 totals = self._take(pdfs)
-            case Failed(url=url, error=error):
+            case DownloadFailed(url=url, error=error):
                 self._book.add_error(error)
                 totals = self._fail(url)
-            case Trouble(error=error):
+            case CrawlProblem(error=error):
                 self._book.add_error(error)
             case WebsiteDone():
                 totals = self._finish(event)
         return totals
 
-    def _meet(self, urls: Sequence[str]) -> Totals:
+    def _meet(self, urls: Sequence[str]) -> CrawlTotals:
         new = self._book.meet(urls)
         # Of a crawl that was resumed, nothing tells which addresses had been discovered and not
         # yet fetched. They are met again, and count as what they are: known.
@@ -122,14 +122,14 @@ class Accounts:
         self._unnamed -= known
         return _raised(self.totals, pdfs_discovered=new - known)
 
-    def _move(self, urls: Sequence[str], state: PdfState) -> Totals:
+    def _move(self, urls: Sequence[str], state: PdfState) -> CrawlTotals:
         if self._book.move(urls, state) == len(set(urls)):
             return self.totals
         totals = self._meet(urls)
         self._book.move(urls, state)
         return totals
 
-    def _take(self, pdfs: Sequence[DownloadedPDF]) -> Totals:
+    def _take(self, pdfs: Sequence[DownloadedPDF]) -> CrawlTotals:
         urls = [pdf.original_url for pdf in pdfs]
         totals = self._meet(urls)
         self._book.enter(pdfs, is_here=True)
@@ -147,14 +147,14 @@ class Accounts:
             pdfs_failed=-sum(before.get(url) == "failed" for url in new),
         )
 
-    def _fail(self, url: str) -> Totals:
+    def _fail(self, url: str) -> CrawlTotals:
         totals = self._meet([url])
         if self._book.counted([url]):
             return totals
         self._book.count([url], "failed")
         return _raised(totals, pdfs_failed=1)
 
-    def _finish(self, event: WebsiteDone) -> Totals:
+    def _finish(self, event: WebsiteDone) -> CrawlTotals:
         if event.error:
             self._book.add_error(event.error)
         before = self._book.outcome(event.website_id)
@@ -199,7 +199,7 @@ class Accounts:
 
     def _replay(self, journal: Iterator[Event]) -> None:
         first = next(journal, None)
-        if not isinstance(first, Opened) or first.crawl_id != self._crawl_id:
+        if not isinstance(first, JournalOpened) or first.crawl_id != self._crawl_id:
             # The metadata of a new crawl was written, and its journal not yet begun.
             return
         folded, last = self.totals, first.totals
@@ -215,7 +215,7 @@ class Accounts:
             raise StoreError(_STRANGE)
 
 
-def _raised(totals: Totals, **by: int) -> Totals:
+def _raised(totals: CrawlTotals, **by: int) -> CrawlTotals:
     if not any(by.values()):
         return totals
     return totals.model_copy(
@@ -235,7 +235,7 @@ class PartTold:
     """How each ended that did."""
 
 
-def stored_in(output: Output) -> Stored | None:
+def stored_in(output: Output) -> StoredMetadata | None:
     """The metadata of an output or a part; None where there is none."""
     pieces = output.read(METADATA)
     path = f"{output.address}/{output.records}{METADATA}"
@@ -262,7 +262,7 @@ def _journal(part: Output, crawl_id: str) -> Iterator[Event]:
     """The events of a part, unless its journal is that of an earlier crawl."""
     events = read_events(b"".join(part.read(JOURNAL) or ()))
     first = next(events, None)
-    if isinstance(first, Opened) and first.crawl_id == crawl_id:
+    if isinstance(first, JournalOpened) and first.crawl_id == crawl_id:
         yield from events
 
 
@@ -270,7 +270,7 @@ def _add(told: PartTold, event: Event) -> None:
     match event:
         case Downloaded(pdfs=pdfs):
             told.files.extend(pdfs)
-        case Failed(error=error) | Trouble(error=error):
+        case DownloadFailed(error=error) | CrawlProblem(error=error):
             told.errors.append(error)
         case WebsiteDone(website_id=website, outcome=outcome, error=reason):
             told.websites[website] = outcome
@@ -285,7 +285,7 @@ _FOLD_EVENTS: Final = 20_000
 _AT_ONCE: Final = 1000
 
 
-class Ledger:
+class CrawlState:
     """What a crawl found, fetched, skipped and failed on; for many threads of one process."""
 
     def __init__(
@@ -300,7 +300,7 @@ class Ledger:
         self._book = Book(scratch)
         self._files, self._errors = Entries(scratch), Entries(scratch)
         self._accounts = Accounts(opening, self._book)
-        self._journal: Journal | None = None
+        self._journal: CrawlJournal | None = None
         self._downloads = self._events = 0
         self._failure: Exception | None = None
         self._is_closed = False
@@ -379,7 +379,7 @@ class Ledger:
         return self.opening.crawl_start_time
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> CrawlTotals:
         """The counts of this moment."""
         return self._accounts.totals
 
@@ -416,23 +416,23 @@ class Ledger:
     def failed(self, url: str, error: CrawlError) -> None:
         """A PDF was not fetched; should it be fetched after all, it counts as downloaded."""
         told = error.model_copy(update={"url": url})
-        self._note(Failed(**self._stamp(), url=url, error=told))
+        self._note(DownloadFailed(**self._stamp(), url=url, error=told))
 
     def trouble(self, error: CrawlError) -> None:
         """Something else went wrong, which no PDF is counted for."""
-        self._note(Trouble(**self._stamp(), error=error))
+        self._note(CrawlProblem(**self._stamp(), error=error))
 
     def stored(self, pdfs: Sequence[DownloadedPDF]) -> None:
         """Some PDFs have just been placed in the output."""
         if pdfs:
             moment, urls = self._stamp(), tuple(pdf.original_url for pdf in pdfs)
-            moved = Moved(**moment, urls=urls, state=PdfState.STORED)
+            moved = FilesAdvanced(**moment, urls=urls, state=PdfState.STORED)
             self._note(moved, Downloaded(**moment, pdfs=tuple(pdfs)))
 
     def moved(self, urls: Iterable[str], state: PdfState) -> None:
         """Some PDFs have come so far; where a journal is put whole, nobody waits for it."""
         if some := tuple(urls):
-            self._note(Moved(**self._stamp(), urls=some, state=state), waits=False)
+            self._note(FilesAdvanced(**self._stamp(), urls=some, state=state), waits=False)
 
     def website(self, website_id: str, outcome: Outcome, error: CrawlError | None = None) -> None:
         """A website has been gone through, or given up for a reason."""
@@ -452,8 +452,8 @@ class Ledger:
             for some in pieces(urls)
         ]
         for error in part.errors:
-            failed = error.url and Failed(**moment, url=error.url, error=error)
-            events.append(failed or Trouble(**moment, error=error))
+            failed = error.url and DownloadFailed(**moment, url=error.url, error=error)
+            events.append(failed or CrawlProblem(**moment, error=error))
         new = (pdf for pdf in part.files if pdf.download_timestamp >= self.started)
         events += (Downloaded(**moment, pdfs=tuple(some)) for some in pieces(new))
         # Last: whoever is stopped before has not seen the end of the website.
@@ -527,7 +527,7 @@ class Ledger:
 
     def _start(
         self,
-        stored: Stored | None,
+        stored: StoredMetadata | None,
         take: Callable[[Iterable[Entry], Iterable[Event]], None],
         besides: Iterable[Entry] = (),
     ) -> None:
@@ -550,7 +550,7 @@ class Ledger:
             if each:
                 each.close()
 
-    def _write(self, totals: Totals, ends: tuple[int, int], ended: datetime | None) -> None:
+    def _write(self, totals: CrawlTotals, ends: tuple[int, int], ended: datetime | None) -> None:
         metadata = with_totals(self.opening, totals, ended)
         self._files.extend(self._lines(self._book.files, self._files.last, ends[0]))
         self._errors.extend(self._lines(self._book.errors, self._errors.last, ends[1]))
@@ -569,14 +569,14 @@ class Ledger:
             yield from found
             after = found[-1][0]
 
-    def _begin_journal(self, totals: Totals, mark: int) -> None:
+    def _begin_journal(self, totals: CrawlTotals, mark: int) -> None:
         """What `metadata.json` has no place for is told again: websites done, PDFs under way."""
         at = self._clock.now()
-        events: list[Event] = [Opened(at=at, totals=totals, crawl_id=self.crawl_id)]
+        events: list[Event] = [JournalOpened(at=at, totals=totals, crawl_id=self.crawl_id)]
         for website, outcome in self._book.websites().items():
             events.append(WebsiteDone(at=at, totals=totals, website_id=website, outcome=outcome))
         for url, state in self._book.under_way():
-            events.append(Moved(at=at, totals=totals, urls=(url,), state=state))
+            events.append(FilesAdvanced(at=at, totals=totals, urls=(url,), state=state))
         opening = b"".join(map(line_of, events))
         if self._journal:
             self._journal.restart(opening, since=mark)

@@ -30,12 +30,12 @@ from fonds.fetch.rates import Pace
 from fonds.model import Archived
 from fonds.runs.context import Workplace
 from fonds.sites.browser import Browser
-from fonds.sites.frontier import Frontier, Listed, Visit, Visited
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
 from fonds.sites.robots import Robots
-from fonds.sites.strategy import Found, Sighting
+from fonds.sites.strategy import PdfLink, Sighting
 from fonds.sites.strategy_manager import Tactics, nearby
 from fonds.sites.website import Website
 
@@ -116,7 +116,7 @@ _EXPECTED: Final = (NotFoundError, RobotsForbiddenError)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _VisitedPage:
     """A page that was looked at, and its file, until it is archived."""
 
     visited: Visited
@@ -159,7 +159,7 @@ class Explorer:
                 yield await asyncio.to_thread(self.frontier.one_indexed)
         else:
             start = canonical(self.website.configuration.base_url)
-            await asyncio.to_thread(self.frontier.begin, [Visit(url=start or "")])
+            await asyncio.to_thread(self.frontier.begin, [PageVisit(url=start or "")])
         async for some in self._visit_all():
             yield some
         if not self._found:
@@ -167,8 +167,8 @@ class Explorer:
                 yield some
 
     async def _visit_all(self) -> AsyncIterator[list[Listed]]:
-        waiting: deque[Visit] = deque()
-        begun: set[asyncio.Task[_Seen]] = set()
+        waiting: deque[PageVisit] = deque()
+        begun: set[asyncio.Task[_VisitedPage]] = set()
         try:
             while True:
                 if len(waiting) < self.at_once and self.frontier.has_more:
@@ -186,10 +186,10 @@ class Explorer:
             for task in begun:
                 task.cancel()
             for seen in await asyncio.gather(*begun, return_exceptions=True):
-                if isinstance(seen, _Seen):
+                if isinstance(seen, _VisitedPage):
                     seen.discard()
 
-    def _settle(self, seen: Sequence[_Seen]) -> list[Listed]:
+    def _settle(self, seen: Sequence[_VisitedPage]) -> list[Listed]:
         """Archive the pages that list something, and write down what all of them held."""
         try:
             return self.frontier.settle(self._kept(seen))
@@ -197,7 +197,7 @@ class Explorer:
             for each in seen:
                 each.discard()
 
-    def _kept(self, seen: Sequence[_Seen]) -> list[Visited]:
+    def _kept(self, seen: Sequence[_VisitedPage]) -> list[Visited]:
         """With where they are archived: that is where names and periods come from."""
         listing = [each for each in seen if each.download is not None and each.visited.found]
         pages = [(_path(each), each.download) for each in listing if each.download]
@@ -205,7 +205,7 @@ class Explorer:
         origins = {id(each): told for each, told in zip(listing, kept, strict=True)}
         return [_with_origin(each.visited, origins.get(id(each))) for each in seen]
 
-    async def _visit(self, visit: Visit) -> _Seen:
+    async def _visit(self, visit: PageVisit) -> _VisitedPage:
         """One page; its trouble is written down, and the crawl goes on."""
         try:
             rules = await self.robots.rules(visit.url)
@@ -218,7 +218,7 @@ class Explorer:
             if not expected or visit.depth == 0:
                 self.unread += 1
                 self.trouble = self.trouble or f"{visit.url}: {error}"
-            return _Seen(_failed(visit, error))
+            return _VisitedPage(_failed(visit, error))
 
     async def _ask(self, url: str, pace: Pace) -> Download:
         download = await self.workplace.fetcher.download(
@@ -234,28 +234,28 @@ class Explorer:
         async with self.slots:
             return await self._ask(url, rules.pace)
 
-    async def _looked_at(self, visit: Visit, download: Download) -> _Seen:
+    async def _looked_at(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
             page = await nearby(download.size, _read, download)
             if page is None:
                 download.discard()
-                return _Seen(Visited(visit=visit, found=(_itself(visit),)))
+                return _VisitedPage(Visited(visit=visit, found=(_itself(visit),)))
             if self.browser is not None:
                 page = await self.browser.render(page, ask=self._ask_for_page)
             sighting = await self.tactics.sight(page, visit.trail)
-            return _Seen(self._told(visit, sighting), download)
+            return _VisitedPage(self._told(visit, sighting), download)
         except BaseException:
             download.discard()
             raise
 
-    def _told(self, visit: Visit, sighting: Sighting) -> Visited:
+    def _told(self, visit: PageVisit, sighting: Sighting) -> Visited:
         further = tuple(
-            Visit(url=url, depth=visit.depth + 1, trail=(*visit.trail, text))
+            PageVisit(url=url, depth=visit.depth + 1, trail=(*visit.trail, text))
             for url, text in sighting.further
             if not is_trap(url)
         )
         turns = tuple(
-            Visit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
+            PageVisit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
             for url in sighting.next_pages
             if visit.turn < self.tactics.most_turns
         )
@@ -279,9 +279,9 @@ class Explorer:
             listed = _near(base, sitemap.pages)
             files = [one for one in listed if looks_like_pdf(one)]
             visited = Visited(
-                visit=Visit(url=url),
-                found=tuple(_itself(Visit(url=one)) for one in files),
-                further=tuple(Visit(url=one, depth=1) for one in listed if one not in files),
+                visit=PageVisit(url=url),
+                found=tuple(_itself(PageVisit(url=one)) for one in files),
+                further=tuple(PageVisit(url=one, depth=1) for one in listed if one not in files),
             )
             yield await asyncio.to_thread(self.frontier.settle, [visited])
         async for some in self._visit_all():
@@ -303,7 +303,7 @@ class Explorer:
             download.discard()
 
 
-def _read(download: Download) -> Page | None:
+def _read(download: Download) -> WebPage | None:
     """The page that was fetched; None if it turns out to be a PDF."""
     if download.size > LARGEST_PAGE:
         raise WrongContentError(f"{download.size:,} bytes are no page")
@@ -314,7 +314,7 @@ def _read(download: Download) -> Page | None:
     return read_page(data, address, download.media_type)
 
 
-def _path(seen: _Seen) -> str:
+def _path(seen: _VisitedPage) -> str:
     assert seen.download is not None
     name = sha256(seen.visited.visit.url.encode()).hexdigest()[:16]
     return f"pages/{name}-{seen.download.sha256[:16]}.html"
@@ -330,14 +330,14 @@ def _with_origin(visited: Visited, origin: Archived | Exception | None) -> Visit
     return visited
 
 
-def _failed(visit: Visit, error: FondsError) -> Visited:
+def _failed(visit: PageVisit, error: FondsError) -> Visited:
     return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
 
 
-def _itself(visit: Visit) -> Found:
+def _itself(visit: PageVisit) -> PdfLink:
     """A page that turns out to be a PDF."""
     trail = tuple(reversed(visit.trail))
-    return Found(
+    return PdfLink(
         url=visit.url,
         text=trail[0] if trail else "",
         organization=next(filter(None, map(organization_name, trail)), None),

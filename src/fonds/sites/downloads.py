@@ -29,7 +29,7 @@ from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
 from fonds.runs.context import Workplace
-from fonds.sites.crawl_state import Ledger
+from fonds.sites.crawl_state import CrawlState
 from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.output import Output
@@ -42,7 +42,7 @@ from fonds.stores.blobs import Data
 _HEAD = 1024
 
 
-class Opener:
+class PdfOpener:
     """Opens PDFs: the plain ones here, all others one after another in a process of their own."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ HELD: Final = 512 * 1024
 
 
 @dataclass(kw_only=True, slots=True)
-class _Arrival:
+class _DownloadedPdf:
     """A PDF on its way from the fetcher to the output."""
 
     website: Website
@@ -195,17 +195,17 @@ class _Arrival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collection:
+class PdfDownloader:
     """Where the PDFs of a crawl go."""
 
     workplace: Workplace
     output: Output
-    ledger: Ledger
-    opener: Opener
+    ledger: CrawlState
+    opener: PdfOpener
     dedupe: bool = False
     resumed: bool = False
     _begun: list[str] = field(default_factory=list, init=False, repr=False)
-    _receiving: Together[_Arrival, DownloadResult] = field(init=False, repr=False)
+    _receiving: Together[_DownloadedPdf, DownloadResult] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_receiving", Together(self._receive))
@@ -220,7 +220,9 @@ class Collection:
         download = await self.workplace.archive.fetch(
             source=website.info.name, url=part.url, pace=pace, known=known, max_in_memory=HELD
         )
-        arrival = _Arrival(website=website, task=task, part=part, known=known, download=download)
+        arrival = _DownloadedPdf(
+            website=website, task=task, part=part, known=known, download=download
+        )
         return await self._receiving.do(arrival)
 
     def _begin(self, url: str) -> None:
@@ -286,7 +288,7 @@ class Collection:
         )
         return DownloadResult(archived=held, changed=False, known=known)
 
-    def _receive(self, arrivals: Sequence[_Arrival]) -> list[DownloadResult | Exception]:
+    def _receive(self, arrivals: Sequence[_DownloadedPdf]) -> list[DownloadResult | Exception]:
         """Archive, check, store and note what came in at the same time, step by step."""
         self._archive(arrivals)
         new = _fine(arrivals)
@@ -302,7 +304,7 @@ class Collection:
         self.ledger.stored([self._entry(each) for each in _fine(new)])
         return [each.error or each.obtained for each in arrivals]
 
-    def _archive(self, arrivals: Sequence[_Arrival]) -> None:
+    def _archive(self, arrivals: Sequence[_DownloadedPdf]) -> None:
         taken = self.workplace.archive.store_all([each.store_request for each in arrivals])
         for each, outcome in zip(arrivals, taken, strict=True):
             if isinstance(outcome, Exception):
@@ -312,7 +314,7 @@ class Collection:
             with each.trouble():
                 self._recognise(each)
 
-    def _recognise(self, arrival: _Arrival) -> None:
+    def _recognise(self, arrival: _DownloadedPdf) -> None:
         """What an earlier crawl stored and has not changed is noted, and left where it is."""
         if arrival.obtained.changed:
             return
@@ -321,12 +323,12 @@ class Collection:
             arrival.is_stored = True
             self.ledger.unchanged(arrival.part.url)
 
-    def _check(self, arrivals: Sequence[_Arrival]) -> None:
+    def _check(self, arrivals: Sequence[_DownloadedPdf]) -> None:
         troubles = self.opener.troubles([each.data for each in arrivals])
         for each, trouble in zip(arrivals, troubles, strict=True):
             each.error = trouble
 
-    def _place(self, arrivals: Sequence[_Arrival]) -> None:
+    def _place(self, arrivals: Sequence[_DownloadedPdf]) -> None:
         new = []
         for each in arrivals:
             with each.trouble():
@@ -346,7 +348,7 @@ class Collection:
         return self.ledger.path_of(sha256) if self.dedupe else None
 
     @contextmanager
-    def _data(self, arrival: _Arrival) -> Iterator[Data]:
+    def _data(self, arrival: _DownloadedPdf) -> Iterator[Data]:
         """What was archived: in memory, if it still is there, or in a file of this machine."""
         archived, download = arrival.obtained.archived, arrival.download
         if download is not None and download.data is not None:
@@ -362,7 +364,7 @@ class Collection:
             copy.flush()
             yield Path(copy.name)
 
-    def _name(self, arrival: _Arrival) -> str:
+    def _name(self, arrival: _DownloadedPdf) -> str:
         disposition = arrival.obtained.headers.get("Content-Disposition")
         return filename(
             organization=arrival.organization or arrival.website.configuration.id,
@@ -370,7 +372,7 @@ class Collection:
             original=original_name(arrival.part.url, disposition),
         )
 
-    def _entry(self, arrival: _Arrival) -> DownloadedPDF:
+    def _entry(self, arrival: _DownloadedPdf) -> DownloadedPDF:
         archived, url = arrival.obtained.archived, arrival.part.url
         website = arrival.website.configuration.id
         return DownloadedPDF(
@@ -396,6 +398,6 @@ class Collection:
         return max(archived.retrieved_at, self.ledger.started)
 
 
-def _fine(arrivals: Sequence[_Arrival]) -> list[_Arrival]:
+def _fine(arrivals: Sequence[_DownloadedPdf]) -> list[_DownloadedPdf]:
     """Those that something is still to be done about."""
     return [each for each in arrivals if each.error is None and not each.is_stored]

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 from fonds.model import Archived
 from fonds.seams import Clock
 from fonds.sites.models import PdfState
-from fonds.sites.strategy import Found
+from fonds.sites.strategy import PdfLink
 from fonds.sites.tables import site_addresses, site_files
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, run
@@ -33,7 +33,7 @@ AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Visit:
+class PageVisit:
     """A page to look at."""
 
     url: str
@@ -61,12 +61,12 @@ class Listed:
 class Visited:
     """A page that was looked at, and what stood there."""
 
-    visit: Visit
+    visit: PageVisit
     error: str | None = None
-    found: tuple[Found, ...] = ()
+    found: tuple[PdfLink, ...] = ()
     origin: Archived | None = None
-    further: tuple[Visit, ...] = ()
-    turns: tuple[Visit, ...] = ()
+    further: tuple[PageVisit, ...] = ()
+    turns: tuple[PageVisit, ...] = ()
     """Where its list goes on; only worth a visit if this page brought something new."""
 
 
@@ -92,7 +92,7 @@ class Frontier:
     _place: int = 0
     _handed_out: set[str] = field(default_factory=set)
 
-    def begin(self, start: Iterable[Visit]) -> None:
+    def begin(self, start: Iterable[PageVisit]) -> None:
         """Forget what earlier crawls saw, and begin with some pages."""
         with self.database.write() as connection:
             connection.execute(delete(site_addresses).where(self._mine))
@@ -109,7 +109,7 @@ class Frontier:
         self.has_more = True
         return self.pages > 0
 
-    def next_pages(self, count: int) -> list[Visit]:
+    def next_pages(self, count: int) -> list[PageVisit]:
         """Pages to visit, nearest first, none twice."""
         table = site_addresses.c
         query = (
@@ -124,7 +124,7 @@ class Frontier:
         self.has_more = len(fresh) == count
         self._handed_out.update(row.url for row in fresh)
         return [
-            Visit(url=row.url, depth=row.depth, trail=tuple(row.trail), turn=row.turn)
+            PageVisit(url=row.url, depth=row.depth, trail=tuple(row.trail), turn=row.turn)
             for row in fresh
         ]
 
@@ -212,12 +212,12 @@ class Frontier:
         ended = {one.visit.url: (FAILED if one.error else VISITED, one.error) for one in visits}
         self._move(connection, ended)
 
-    def _near(self, visited: Visited) -> dict[str, Visit]:
+    def _near(self, visited: Visited) -> dict[str, PageVisit]:
         pages = chain(visited.further, visited.turns)
         return {key_of(visit.url): visit for visit in pages if visit.depth <= self.max_depth}
 
     def _page_rows(
-        self, pages: Mapping[str, Visit], known: set[str], *, found_on: str | None
+        self, pages: Mapping[str, PageVisit], known: set[str], *, found_on: str | None
     ) -> list[dict[str, Any]]:
         """Those pages that are new, which are known from here on."""
         rows = []

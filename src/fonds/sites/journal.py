@@ -17,7 +17,7 @@ from fonds.sites.models import Count, CrawlError, DownloadedPDF, Id, Moment, Pdf
 from fonds.sites.output import JOURNAL, Output
 
 
-class Journal(Protocol):
+class CrawlJournal(Protocol):
     """Lines, each of which outlives the process that wrote it."""
 
     def append(self, lines: bytes) -> int:
@@ -41,7 +41,7 @@ class Journal(Protocol):
         ...
 
 
-def open_journal(output: Output, opening: bytes) -> Journal:
+def open_journal(output: Output, opening: bytes) -> CrawlJournal:
     """A journal that begins with these lines, in place of any other."""
     return FileJournal(output, opening) if output.folder else ObjectJournal(output, opening)
 
@@ -156,11 +156,11 @@ class ObjectJournal:
 Outcome = Literal["crawled", "failed"]
 
 
-class _Model(BaseModel):
+class _JournalModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Totals(_Model):
+class CrawlTotals(_JournalModel):
     """The counts of a crawl at one moment; they grow with it, and so tell its moments apart."""
 
     websites_crawled: Count = 0
@@ -177,19 +177,19 @@ class Totals(_Model):
         return websites + self.pdfs_discovered + 2 * self.pdfs_downloaded + self.pdfs_failed
 
 
-class _Line(_Model):
+class _JournalLine(_JournalModel):
     at: Moment
-    totals: Totals
+    totals: CrawlTotals
 
 
-class Opened(_Line):
+class JournalOpened(_JournalLine):
     """The journal begins here; what came before stands in the metadata."""
 
     event: Literal["opened"] = "opened"
     crawl_id: Id
 
 
-class Discovered(_Line):
+class Discovered(_JournalLine):
     """A website lists some PDFs."""
 
     event: Literal["discovered"] = "discovered"
@@ -197,21 +197,21 @@ class Discovered(_Line):
     urls: tuple[str, ...]
 
 
-class Downloaded(_Line):
+class Downloaded(_JournalLine):
     """Some PDFs are in the output."""
 
     event: Literal["downloaded"] = "downloaded"
     pdfs: tuple[DownloadedPDF, ...]
 
 
-class Unchanged(_Line):
+class Unchanged(_JournalLine):
     """A PDF is what an earlier crawl got."""
 
     event: Literal["unchanged"] = "unchanged"
     url: str
 
 
-class Failed(_Line):
+class DownloadFailed(_JournalLine):
     """A PDF was not fetched."""
 
     event: Literal["failed"] = "failed"
@@ -219,14 +219,14 @@ class Failed(_Line):
     error: CrawlError
 
 
-class Trouble(_Line):
+class CrawlProblem(_JournalLine):
     """Something else went wrong: a page, an answer that makes no sense."""
 
     event: Literal["trouble"] = "trouble"
     error: CrawlError
 
 
-class Moved(_Line):
+class FilesAdvanced(_JournalLine):
     """Some PDFs have come so far."""
 
     event: Literal["state"] = "state"
@@ -234,7 +234,7 @@ class Moved(_Line):
     state: PdfState
 
 
-class WebsiteDone(_Line):
+class WebsiteDone(_JournalLine):
     """A website has been gone through, or given up."""
 
     event: Literal["website"] = "website"
@@ -243,7 +243,16 @@ class WebsiteDone(_Line):
     error: CrawlError | None = None
 
 
-Event = Opened | Discovered | Downloaded | Unchanged | Failed | Trouble | Moved | WebsiteDone
+Event = (
+    JournalOpened
+    | Discovered
+    | Downloaded
+    | Unchanged
+    | DownloadFailed
+    | CrawlProblem
+    | FilesAdvanced
+    | WebsiteDone
+)
 _LINE: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 
 

@@ -43,7 +43,7 @@ from fonds.fetch.transport import (
 from fonds.seams import spend
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.listing import step
-from fonds.sites.pages.page import Page, folded
+from fonds.sites.pages.page import WebPage, folded
 from fonds.sites.pages.selectors import check
 from fonds.sites.strategy import Sighting, sight
 
@@ -79,7 +79,7 @@ class _Grain:
 _GRAINS: Final = (_Grain(4, 90, 120), _Grain(3, 60, 80), _Grain(2, 40, 60), _Grain(1, 25, 40))
 
 
-def rendered(page: Page, *, tokens: int) -> str:
+def rendered(page: WebPage, *, tokens: int) -> str:
     """The page in at most so many tokens: as finely as fits, or its beginning."""
     lines: list[str] = []
     for grain in _GRAINS:
@@ -196,7 +196,7 @@ class ModelAdvisor:
         self._timeout = timeout
         self._budget = max(_LEAST, window - _RESERVED)
 
-    async def advise(self, website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
         """A strategy that was tried on the page; FetchError or ParseError if none can be had."""
         outline = await asyncio.to_thread(rendered, page, tokens=self._budget)
         messages = [
@@ -303,7 +303,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _tried(answer: str, website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
+def _tried(answer: str, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
     """The strategy of an answer, if it can be used on the page; UsageError says why not."""
     strategy = _read(answer, website)
     check(strategy)

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 from pydantic import ValidationError
 
 from fonds.errors import StoreError
-from fonds.sites.journal import Totals
+from fonds.sites.journal import CrawlTotals
 from fonds.sites.models import (
     METADATA_VERSION,
     CrawlError,
@@ -35,7 +35,7 @@ _HEAD: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class StoredMetadata:
     """A `metadata.json` that was found."""
 
     opening: CrawlMetadata
@@ -43,9 +43,9 @@ class Stored:
     entries: Iterator[Entry]
 
 
-def totals_of(metadata: CrawlMetadata) -> Totals:
+def totals_of(metadata: CrawlMetadata) -> CrawlTotals:
     """The counts of a crawl."""
-    return Totals(
+    return CrawlTotals(
         websites_crawled=metadata.websites_crawled,
         websites_failed=metadata.websites_failed,
         pdfs_discovered=metadata.total_pdfs_discovered,
@@ -55,7 +55,9 @@ def totals_of(metadata: CrawlMetadata) -> Totals:
     )
 
 
-def with_totals(opening: CrawlMetadata, totals: Totals, ended: datetime | None) -> CrawlMetadata:
+def with_totals(
+    opening: CrawlMetadata, totals: CrawlTotals, ended: datetime | None
+) -> CrawlMetadata:
     """The metadata of a crawl at a later moment."""
     changes = {
         "crawl_end_time": ended,
@@ -115,7 +117,7 @@ def write_metadata(file: Path, opening: CrawlMetadata, files: Entries, errors: E
         out.write(b"]\n}\n")
 
 
-def scan_metadata(pieces: Iterator[bytes], *, path: str) -> Stored:
+def scan_metadata(pieces: Iterator[bytes], *, path: str) -> StoredMetadata:
     """Metadata in pieces: ours entry by entry, that of another program as a whole."""
     lines = _lines(pieces)
     head = list(islice(lines, 1))
@@ -127,9 +129,9 @@ def scan_metadata(pieces: Iterator[bytes], *, path: str) -> Stored:
     if head[-1] != _FILES:
         whole = read_metadata(b"\n".join(chain(head, lines)), path=path)
         entries: list[Entry] = [*whole.downloaded_files, *whole.errors]
-        return Stored(opening=_emptied(whole), entries=iter(entries))
+        return StoredMetadata(opening=_emptied(whole), entries=iter(entries))
     opening = read_metadata(b"\n".join([*head, _BETWEEN, _ERRORS, b"]}"]), path=path)
-    return Stored(opening=opening, entries=_entries(lines, path))
+    return StoredMetadata(opening=opening, entries=_entries(lines, path))
 
 
 def _emptied(metadata: CrawlMetadata) -> CrawlMetadata:

@@ -89,7 +89,7 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", max_length=200)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Model(BaseModel):
+class _ConfigModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -123,7 +123,7 @@ class PdfState(StrEnum):
     FAILED = "failed"
 
 
-class WebsiteConfiguration(_Model):
+class WebsiteConfiguration(_ConfigModel):
     """A website that is to be crawled."""
 
     id: Slug
@@ -135,7 +135,7 @@ class WebsiteConfiguration(_Model):
     enabled: bool = True
 
 
-class WebsiteConfigurationList(_Model):
+class WebsiteConfigurationList(_ConfigModel):
     """The websites of a crawl."""
 
     version: Version
@@ -149,7 +149,7 @@ class WebsiteConfigurationList(_Model):
         return self
 
 
-class ScrapingStrategy(_Model):
+class ScrapingStrategy(_ConfigModel):
     """How the PDFs of a website are found."""
 
     website_id: str
@@ -164,7 +164,7 @@ class ScrapingStrategy(_Model):
     confidence: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class DownloadedPDF(_Model):
+class DownloadedPDF(_ConfigModel):
     """A PDF that was fetched, and where it is kept."""
 
     file_id: Id
@@ -186,7 +186,7 @@ class DownloadedPDF(_Model):
     metadata_version: Version
 
 
-class CrawlError(_Model):
+class CrawlError(_ConfigModel):
     """Something that was not fetched, and why."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -199,7 +199,7 @@ class CrawlError(_Model):
     """Of the PDF that failed; None for a page, or a website as a whole."""
 
 
-class CrawlMetadata(_Model):
+class CrawlMetadata(_ConfigModel):
     """What a crawl found, fetched, skipped and failed on."""
 
     crawl_id: Id

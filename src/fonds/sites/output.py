@@ -26,7 +26,7 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.runs.context import Workplace
-from fonds.runs.locks import LEASE, Claim, claim_source, kept
+from fonds.runs.locks import LEASE, SourceLock, claim_source, kept
 from fonds.seams import Seams
 from fonds.sites.filenames import collided
 from fonds.stores.blobs import Blobs, Data, open_blobs
@@ -259,6 +259,6 @@ async def patiently(act: Callable[[], Awaitable[T]], seconds: float) -> T:
         await asyncio.sleep(GLANCE)
 
 
-async def _claimed(name: str, workplace: Workplace, stack: ExitStack) -> Claim:
+async def _claimed(name: str, workplace: Workplace, stack: ExitStack) -> SourceLock:
     claim = claim_source(workplace.database, workplace.settings.home, name, workplace.seams.clock)
     return await asyncio.to_thread(stack.enter_context, claim)

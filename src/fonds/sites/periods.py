@@ -175,7 +175,7 @@ _PARTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PeriodText:
     year: int | None = None
     part: str | None = None
     """`Q1`, `H2`, `05`; `annual` where the text says so."""
@@ -201,7 +201,7 @@ def year_of(text: str) -> int | None:
     return _read(text).year
 
 
-def _part(told: list[_Told], at: int) -> str:
+def _part(told: list[_PeriodText], at: int) -> str:
     """The part of the year, from the text that tells it or from one beside it."""
     own = told[at]
     if own.part and own.part != "annual":
@@ -219,7 +219,7 @@ def _part(told: list[_Told], at: int) -> str:
 
 
 @lru_cache(maxsize=512)
-def _read(text: str) -> _Told:
+def _read(text: str) -> _PeriodText:
     text = _without_numbers(_western(_normal(text[:_LONGEST])))
     # Most texts have no date in them: they are searched for one once, and not at each step.
     dates = _DATES if any(pattern.search(text) for pattern in _DATES) else ()
@@ -228,12 +228,12 @@ def _read(text: str) -> _Told:
     text, days = _without_dates(text, dates)
     part = _part_of_year(text)
     if fiscal := _fiscal(text):
-        return _Told(fiscal, part or "annual")
+        return _PeriodText(fiscal, part or "annual")
     if part is None and (month := _month(text)):
         return month
     if plain := _plain_year(text):
-        return _Told(plain, part or ("annual" if _ANNUAL.search(text) else None))
-    return days[0] if days else _Told(None, part or _lone_month(text))
+        return _PeriodText(plain, part or ("annual" if _ANNUAL.search(text) else None))
+    return days[0] if days else _PeriodText(None, part or _lone_month(text))
 
 
 def _lone_month(text: str) -> str | None:
@@ -303,7 +303,7 @@ def _number_of(found: re.Match[str], which: str = "") -> int:
     return int(groups[f"m{which}"])
 
 
-def _span(text: str, dates: Iterable[re.Pattern[str]]) -> _Told | None:
+def _span(text: str, dates: Iterable[re.Pattern[str]]) -> _PeriodText | None:
     for pattern in dates:
         for first, second in pairwise(pattern.finditer(text)):
             if re.fullmatch(_DASH, text[first.end() : second.start()]):
@@ -315,11 +315,11 @@ def _span(text: str, dates: Iterable[re.Pattern[str]]) -> _Told | None:
     return None
 
 
-def _span_of_months(found: re.Match[str], text: str) -> _Told | None:
+def _span_of_months(found: re.Match[str], text: str) -> _PeriodText | None:
     months = _number_of(found, "1"), _number_of(found, "2")
     last = found["y2"] or found["y1"] or next(iter(re.findall(_YEAR, text)), None)
     if last is None:
-        return _Told(None, _PARTS.get(months))
+        return _PeriodText(None, _PARTS.get(months))
     first = int(found["y1"] or last)
     if months[0] > months[1] and first == int(last):
         # From October to March 2024; or from April 2023 to March.
@@ -327,37 +327,37 @@ def _span_of_months(found: re.Match[str], text: str) -> _Told | None:
     return _of_span((first, months[0]), (int(last), months[1]))
 
 
-def _of_span(begin: tuple[int, int], end: tuple[int, int]) -> _Told | None:
+def _of_span(begin: tuple[int, int], end: tuple[int, int]) -> _PeriodText | None:
     months = (end[0] - begin[0]) * _YEAR_MONTHS + end[1] - begin[1] + 1
     if months < 1:
         return None
     if months == 1:
-        return _Told(begin[0], f"{begin[1]:02}")
+        return _PeriodText(begin[0], f"{begin[1]:02}")
     if months == _YEAR_MONTHS:
-        return _Told(begin[0], "annual")
+        return _PeriodText(begin[0], "annual")
     part = _PARTS.get((begin[1], end[1])) if begin[0] == end[0] else None
-    return _Told(end[0], part)
+    return _PeriodText(end[0], part)
 
 
-def _ended(text: str, dates: Iterable[re.Pattern[str]]) -> _Told | None:
+def _ended(text: str, dates: Iterable[re.Pattern[str]]) -> _PeriodText | None:
     for pattern in dates:
         for found in pattern.finditer(text):
             if not _ENDED.search(text[: found.start()]):
                 continue
             if _THREE_MONTHS.search(text[: found.start()]):
-                return _Told(int(found["y"]), f"Q{(_number_of(found) + 2) // 3}")
-            return _Told(int(found["y"]), _part_of_year(text[: found.start()]) or "annual")
+                return _PeriodText(int(found["y"]), f"Q{(_number_of(found) + 2) // 3}")
+            return _PeriodText(int(found["y"]), _part_of_year(text[: found.start()]) or "annual")
     return None
 
 
-def _without_dates(text: str, dates: Iterable[re.Pattern[str]]) -> tuple[str, list[_Told]]:
+def _without_dates(text: str, dates: Iterable[re.Pattern[str]]) -> tuple[str, list[_PeriodText]]:
     """A text without what is only the day of publication, and the days that may be another."""
-    days: list[_Told] = []
+    days: list[_PeriodText] = []
     for pattern in dates:
         while found := pattern.search(text):
             before, after = text[: found.start()], text[found.end() :]
             if not _is_published(before, after):
-                days.append(_Told(int(found["y"]), f"{_number_of(found):02}", is_weak=True))
+                days.append(_PeriodText(int(found["y"]), f"{_number_of(found):02}", is_weak=True))
             text = f"{before} {after}"
     for pattern in (_MONTH_FORMS[0], _YEAR_FORM):
         for found in list(pattern.finditer(text)):
@@ -395,10 +395,10 @@ def _fiscal(text: str) -> int | None:
     return None
 
 
-def _month(text: str) -> _Told | None:
+def _month(text: str) -> _PeriodText | None:
     for pattern in _MONTH_FORMS:
         if found := pattern.search(text):
-            return _Told(int(found["y"]), f"{_number_of(found):02}")
+            return _PeriodText(int(found["y"]), f"{_number_of(found):02}")
     return None
 
 

@@ -62,7 +62,7 @@ def _is_plain(read: _Read, size: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _ObjectTable:
     """Where the objects of a file are."""
 
     read: _Read
@@ -80,7 +80,7 @@ class _Table:
         return _NESTED.sub(b" ", held[2]) if held and int(held[1]) == number else b""
 
 
-def _table(read: _Read, size: int) -> _Table | None:
+def _table(read: _Read, size: int) -> _ObjectTable | None:
     end = _END.search(read(_TAIL, max(0, size - _TAIL)))
     if end is None or read(5, 0) != b"%PDF-":
         return None
@@ -96,7 +96,7 @@ def _table(read: _Read, size: int) -> _Table | None:
         return None
     told = _NESTED.sub(b" ", trailer[1])
     is_all = _number(_value(told, b"/Size")) == objects and not any(m in told for m in _MORE)
-    return _Table(read, entries, told) if is_all else None
+    return _ObjectTable(read, entries, told) if is_all else None
 
 
 def _value(dictionary: bytes, key: bytes) -> bytes:

@@ -18,7 +18,7 @@ from fonds.sites.browser import open_browser
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import read_page
 from fonds.sites.robots import Robots, agent_of
-from fonds.sites.session import Crawl, CrawlWatch, Limits
+from fonds.sites.session import Crawl, CrawlLimits, CrawlWatch
 from fonds.sites.strategy import Advisor, Sighting
 from fonds.sites.strategy_manager import Tactics
 from fonds.sites.tables import website_tables
@@ -29,7 +29,7 @@ from fonds.stores.tables import core_tables, metadata
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
+class PageProbe:
     """How one page would be read."""
 
     url: str
@@ -42,7 +42,7 @@ class Probe:
 
 async def probe(
     url: str, workplace: Workplace, advisors: tuple[Advisor, ...], *, browser: bool = False
-) -> Probe:
+) -> PageProbe:
     """The strategy that a page would be read by, and what it matches there."""
     website = WebsiteConfiguration(id="probe", name=url, base_url=url)
     source = Website(website)
@@ -77,7 +77,7 @@ async def probe(
             clock=workplace.seams.clock,
         )
         sighting = await tactics.sight(page, ())
-    return Probe(
+    return PageProbe(
         url=page.url,
         title=page.title(),
         strategy=tactics.strategy,
@@ -91,13 +91,15 @@ async def looking(
     workplace: Workplace,
     advisors: tuple[Advisor, ...],
     *,
-    limits: Limits | None = None,
+    limits: CrawlLimits | None = None,
     watch: CrawlWatch | None = None,
     browser: bool = False,
 ) -> AsyncIterator[Crawl]:
     """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
     async with _scratch(workplace) as apart:
-        crawl = Crawl(id=uuid4(), workplace=apart, advisors=advisors, limits=limits or Limits())
+        crawl = Crawl(
+            id=uuid4(), workplace=apart, advisors=advisors, limits=limits or CrawlLimits()
+        )
         crawl.watch = watch or crawl.watch
         async with open_browser(workplace.settings, wanted=browser) as crawl.browser:
             yield crawl

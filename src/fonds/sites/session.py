@@ -25,9 +25,9 @@ from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, open_browser
-from fonds.sites.crawl_state import Ledger, read_part, stored_in
+from fonds.sites.crawl_state import CrawlState, read_part, stored_in
 from fonds.sites.crawler import Explorer
-from fonds.sites.downloads import Collection, Opener
+from fonds.sites.downloads import PdfDownloader, PdfOpener
 from fonds.sites.frontier import Frontier, Listed
 from fonds.sites.journal import Outcome
 from fonds.sites.metadata_file import Entry
@@ -50,7 +50,7 @@ MARKED_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class CrawlLimits:
     """How far a crawl goes."""
 
     parallelism: int = 4
@@ -61,7 +61,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Progress:
+class WebsiteProgress:
     """What came of a website so far."""
 
     pages: int = 0
@@ -73,7 +73,7 @@ class Progress:
     """Listed, and not asked for because robots.txt says so."""
 
 
-CrawlWatch = Callable[[str, Progress], None]
+CrawlWatch = Callable[[str, WebsiteProgress], None]
 """Told (website, progress) as a crawl goes on."""
 
 
@@ -84,14 +84,14 @@ class Crawl:
     id: UUID
     workplace: Workplace
     advisors: tuple[Advisor, ...]
-    limits: Limits
-    collection: Collection | None = None
+    limits: CrawlLimits
+    collection: PdfDownloader | None = None
     """None: only looked at."""
     resumed: bool = False
     browser: Browser | None = None
     """Where pages are rendered."""
     watch: CrawlWatch = lambda _website, _progress: None
-    progress: dict[str, Progress] = field(default_factory=dict)
+    progress: dict[str, WebsiteProgress] = field(default_factory=dict)
     _frontiers: dict[str, Frontier] = field(default_factory=dict)
     _robots: dict[str, Robots] = field(default_factory=dict)
     _states: dict[str, dict[str, tuple[PdfState, str | None]]] = field(default_factory=dict)
@@ -150,9 +150,9 @@ class Crawl:
         self.watch(website.configuration.id, progress)
         return obtained
 
-    def progress_of(self, website: Website) -> Progress:
+    def progress_of(self, website: Website) -> WebsiteProgress:
         """What came of a website so far."""
-        return self.progress.setdefault(website.configuration.id, Progress())
+        return self.progress.setdefault(website.configuration.id, WebsiteProgress())
 
     async def finish(self, website: Website) -> None:
         """Write down how far the PDFs of a website have come, after its run."""
@@ -238,7 +238,7 @@ _M_ARENA_MAX: Final = -8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class CrawlPart:
     """Which part of a crawl it is, where other machines crawl the rest."""
 
     name: str
@@ -257,12 +257,12 @@ class Plan:
     output: str
     config_path: str
     advisors: tuple[Advisor, ...]
-    limits: Limits = field(default_factory=Limits)
+    limits: CrawlLimits = field(default_factory=CrawlLimits)
     dedupe: bool = False
     resume: bool = False
     browser: bool = False
     """Whether pages are rendered before they are read."""
-    share: Share | None = None
+    share: CrawlPart | None = None
     """None: the whole crawl."""
 
     @property
@@ -277,7 +277,7 @@ class Expedition:
 
     plan: Plan
     crawl: Crawl
-    ledger: Ledger
+    ledger: CrawlState
     output: Output
 
     def websites(self) -> list[Website]:
@@ -329,7 +329,7 @@ async def open_expedition(
     output = open_output(plan.output, seams=workplace.seams)
     output = output.part(plan.share.name) if plan.share else output
     ledger = await asyncio.to_thread(_ledger, plan, output, workplace)
-    opener = Opener()
+    opener = PdfOpener()
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(
@@ -340,7 +340,7 @@ async def open_expedition(
                 clock,
                 rendered=plan.browser,
             )
-        collection = Collection(
+        collection = PdfDownloader(
             workplace=workplace,
             output=output,
             ledger=ledger,
@@ -381,31 +381,31 @@ def _share_one_heap() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
-def _ledger(plan: Plan, output: Output, workplace: Workplace) -> Ledger:
+def _ledger(plan: Plan, output: Output, workplace: Workplace) -> CrawlState:
     clock, scratch = workplace.seams.clock, workplace.settings.home / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
     if plan.share and _is_begun(plan.share, output):
-        return Ledger.resume(output, clock, scratch=scratch)
+        return CrawlState.resume(output, clock, scratch=scratch)
     if plan.share:
         opening, earlier = _opening(plan, output, clock), _earlier(plan, plan.share, output)
-        return Ledger.begin(output, opening, clock, scratch=scratch, besides=earlier)
+        return CrawlState.begin(output, opening, clock, scratch=scratch, besides=earlier)
     if plan.resume:
-        ledger = Ledger.resume(output, clock, scratch=scratch)
+        ledger = CrawlState.resume(output, clock, scratch=scratch)
         _take_in(ledger, output)
     else:
         opening, left = _opening(plan, output, clock), _left_over(output)
-        ledger = Ledger.begin(output, opening, clock, scratch=scratch, besides=left)
+        ledger = CrawlState.begin(output, opening, clock, scratch=scratch, besides=left)
     for part in output.parts():
         part.discard()
     return ledger
 
 
-def _is_begun(share: Share, part: Output) -> bool:
+def _is_begun(share: CrawlPart, part: Output) -> bool:
     stored = stored_in(part)
     return stored is not None and stored.opening.crawl_id == share.crawl_id
 
 
-def _earlier(plan: Plan, share: Share, part: Output) -> Iterator[Entry]:
+def _earlier(plan: Plan, share: CrawlPart, part: Output) -> Iterator[Entry]:
     """What the whole output tells of the websites of a part."""
     stored = stored_in(part.whole) if share.follows else None
     mine = {website.id for website in plan.websites}
@@ -419,7 +419,7 @@ def _left_over(output: Output) -> Iterator[Entry]:
             yield from told.files
 
 
-def _take_in(ledger: Ledger, output: Output) -> None:
+def _take_in(ledger: CrawlState, output: Output) -> None:
     """What parts of this crawl had done when it was stopped."""
     for part in output.parts():
         told = read_part(part)

@@ -17,9 +17,9 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.pages import selectors as patterns
-from fonds.sites.pages.listing import Listing, distinct, is_pdf_link
+from fonds.sites.pages.listing import PdfList, distinct, is_pdf_link
 from fonds.sites.pages.metadata import Metadata
-from fonds.sites.pages.page import Link, Page, absolute, by_element
+from fonds.sites.pages.page import Link, WebPage, absolute, by_element
 from fonds.sites.pages.pagination import further, turns
 from fonds.sites.pages.selectors import check, elements
 from fonds.sites.pages.wording import is_unwanted
@@ -39,7 +39,7 @@ USABLE: Final = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class PdfLink:
     """A PDF that a page lists."""
 
     url: str
@@ -53,7 +53,7 @@ class Found:
 class Sighting:
     """What a strategy sees on a page."""
 
-    found: tuple[Found, ...]
+    found: tuple[PdfLink, ...]
     next_pages: tuple[str, ...]
     """Where the list goes on."""
     further: tuple[tuple[str, str], ...]
@@ -74,22 +74,22 @@ class Advisor(Protocol):
 
     name: str
 
-    async def advise(self, website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
         """A strategy; its confidence is low where the page lists nothing."""
         ...
 
 
-def sight(strategy: ScrapingStrategy, page: Page, *, trail: tuple[str, ...] = ()) -> Sighting:
+def sight(strategy: ScrapingStrategy, page: WebPage, *, trail: tuple[str, ...] = ()) -> Sighting:
     """What a strategy finds on a page; UsageError if it is one that cannot be used at all.
 
     `trail` holds the texts of the links that led to the page, outermost first.
     """
-    listing = Listing(page)
+    listing = PdfList(page)
     links = _kept(_matched(strategy, page), listing, sure=strategy.confidence >= UNSURE)
     metadata = Metadata(listing, trail)
     told = metadata.read(links, _expressions(strategy))
     found = tuple(
-        Found(url=link.url, text=link.text, organization=each.organization, period=each.period)
+        PdfLink(url=link.url, text=link.text, organization=each.organization, period=each.period)
         for link, each in zip(links, told, strict=True)
     )
     ahead = _next_pages(strategy, page)
@@ -109,7 +109,7 @@ def _expressions(strategy: ScrapingStrategy) -> Mapping[str, str]:
     return strategy.metadata_extraction or {}
 
 
-def _matched(strategy: ScrapingStrategy, page: Page) -> list[Link]:
+def _matched(strategy: ScrapingStrategy, page: WebPage) -> list[Link]:
     links = page.links()
     if strategy.strategy_type is StrategyType.REGEX:
         return _by_patterns(strategy, page, links)
@@ -135,7 +135,7 @@ def _leading(element: Any, held: Mapping[Any, list[Link]]) -> Iterator[Link]:
         yield from (link for link in held.get(inner, ()) if is_pdf_link(link))
 
 
-def _by_patterns(strategy: ScrapingStrategy, page: Page, links: list[Link]) -> list[Link]:
+def _by_patterns(strategy: ScrapingStrategy, page: WebPage, links: list[Link]) -> list[Link]:
     known: dict[str, Link] = {}
     for link in links:
         known.setdefault(link.url, link)
@@ -149,7 +149,7 @@ def _by_patterns(strategy: ScrapingStrategy, page: Page, links: list[Link]) -> l
     return list(found.values())
 
 
-def _kept(links: list[Link], listing: Listing, *, sure: bool) -> list[Link]:
+def _kept(links: list[Link], listing: PdfList, *, sure: bool) -> list[Link]:
     """Without what stands beside lists: policies, help, and margins where there is matter too."""
     listed = {link.url for link in listing.links}
     if not sure:
@@ -164,7 +164,7 @@ def _kept(links: list[Link], listing: Listing, *, sure: bool) -> list[Link]:
     return kept or chosen
 
 
-def _next_pages(strategy: ScrapingStrategy, page: Page) -> list[str]:
+def _next_pages(strategy: ScrapingStrategy, page: WebPage) -> list[str]:
     if not strategy.pagination_selector:
         return []
     kind = strategy.strategy_type
@@ -178,7 +178,7 @@ def _next_pages(strategy: ScrapingStrategy, page: Page) -> list[str]:
     return [url for url in urls if url != page.url]
 
 
-def _score(found: tuple[Found, ...], listing: Listing) -> float:
+def _score(found: tuple[PdfLink, ...], listing: PdfList) -> float:
     listed = {link.url for link in listing.links}
     if not found:
         return 0.0
@@ -191,7 +191,7 @@ def _score(found: tuple[Found, ...], listing: Listing) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class StrategyHealth:
     """A strategy, how far it has come and how it did on the pages it was last used on."""
 
     strategy: ScrapingStrategy
@@ -201,7 +201,7 @@ class Standing:
     scores: tuple[float, ...] = field(default=())
     """Of the last pages that list PDFs at all."""
 
-    def used(self, sighting: Sighting) -> Standing:
+    def used(self, sighting: Sighting) -> StrategyHealth:
         """The standing after one more page; pages that list nothing say nothing."""
         if not sighting.is_telling:
             return self
@@ -232,7 +232,7 @@ class Standing:
         return json.dumps(told, ensure_ascii=False, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Standing:
+    def from_json(cls, text: str) -> StrategyHealth:
         """As it was; StoreError if it is none."""
         try:
             told = json.loads(text)
@@ -246,7 +246,7 @@ class Standing:
             raise StoreError(f"a stored strategy cannot be read: {error}") from None
 
 
-def validated(strategy: ScrapingStrategy, page: Page) -> Standing:
+def validated(strategy: ScrapingStrategy, page: WebPage) -> StrategyHealth:
     """The standing of a strategy after a try on its sample page: Validated, or Failed.
 
     One that finds nothing on a page without PDFs has not failed: there was nothing to find.
@@ -255,12 +255,14 @@ def validated(strategy: ScrapingStrategy, page: Page) -> Standing:
         check(strategy)
         sighting = sight(strategy, page)
     except UsageError:
-        return Standing(strategy=strategy, state=StrategyState.FAILED)
+        return StrategyHealth(strategy=strategy, state=StrategyState.FAILED)
     if not sighting.is_telling:
-        return Standing(strategy=strategy)
+        return StrategyHealth(strategy=strategy)
     good = sighting.score >= USABLE
     state = StrategyState.VALIDATED if good else StrategyState.FAILED
-    return Standing(strategy=strategy, state=state, best=sighting.score, scores=(sighting.score,))
+    return StrategyHealth(
+        strategy=strategy, state=state, best=sighting.score, scores=(sighting.score,)
+    )
 
 
 def combined(old: ScrapingStrategy, new: ScrapingStrategy, *, most: int = 12) -> ScrapingStrategy:

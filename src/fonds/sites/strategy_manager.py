@@ -10,7 +10,7 @@ from fonds.errors import FondsError, SettingsError
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
-from fonds.sites.pages.page import Page
+from fonds.sites.pages.page import WebPage
 from fonds.sites.strategy import UNSURE, Advisor, Sighting, combined, sight, validated
 from fonds.sites.structure_advisor import StructureAdvisor
 from fonds.sites.website import read_standing, write_standing
@@ -66,7 +66,7 @@ class Tactics:
         limit = self.strategy.max_pages if self.strategy else None
         return limit or ScrapingStrategy.model_fields["max_pages"].default
 
-    async def sight(self, page: Page, trail: tuple[str, ...]) -> Sighting:
+    async def sight(self, page: WebPage, trail: tuple[str, ...]) -> Sighting:
         """What a page holds, by the strategy in use or a better one."""
         async with self._one_at_a_time:
             sighting = await self._seen(page, trail)
@@ -75,7 +75,7 @@ class Tactics:
             await self._note(sighting)
         return sighting
 
-    async def _seen(self, page: Page, trail: tuple[str, ...]) -> Sighting | None:
+    async def _seen(self, page: WebPage, trail: tuple[str, ...]) -> Sighting | None:
         if self._standing is None:
             return None
         size = len(page.text)
@@ -92,7 +92,9 @@ class Tactics:
         """Whether what is in use comes from a page that listed nothing, as first pages often do."""
         return self._standing is not None and self._standing.strategy.confidence < UNSURE
 
-    async def _asked(self, page: Page, trail: tuple[str, ...], before: Sighting | None) -> Sighting:
+    async def _asked(
+        self, page: WebPage, trail: tuple[str, ...], before: Sighting | None
+    ) -> Sighting:
         """What advisors make of a page, each tried on it, unless what is in use does better."""
         for advisor in self._advisors if self._questions < MOST_QUESTIONS else ():
             self._questions += 1

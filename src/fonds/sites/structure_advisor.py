@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from fonds.sites.models import ScrapingStrategy, StrategyType, WebsiteConfiguration
 from fonds.sites.pages.css import css
-from fonds.sites.pages.listing import Group, Listing, classes, common_step
+from fonds.sites.pages.listing import Group, PdfList, classes, common_step
 from fonds.sites.pages.metadata import Metadata
-from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.pagination import pagination
 
 _MOST_SELECTORS: Final = 8
@@ -25,14 +25,14 @@ class StructureAdvisor:
 
     name = "structure"
 
-    async def advise(self, website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
         """A strategy for a page; its confidence is below 0.3 where the page lists nothing."""
         return advised(website, page)
 
 
-def advised(website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
+def advised(website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
     """The same for whoever does not wait."""
-    listing = Listing(page)
+    listing = PdfList(page)
     selectors = _selectors(listing)
     metadata = Metadata(listing).expressions(listing.links)
     turn = pagination(listing)
@@ -46,7 +46,7 @@ def advised(website: WebsiteConfiguration, page: Page) -> ScrapingStrategy:
     )
 
 
-def _confidence(listing: Listing, metadata: dict[str, str]) -> float:
+def _confidence(listing: PdfList, metadata: dict[str, str]) -> float:
     links = listing.links
     if not links:
         return _NOTHING
@@ -60,7 +60,7 @@ def _confidence(listing: Listing, metadata: dict[str, str]) -> float:
     )
 
 
-def _selectors(listing: Listing) -> list[str]:
+def _selectors(listing: PdfList) -> list[str]:
     wanted = {link.element for link in listing.links if link.element is not None}
     chosen: list[str] = []
     covered: set[Any] = set()
@@ -77,7 +77,7 @@ def _selectors(listing: Listing) -> list[str]:
     return list(dict.fromkeys(chosen))[:_MOST_SELECTORS]
 
 
-def _selector(group: Group, wanted: set[Any], listing: Listing) -> str:
+def _selector(group: Group, wanted: set[Any], listing: PdfList) -> str:
     """The shortest path that means all links of a group and nothing that is not listed."""
     elements = {link.element for link in group.links}
     best, best_strays = _ANY_PDF, len(listing.page.tree)

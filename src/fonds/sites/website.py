@@ -20,7 +20,7 @@ from fonds.seams import Clock
 from fonds.sites.filenames import original_name
 from fonds.sites.frontier import Listed
 from fonds.sites.models import PdfState, WebsiteConfiguration
-from fonds.sites.strategy import Standing
+from fonds.sites.strategy import StrategyHealth
 from fonds.sites.tables import TABLES, site_addresses, site_files, websites
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.stores.database import Database, upsert
@@ -229,14 +229,16 @@ def get_website(database: Database, name: str) -> Known:
     return Known(Website(_configuration(row)), row.output, row.rendered)
 
 
-def read_standing(database: Database, name: str) -> Standing | None:
+def read_standing(database: Database, name: str) -> StrategyHealth | None:
     """The strategy in use on a website."""
     with database.read() as connection:
         held = connection.scalar(select(websites.c.standing).where(websites.c.id == name))
-    return Standing.from_json(json.dumps(held)) if held else None
+    return StrategyHealth.from_json(json.dumps(held)) if held else None
 
 
-def write_standing(database: Database, name: str, standing: Standing | None, clock: Clock) -> None:
+def write_standing(
+    database: Database, name: str, standing: StrategyHealth | None, clock: Clock
+) -> None:
     """Keep the strategy in use on a website, or forget it."""
     values = {"standing": standing and json.loads(standing.to_json()), "updated_at": clock.now()}
     with database.write() as connection:

@@ -68,7 +68,7 @@ class SourceInfo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class ListingResponse:
     """A listing as it was answered and archived."""
 
     data: bytes
@@ -80,7 +80,7 @@ class Answer:
 class Ask(Protocol):
     """How `discover` and `enumerate` reach the upstream: politely, conditionally, archived."""
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Fetch a listing; it is archived under `corpus/<source>/<path>`."""
         ...
 

@@ -69,7 +69,7 @@ _GUID: Final = re.compile(r"(\d{1,9}) at https?://")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class CboEntry:
     """One publication as a list describes it."""
 
     publication: str
@@ -113,32 +113,32 @@ class Entry:
         return asdict(self)
 
 
-def read_estimates(data: bytes, congress: int | None) -> list[Entry]:
+def read_estimates(data: bytes, congress: int | None) -> list[CboEntry]:
     """The cost estimates of a Congress; the file calls itself RSS and is none."""
     root = xml.read(data, "response")
     return [_estimate(item, congress) for item in root.iterchildren("item")]
 
 
-def read_publications(data: bytes) -> list[Entry]:
+def read_publications(data: bytes) -> list[CboEntry]:
     """The publications of the feed of everything."""
     return [_publication(item) for item in read_feed(data).items]
 
 
-def once_each(entries: list[Entry]) -> Iterator[Entry]:
+def once_each(entries: list[CboEntry]) -> Iterator[CboEntry]:
     """Each publication once; of two descriptions always the same one, for their order changes."""
-    chosen: dict[str, Entry] = {}
+    chosen: dict[str, CboEntry] = {}
     for entry in entries:
         other = chosen.setdefault(entry.publication, entry)
         chosen[entry.publication] = min(entry, other, key=repr)
     return iter(chosen.values())
 
 
-def _estimate(item: Any, congress: int | None) -> Entry:
+def _estimate(item: Any, congress: int | None) -> CboEntry:
     moment = read_date(xml.text(item, "Date"))
     number = _ADDRESS.search(xml.text(item, "Link") or "")
     if number is None:
         raise MalformedError(f"item {item.get('key')} of the list has no link to a publication")
-    return Entry(
+    return CboEntry(
         publication=number[1],
         title=plain_text(xml.text(item, "Title")) or f"Cost estimate {number[1]}",
         issued=moment.isoformat() if moment else None,
@@ -149,14 +149,14 @@ def _estimate(item: Any, congress: int | None) -> Entry:
     )
 
 
-def _publication(item: FeedItem) -> Entry:
+def _publication(item: FeedItem) -> CboEntry:
     number = _ADDRESS.search(item.link or "") or _GUID.search(item.guid or "")
     if number is None:
         raise WrongContentError(
             f"an entry of the feed leads to no publication: {item.link or item.title}"
         )
     title = item.title or f"Publication {number[1]}"
-    return Entry(
+    return CboEntry(
         publication=number[1],
         title=title,
         issued=item.published.isoformat() if item.published else None,
@@ -265,7 +265,7 @@ class Cbo:
         if "entry" in raw.task.params:
             if raw.task.origin is None:
                 raise MalformedError(f"{raw.task.key}: no archived list says what it is")
-            yield _record(Entry(**raw.task.params["entry"]), raw.task.origin)
+            yield _record(CboEntry(**raw.task.params["entry"]), raw.task.origin)
         yield from _together(raw.parts)
 
 
@@ -296,7 +296,7 @@ def _congresses(state: SourceState) -> list[int]:
 
 async def _estimates(
     ask: Ask, congress: int, state: SourceState
-) -> tuple[list[Entry], Archived | None]:
+) -> tuple[list[CboEntry], Archived | None]:
     try:
         answer = await ask(list_address(congress), path=f"rss/{congress}-cost-estimates.xml")
     except NotFoundError:
@@ -319,7 +319,7 @@ def _may_lack_a_list(congress: int, state: SourceState) -> bool:
     return _is_young(congress, state) or first_day_of(congress).year < EVERY_LIST_SINCE
 
 
-def _asked_for(entries: Iterable[Entry], state: SourceState) -> Iterator[Entry]:
+def _asked_for(entries: Iterable[CboEntry], state: SourceState) -> Iterator[CboEntry]:
     for entry in entries:
         if not state.backfill or entry.day is None or _is_within(entry.day, state):
             yield entry
@@ -331,7 +331,7 @@ def _is_within(day: date, state: SourceState) -> bool:
     )
 
 
-def _task(entry: Entry, origin: Archived | None) -> FetchTask:
+def _task(entry: CboEntry, origin: Archived | None) -> FetchTask:
     params = {"entry": entry.to_params()}
     return FetchTask(
         source=NAME,
@@ -356,7 +356,7 @@ def _together(parts: Iterable[RawPart]) -> Iterator[ParsedRecord]:
     return iter(chosen.values())
 
 
-def _loose(part: RawPart) -> Iterator[Entry]:
+def _loose(part: RawPart) -> Iterator[CboEntry]:
     if part.data.startswith(b"%PDF-"):
         raise WrongContentError("a PDF of CBO; its list says what it is, and has no PDFs")
     if b"<response" in part.data[:512]:
@@ -366,7 +366,7 @@ def _loose(part: RawPart) -> Iterator[Entry]:
     return once_each(read_publications(part.data))
 
 
-def _record(entry: Entry, raw: Archived) -> ParsedRecord:
+def _record(entry: CboEntry, raw: Archived) -> ParsedRecord:
     key, bill, congress = ids.cbo_id(entry.publication), entry.bill, entry.bill_congress
     row: dict[str, Any] = {
         "id": key,
@@ -389,7 +389,7 @@ def _record(entry: Entry, raw: Archived) -> ParsedRecord:
     )
 
 
-def _document(key: str, entry: Entry, raw: Archived) -> Document:
+def _document(key: str, entry: CboEntry, raw: Archived) -> Document:
     named = entry.bill if entry.bill and not entry.title_bill else None
     return Document(
         id=key,
@@ -411,5 +411,5 @@ def _document(key: str, entry: Entry, raw: Archived) -> Document:
     )
 
 
-def _page(entry: Entry) -> str:
+def _page(entry: CboEntry) -> str:
     return f"{SITE}/publication/{entry.publication}"

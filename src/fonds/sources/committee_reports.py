@@ -27,7 +27,7 @@ from fonds.model import Archived, Body, Document, ParsedRecord
 from fonds.sources.base import Rate, SourceInfo
 from fonds.sources.formats import fields, mods
 from fonds.sources.formats.congress import find_bill_numbers, ordinal, publisher_for
-from fonds.sources.formats.govinfo import Collection, PackageSource
+from fonds.sources.formats.govinfo import GovinfoCollection, PackageSource
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
@@ -35,7 +35,7 @@ from fonds.sources.formats.gpo_files import (
     committee_rows,
     written_day,
 )
-from fonds.sources.formats.mods import Bill, Committee, Item
+from fonds.sources.formats.mods import ModsBill, ModsCommittee, ModsItem
 from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
 from fonds.stores.tables import metadata
 
@@ -166,7 +166,7 @@ _TEXT_FIELDS: Final = {
 }
 
 
-def record(item: Item, archived: Archived, body: Body | None) -> ParsedRecord:
+def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The report with the bills and committees it names."""
     key = ids.govinfo_id(item.package if item.leads else item.id)
     owner = ("report_id", key)
@@ -183,7 +183,7 @@ def record(item: Item, archived: Archived, body: Body | None) -> ParsedRecord:
     )
 
 
-def _row(key: str, item: Item) -> dict[str, Any]:
+def _row(key: str, item: ModsItem) -> dict[str, Any]:
     part = _part(item)
     reported = (bill.reference for bill in item.bills if bill.context == "PRIMARY")
     submitters = (one.reference for one in item.members if one.role == "SUBMITTEDBY")
@@ -205,23 +205,23 @@ def _row(key: str, item: Item) -> dict[str, Any]:
     }
 
 
-def _part(item: Item) -> str | None:
+def _part(item: ModsItem) -> str | None:
     for named in (item.part_name, item.field("heading"), item.id.removeprefix(item.package)):
         if match := _PART.search(named or ""):
             return match[1]
     return None
 
 
-def _issued(item: Item) -> str | None:
+def _issued(item: ModsItem) -> str | None:
     # The package has the date of its first part; a later one has its own action.
     return item.date_issued if item.leads else item.action_date or item.date_issued
 
 
-def _preferred(item: Item) -> str | None:
+def _preferred(item: ModsItem) -> str | None:
     return _SPACELESS.sub(", ", item.citation) if item.citation else None
 
 
-def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Document:
+def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -> Document:
     issued = _issued(item)
     return Document(
         id=key,
@@ -245,24 +245,24 @@ def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Do
     )
 
 
-def _kind(item: Item) -> str:
+def _kind(item: ModsItem) -> str:
     if item.flag("isConferenceReport"):
         return "conference_report"
     return "executive_report" if item.field("docClass") == "ERPT" else "committee_report"
 
 
-def _title(item: Item) -> str:
+def _title(item: ModsItem) -> str:
     part = _part(item)
     if part is None or f"part {part}" in item.title.lower():
         return item.title
     return f"{item.title}, Part {part}"
 
 
-def _number(item: Item) -> str:
+def _number(item: ModsItem) -> str:
     return f"{item.field('congress')}-{item.field('number')}"
 
 
-def _aliases(item: Item) -> Iterator[str]:
+def _aliases(item: ModsItem) -> Iterator[str]:
     yield item.id
     yield item.page
     series, number, preferred = item.field("docClass"), _number(item), _preferred(item) or ""
@@ -277,7 +277,7 @@ def _aliases(item: Item) -> Iterator[str]:
         yield from _congress_page(item)
 
 
-def _congress_page(item: Item) -> Iterator[str]:
+def _congress_page(item: ModsItem) -> Iterator[str]:
     congress, kind = item.number("congress"), _KINDS.get(item.field("docClass") or "")
     if congress and kind:
         place = f"{ordinal(congress)}-congress/{kind}/{item.field('number')}"
@@ -287,13 +287,13 @@ def _congress_page(item: Item) -> Iterator[str]:
 # Without MODS -----------------------------------------------------------------------------
 
 
-def from_text(name: str, text: str) -> Item:
+def from_text(name: str, text: str) -> ModsItem:
     """A report as far as its name and first page tell."""
     match = _PACKAGE.match(name)
     if match is None:
         raise WrongContentError(f"{name} is not the name of a report")
     titled, dated = _TITLE.search(text), _ISSUED.search(text)
-    return Item(
+    return ModsItem(
         package=match[0],
         id=name,
         leads=name in {match[0], f"{match[0]}-pt1"},
@@ -314,21 +314,21 @@ def _named(match: re.Match[str]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _accompanied(text: str, congress: int) -> tuple[Bill, ...]:
+def _accompanied(text: str, congress: int) -> tuple[ModsBill, ...]:
     match = _ACCOMPANIES.search(text)
     return tuple(
-        Bill(congress=congress, type=bill.kind.upper(), number=bill.number, context="PRIMARY")
+        ModsBill(congress=congress, type=bill.kind.upper(), number=bill.number, context="PRIMARY")
         for bill in find_bill_numbers(match[1] if match else "")
     )
 
 
-def _reporting(text: str, series: str) -> Iterator[Committee]:
+def _reporting(text: str, series: str) -> Iterator[ModsCommittee]:
     if match := _COMMITTEE.search(text):
         chamber = "H" if series == "h" else "S"
-        yield Committee(name=" ".join(match[1].split()), chamber=chamber)
+        yield ModsCommittee(name=" ".join(match[1].split()), chamber=chamber)
 
 
-def from_json(loaded: Any) -> Sequence[Item]:
+def from_json(loaded: Any) -> Sequence[ModsItem]:
     """Reports as the congress.gov API describes them; its lists are refused."""
     content = fields.mapping(loaded)
     if "committeeReports" not in content:
@@ -338,7 +338,7 @@ def from_json(loaded: Any) -> Sequence[Item]:
     return [_from_api(one) for one in fields.sections(content, "committeeReports")]
 
 
-def _from_api(report: Mapping[str, Any]) -> Item:
+def _from_api(report: Mapping[str, Any]) -> ModsItem:
     series = fields.required(report, "type").upper()
     congress, number = fields.required(report, "congress"), fields.required(report, "number")
     package = f"CRPT-{congress}{series.lower()}{number}"
@@ -351,7 +351,7 @@ def _from_api(report: Mapping[str, Any]) -> Item:
         "session": fields.text(report, "sessionNumber"),
         "isConferenceReport": fields.text(report, "isConferenceReport"),
     }
-    return Item(
+    return ModsItem(
         package=package,
         id=package if part == 1 else f"{package}-pt{part}",
         leads=part == 1,
@@ -360,12 +360,14 @@ def _from_api(report: Mapping[str, Any]) -> Item:
         citation=fields.text(report, "citation"),
         fields={field: (value,) for field, value in known.items() if value},
         bills=tuple(_api_bill(one) for one in fields.sections(report, "associatedBill")),
-        committees=tuple(Committee.of_api(one) for one in fields.sections(report, "committees")),
+        committees=tuple(
+            ModsCommittee.of_api(one) for one in fields.sections(report, "committees")
+        ),
     )
 
 
-def _api_bill(entry: Mapping[str, Any]) -> Bill:
-    return Bill(
+def _api_bill(entry: Mapping[str, Any]) -> ModsBill:
+    return ModsBill(
         congress=fields.whole(entry, "congress"),
         type=fields.text(entry, "type"),
         number=fields.whole(entry, "number"),
@@ -373,7 +375,7 @@ def _api_bill(entry: Mapping[str, Any]) -> Bill:
     )
 
 
-COLLECTION: Final = Collection(source=NAME, code="CRPT", first_year=1995)
+COLLECTION: Final = GovinfoCollection(source=NAME, code="CRPT", first_year=1995)
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Committee Reports",

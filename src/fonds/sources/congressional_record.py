@@ -31,7 +31,7 @@ from fonds.model import Archived, Body, Document, FetchTask, ParsedRecord, Raw
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import fields
 from fonds.sources.formats.congress import congress_of
-from fonds.sources.formats.govinfo import API, Collection, PackageSource, walk
+from fonds.sources.formats.govinfo import API, GovinfoCollection, PackageSource, walk
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
@@ -39,7 +39,7 @@ from fonds.sources.formats.gpo_files import (
     member_rows,
     written_day,
 )
-from fonds.sources.formats.mods import Item, Member, Package
+from fonds.sources.formats.mods import ModsItem, ModsMember, ModsPackage
 from fonds.stores.columns import document_key, owned_by, position, reference, task_key, texts
 from fonds.stores.tables import metadata
 
@@ -201,7 +201,7 @@ _NUMBERS: Final = {
 }
 
 
-def issue_record(package: Package) -> ParsedRecord:
+def issue_record(package: ModsPackage) -> ParsedRecord:
     """The issue itself, which is no document: nobody reads it but by its granules."""
     numbers = {column: _whole(package.fields.get(field)) for column, field in _NUMBERS.items()}
     return ParsedRecord(
@@ -221,7 +221,7 @@ def _whole(values: tuple[str, ...] | None) -> int | None:
     return int(values[0]) if values and values[0].isdecimal() else None
 
 
-def record(item: Item, archived: Archived, body: Body | None) -> ParsedRecord:
+def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The granule with its speakers and the bills it names."""
     key = document_id(item.package, item.id)
     owner = ("granule_id", key)
@@ -246,7 +246,7 @@ def document_id(package: str, granule: str) -> str:
     return ids.govinfo_id(f"{granule}@{issue[1]}")
 
 
-def _row(key: str, item: Item) -> dict[str, Any]:
+def _row(key: str, item: ModsItem) -> dict[str, Any]:
     pages = [page if _PAGE.fullmatch(page) else None for page in item.pages] or [None]
     return {
         "id": key,
@@ -262,11 +262,11 @@ def _row(key: str, item: Item) -> dict[str, Any]:
     }
 
 
-def _first_page(item: Item) -> str | None:
+def _first_page(item: ModsItem) -> str | None:
     return next((page for page in item.pages[:1] if _PAGE.fullmatch(page)), None)
 
 
-def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Document:
+def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -> Document:
     speaker = _only_speaker(item)
     return Document(
         id=key,
@@ -289,7 +289,7 @@ def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Do
     )
 
 
-def _only_speaker(item: Item) -> Member | None:
+def _only_speaker(item: ModsItem) -> ModsMember | None:
     speaking = {one.bioguide or one.name: one for one in item.members if one.role == "SPEAKING"}
     return next(iter(speaking.values())) if len(speaking) == 1 else None
 
@@ -301,7 +301,7 @@ def _shortened(title: str) -> str:
     return f"{title[:_LONGEST_TITLE].rsplit(' ', 1)[0]} …"
 
 
-def _aliases(item: Item) -> Iterator[str]:
+def _aliases(item: ModsItem) -> Iterator[str]:
     yield item.id
     yield item.page
     match = _GRANULE.fullmatch(item.id)
@@ -318,7 +318,7 @@ def _aliases(item: Item) -> Iterator[str]:
 # Without MODS -----------------------------------------------------------------------------
 
 
-def from_text(name: str, text: str) -> Item:
+def from_text(name: str, text: str) -> ModsItem:
     """A granule as far as its name and the lines above its text tell."""
     match, header = _GRANULE.fullmatch(name), _HEADER.search(text)
     if match is None or header is None:
@@ -332,7 +332,7 @@ def from_text(name: str, text: str) -> Item:
         "granuleClass": _SECTIONS.get(header["section"]),
         "bookNumber": match["book"],
     }
-    return Item(
+    return ModsItem(
         package=match["package"],
         id=name,
         title=_heading(text) or name,
@@ -353,7 +353,7 @@ def _heading(text: str) -> str:
     return ""
 
 
-def from_json(loaded: Any) -> Sequence[Item]:
+def from_json(loaded: Any) -> Sequence[ModsItem]:
     """Nothing: JSON of the Record is a list, or made from the texts by somebody else."""
     content = fields.mapping(loaded)
     if "header" in content and "content" in content:
@@ -363,7 +363,7 @@ def from_json(loaded: Any) -> Sequence[Item]:
     raise WrongContentError(f"expected a granule, found {fields.describe(content)}")
 
 
-COLLECTION: Final = Collection(source=NAME, code="CREC", first_year=1994, own_text=False)
+COLLECTION: Final = GovinfoCollection(source=NAME, code="CREC", first_year=1994, own_text=False)
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Record, daily edition",

@@ -82,7 +82,7 @@ def path_of(href: str | None, page: str) -> str:
 
 
 @dataclass(slots=True)
-class _Level:
+class _OpenContainer:
     """A container that is open."""
 
     depth: int
@@ -119,7 +119,7 @@ class TitleIndex:
         self._page = page
         self._number = number
         self._nodes: list[TocNode] = []
-        self._levels: list[_Level] = []
+        self._levels: list[_OpenContainer] = []
         self._element = ""
         """What is being read to its end: a name, a section, a text."""
         self._inside = 0
@@ -143,7 +143,7 @@ class TitleIndex:
                 self._pieces.clear()
             self._inside += 1
         elif name == "container":
-            self._levels.append(_Level(self._depth_below() if self._levels else 0))
+            self._levels.append(_OpenContainer(self._depth_below() if self._levels else 0))
         elif not self._levels:
             raise WrongContentError(f"the root element is <{name[:80]}>: this is no title's index")
         else:
@@ -199,7 +199,7 @@ class TitleIndex:
                 )
             )
 
-    def _list_container(self, level: _Level) -> None:
+    def _list_container(self, level: _OpenContainer) -> None:
         if level.depth == 0 and (level.kind, level.number) != (TITLE, self._number):
             raise WrongContentError(
                 f"this is the index of {level.label[:80]!r}, not of Title {self._number}"

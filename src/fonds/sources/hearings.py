@@ -28,7 +28,7 @@ from fonds.model import Archived, Body, Document, ParsedRecord
 from fonds.sources.base import Rate, SourceInfo
 from fonds.sources.formats import fields, mods
 from fonds.sources.formats.congress import congress_ranges, publisher_for
-from fonds.sources.formats.govinfo import Collection, PackageSource
+from fonds.sources.formats.govinfo import GovinfoCollection, PackageSource
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
@@ -37,7 +37,7 @@ from fonds.sources.formats.gpo_files import (
     member_rows,
     written_day,
 )
-from fonds.sources.formats.mods import Committee, Item
+from fonds.sources.formats.mods import ModsCommittee, ModsItem
 from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
 from fonds.stores.tables import metadata
 
@@ -240,7 +240,7 @@ _TEXT_FIELDS: Final = {
 }
 
 
-def record(item: Item, archived: Archived, body: Body | None) -> ParsedRecord:
+def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The hearing with its witnesses, committees, members and bills."""
     key = ids.govinfo_id(item.package if item.leads else item.id)
     owner = ("hearing_id", key)
@@ -260,7 +260,7 @@ def record(item: Item, archived: Archived, body: Body | None) -> ParsedRecord:
     )
 
 
-def _row(key: str, item: Item) -> dict[str, Any]:
+def _row(key: str, item: ModsItem) -> dict[str, Any]:
     held = _held(item)
     return {
         "id": key,
@@ -280,17 +280,17 @@ def _row(key: str, item: Item) -> dict[str, Any]:
     }
 
 
-def _held(item: Item) -> list[str]:
+def _held(item: ModsItem) -> list[str]:
     return [day for held in item.fields.get("heldDate", ()) if (day := mods.iso_day(held))]
 
 
-def _is_placeholder(item: Item) -> bool:
+def _is_placeholder(item: ModsItem) -> bool:
     days = {*_held(item), item.date_issued} - {None}
     is_scan = item.field("submittedMetadata") == "historical"
     return is_scan and len(days) == 1 and str(days.pop()).endswith("-12-31")
 
 
-def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Document:
+def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -> Document:
     held = _held(item)
     issued = item.date_issued or (held[0] if held else None)
     witnesses = "; ".join(item.fields.get("witness", ()))
@@ -316,14 +316,14 @@ def _document(key: str, item: Item, archived: Archived, body: Body | None) -> Do
     )
 
 
-def _title(item: Item) -> str:
+def _title(item: ModsItem) -> str:
     part = item.part_name or item.field("heading")
     if part is None or part.lower() in item.title.lower():
         return item.title
     return f"{item.title}, {part}"
 
 
-def _aliases(item: Item) -> Iterator[str]:
+def _aliases(item: ModsItem) -> Iterator[str]:
     yield item.id
     yield item.page
     if item.leads:
@@ -338,7 +338,7 @@ def _aliases(item: Item) -> Iterator[str]:
 # Without MODS -----------------------------------------------------------------------------
 
 
-def from_text(name: str, text: str) -> Item:
+def from_text(name: str, text: str) -> ModsItem:
     """A hearing as far as its name and cover tell."""
     match = _PACKAGE.match(name)
     if match is None:
@@ -353,7 +353,7 @@ def from_text(name: str, text: str) -> Item:
         "heldDate": day,
         "preferredCitation": f"{numbered[1].upper()}. Hrg. {numbered[2]}" if numbered else None,
     }
-    return Item(
+    return ModsItem(
         package=match[0],
         id=name,
         leads=name == match[0],
@@ -368,7 +368,7 @@ def _cover_day(text: str) -> str | None:
     return next((day for day in days if day), None)
 
 
-def from_json(loaded: Any) -> Sequence[Item]:
+def from_json(loaded: Any) -> Sequence[ModsItem]:
     """A hearing as the congress.gov API describes it; its lists and meetings are refused."""
     content = fields.mapping(loaded)
     if "hearing" not in content:
@@ -384,7 +384,7 @@ def _described(content: Mapping[str, Any]) -> str:
     return fields.describe(content)
 
 
-def _from_api(hearing: Mapping[str, Any]) -> Item:
+def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
     chamber = fields.required(hearing, "chamber").upper()
     congress = fields.required(hearing, "congress")
     letter = next((one for one, name in _CHAMBERS.items() if name == chamber), "j")
@@ -402,18 +402,20 @@ def _from_api(hearing: Mapping[str, Any]) -> Item:
         "number": fields.texts(hearing, "number"),
         "eventId": fields.texts(fields.section(hearing, "associatedMeeting"), "eventId"),
     }
-    return Item(
+    return ModsItem(
         package=package,
         id=package,
         leads=True,
         title=fields.text(hearing, "title") or package,
         date_issued=mods.iso_day(days[0]) if days else None,
         fields={field: tuple(values) for field, values in known.items() if values},
-        committees=tuple(Committee.of_api(one) for one in fields.sections(hearing, "committees")),
+        committees=tuple(
+            ModsCommittee.of_api(one) for one in fields.sections(hearing, "committees")
+        ),
     )
 
 
-COLLECTION: Final = Collection(source=NAME, code="CHRG", first_year=1941, late_years=2)
+COLLECTION: Final = GovinfoCollection(source=NAME, code="CHRG", first_year=1941, late_years=2)
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Hearings",

@@ -64,7 +64,7 @@ from fonds.stores.tables import metadata
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Member:
+class MemberFeed:
     """A member and the feed of the member's office."""
 
     bioguide: str
@@ -85,7 +85,7 @@ class Member:
         return host in known or host.endswith((".house.gov", ".senate.gov"))
 
 
-def read_members(data: bytes) -> Iterator[Member]:
+def read_members(data: bytes) -> Iterator[MemberFeed]:
     """The members of `legislators-current.yaml` who have a feed, or may have one."""
     for entry in yaml.items(data):
         terms = fields.sections(fields.mapping(entry), "terms")
@@ -101,7 +101,7 @@ def bare_host(address: str) -> str:
     return (parts_of(address).hostname or "").removeprefix("www.")
 
 
-def _member(entry: Mapping[str, Any], term: Mapping[str, Any]) -> Member | None:
+def _member(entry: Mapping[str, Any], term: Mapping[str, Any]) -> MemberFeed | None:
     site = fields.text(term, "url")
     # Some addresses in the list are escaped as if they stood in a page.
     listed = html.unescape(fields.text(term, "rss_url") or "")
@@ -110,7 +110,7 @@ def _member(entry: Mapping[str, Any], term: Mapping[str, Any]) -> Member | None:
         return None
     person = {**fields.section(entry, "name"), "type": fields.text(term, "type")}
     row = {**person, "state": fields.text(term, "state")}
-    return Member(
+    return MemberFeed(
         bioguide=fields.required(fields.section(entry, "id"), "bioguide"),
         name=title_for(row).partition(" (")[0],
         site=site,
@@ -232,7 +232,7 @@ source: Final = MemberStatements()
 # Feeds ------------------------------------------------------------------------------------
 
 
-def _feed_task(member: Member, origin: Archived) -> FetchTask:
+def _feed_task(member: MemberFeed, origin: Archived) -> FetchTask:
     part = Part(
         name="feed",
         url=member.feed,
@@ -250,7 +250,7 @@ def _feed_task(member: Member, origin: Archived) -> FetchTask:
 
 
 def _from_feed(raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
-    member = Member(**raw.task.params["member"])
+    member = MemberFeed(**raw.task.params["member"])
     part = raw.part("feed")
     feed = _read(part, member)
     yield ParsedRecord(
@@ -273,7 +273,7 @@ def _from_feed(raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
             yield _statement_task(member, item, part.archived)
 
 
-def _read(part: RawPart | None, member: Member) -> Feed | None:
+def _read(part: RawPart | None, member: MemberFeed) -> Feed | None:
     if part is None:
         return None
     try:
@@ -302,7 +302,7 @@ def _address(item: FeedItem) -> str:
     return f"https://{link.partition('://')[2]}"
 
 
-def _statement_task(member: Member, item: FeedItem, origin: Archived) -> FetchTask:
+def _statement_task(member: MemberFeed, item: FeedItem, origin: Archived) -> FetchTask:
     key = ids.statement_id(member.bioguide, _address(item))
     # The page has the text; what the feed repeats of it would only swell the task.
     params = {"member": member.to_params(), "item": to_params(replace(item, html=None))}
@@ -316,7 +316,7 @@ def _statement_task(member: Member, item: FeedItem, origin: Archived) -> FetchTa
     )
 
 
-def _parts(member: Member, item: FeedItem, key: str) -> Iterator[Part]:
+def _parts(member: MemberFeed, item: FeedItem, key: str) -> Iterator[Part]:
     link = urldefrag(item.link or "").url
     if member.is_of_the_office(link):
         ending = "pdf" if parts_of(link).path.lower().endswith(".pdf") else "html"
@@ -330,7 +330,7 @@ def _parts(member: Member, item: FeedItem, key: str) -> Iterator[Part]:
 def _fetched(raw: Raw) -> ParsedRecord:
     if raw.task.origin is None:
         raise MalformedError(f"{raw.task.key}: no archived feed says what it is")
-    member = Member(**raw.task.params["member"])
+    member = MemberFeed(**raw.task.params["member"])
     item = from_params(raw.task.params["item"])
     page = raw.part("page")
     return _record(item, member, member.name, raw.task.origin, _body(page) if page else None)
@@ -361,7 +361,7 @@ def _loose(part: RawPart) -> Iterator[ParsedRecord]:
 
 
 def _record(
-    item: FeedItem, member: Member | None, author: str, raw: Archived, body: Body | None
+    item: FeedItem, member: MemberFeed | None, author: str, raw: Archived, body: Body | None
 ) -> ParsedRecord:
     bioguide = member.bioguide if member else None
     key = ids.statement_id(bioguide or UNKNOWN, _address(item))

@@ -67,7 +67,7 @@ _ENTRY_ELEMENTS: Final = ("p", "li", "tr", "article", "div")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
+class PolicyStatement:
     """One statement, on no bill, one, or several."""
 
     title: str
@@ -103,7 +103,7 @@ class Statement:
         return asdict(self) | {"bills": list(self.bills)}
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Statement:
+    def from_params(cls, params: Mapping[str, Any]) -> PolicyStatement:
         """The statement that `to_params` wrote."""
         return cls(**{**params, "bills": tuple(params["bills"])})
 
@@ -114,7 +114,7 @@ def same_address(url: str) -> str:
     return f"{(parts.hostname or '').removeprefix('www.')}{parts.path}"
 
 
-def read_archive(data: bytes) -> Iterator[Statement]:
+def read_archive(data: bytes) -> Iterator[PolicyStatement]:
     """The statements of one president's YAML file."""
     for number, entry in enumerate(yaml.items(data), 1):
         record = fields.mapping(entry)
@@ -126,7 +126,7 @@ def read_archive(data: bytes) -> Iterator[Statement]:
             raise MalformedError(f"statement {number} of the file: {error}") from error
 
 
-def read_list(data: bytes, address: str = LIST) -> list[Statement]:
+def read_list(data: bytes, address: str = LIST) -> list[PolicyStatement]:
     """The statements a page of the White House links to."""
     found = [
         statement
@@ -138,7 +138,7 @@ def read_list(data: bytes, address: str = LIST) -> list[Statement]:
     return list({statement.key: statement for statement in found}.values())
 
 
-def _archived(record: Mapping[str, Any]) -> Statement:
+def _archived(record: Mapping[str, Any]) -> PolicyStatement:
     issued = fields.required(record, "date_issued")
     try:
         date.fromisoformat(issued)
@@ -146,7 +146,7 @@ def _archived(record: Mapping[str, Any]) -> Statement:
         raise MalformedError(f"`date_issued` is {issued[:40]!r}, which is no ISO date") from None
     title = " ".join((fields.text(record, "document_title") or "").split())
     names = ("file", "url", "fetched_from_url", "date_fetched", "source", "rescinded")
-    return Statement(
+    return PolicyStatement(
         title=title or "Statement of Administration Policy",
         issued=issued,
         bills=tuple(dict.fromkeys(code.lower() for code in fields.texts(record, "bills"))),
@@ -155,7 +155,7 @@ def _archived(record: Mapping[str, Any]) -> Statement:
     )
 
 
-def _linked(link: Any, address: str) -> Statement | None:
+def _linked(link: Any, address: str) -> PolicyStatement | None:
     target, title = _as_archived(joined(address, link.get("href") or "") or ""), text_of(link)
     if not title or not parts_of(target).path.lower().endswith(".pdf"):
         return None
@@ -163,7 +163,7 @@ def _linked(link: Any, address: str) -> Statement | None:
     if issued is None:
         return None
     named = find_bill_numbers(_SEPARATOR.split(title)[0]) or find_bill_numbers(title)[:1]
-    return Statement(
+    return PolicyStatement(
         title=title,
         issued=issued.isoformat(),
         bills=tuple(bill.code for bill in named),
@@ -289,7 +289,7 @@ class Sap:
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The statements of the archive, then those only the White House lists."""
         archived: set[str] = set()
-        files: list[list[Statement]] = []
+        files: list[list[PolicyStatement]] = []
         for president in _presidents(state):
             answer = await ask(f"{ARCHIVE}/{president}.yaml", path=f"archive/{president}.yaml")
             statements = list(read_archive(answer.data))
@@ -371,7 +371,9 @@ def _congresses(state: SourceState) -> list[int]:
     return [current - 1, current]
 
 
-def _asked_for(statements: Iterable[Statement], state: SourceState) -> Iterator[Statement]:
+def _asked_for(
+    statements: Iterable[PolicyStatement], state: SourceState
+) -> Iterator[PolicyStatement]:
     whole = not state.backfill or (
         not state.options.get("congresses") and (state.since or state.until)
     )
@@ -381,14 +383,14 @@ def _asked_for(statements: Iterable[Statement], state: SourceState) -> Iterator[
             yield statement
 
 
-def _is_within(statement: Statement, state: SourceState) -> bool:
+def _is_within(statement: PolicyStatement, state: SourceState) -> bool:
     if not state.backfill:
         return True
     return (state.since or date.min) <= statement.day <= (state.until or date.max)
 
 
 def _listings(
-    files: list[list[Statement]], others: list[Statement], state: SourceState
+    files: list[list[PolicyStatement]], others: list[PolicyStatement], state: SourceState
 ) -> Iterator[Listing]:
     """Each file is all there is between its first and its last day."""
     if state.backfill and (state.options.get("congresses") or not (state.since or state.until)):
@@ -400,7 +402,7 @@ def _listings(
             yield Listing(since=min(days), until=max(days), task_keys=keys)
 
 
-def _task(statement: Statement, origin: Archived) -> FetchTask:
+def _task(statement: PolicyStatement, origin: Archived) -> FetchTask:
     params = {"statement": statement.to_params()}
     return FetchTask(
         source=NAME,
@@ -412,7 +414,7 @@ def _task(statement: Statement, origin: Archived) -> FetchTask:
     )
 
 
-def _parts(statement: Statement) -> Iterator[Part]:
+def _parts(statement: PolicyStatement) -> Iterator[Part]:
     if statement.file:
         address = f"{ARCHIVE}/{quote(statement.file, safe='/,')}"
         yield Part(name="body", url=address, path=f"bodies/raw/{statement.file}", optional=True)
@@ -437,7 +439,7 @@ def _is_of_the_white_house(url: str) -> bool:
 def _fetched(raw: Raw) -> Iterator[ParsedRecord]:
     if raw.task.origin is None:
         raise MalformedError(f"{raw.task.key}: no archived list says what it is")
-    statement = Statement.from_params(raw.task.params["statement"])
+    statement = PolicyStatement.from_params(raw.task.params["statement"])
     pdf = raw.part("body")
     if pdf and not pdf.data.startswith(b"%PDF-"):
         raise WrongContentError("not a PDF, although its address says so")
@@ -463,7 +465,7 @@ def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:
         )
 
 
-def _loose(part: RawPart) -> Iterable[Statement]:
+def _loose(part: RawPart) -> Iterable[PolicyStatement]:
     is_page = part.data[:1024].lstrip().startswith(b"<")
     return read_list(part.data) if is_page else read_archive(part.data)
 
@@ -472,13 +474,15 @@ def _name(address: str) -> str:
     return parts_of(address).path.rpartition("/")[2]
 
 
-def _documents(statement: Statement) -> Iterator[tuple[str, str | None]]:
+def _documents(statement: PolicyStatement) -> Iterator[tuple[str, str | None]]:
     """The documents a statement makes: their ids and the bill of each."""
     for bill in statement.bills or (None,):
         yield ids.sap_id(statement.issued, statement.address, bill or ""), bill
 
 
-def _records(statement: Statement, raw: Archived, body: Body | None) -> Iterator[ParsedRecord]:
+def _records(
+    statement: PolicyStatement, raw: Archived, body: Body | None
+) -> Iterator[ParsedRecord]:
     congress = _congress(statement)
     for key, code in _documents(statement):
         bill = read_bill_code(code) if code else None
@@ -506,12 +510,12 @@ def _records(statement: Statement, raw: Archived, body: Body | None) -> Iterator
         )
 
 
-def _congress(statement: Statement) -> int:
+def _congress(statement: PolicyStatement) -> int:
     return statement.congress or congress_of(statement.day)
 
 
 def _document(
-    key: str, bill: str | None, statement: Statement, raw: Archived, body: Body | None
+    key: str, bill: str | None, statement: PolicyStatement, raw: Archived, body: Body | None
 ) -> Document:
     return Document(
         id=key,
@@ -528,7 +532,7 @@ def _document(
     )
 
 
-def _page(statement: Statement) -> str:
+def _page(statement: PolicyStatement) -> str:
     if statement.file:
         return f"{COPIES}/{quote(statement.file, safe='/,')}"
     return statement.url or statement.fetched_from_url or LIST

@@ -15,16 +15,16 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
-from fonds.stores.folder import BlobInfo, Data, FolderBlobs, Method, SignedAddress, Version
+from fonds.stores.folder import BlobInfo, BlobVersion, Data, FolderBlobs, Method, SignedAddress
 
 __all__ = [
     "BlobInfo",
+    "BlobVersion",
     "Blobs",
     "Data",
     "FolderBlobs",
     "Method",
     "SignedAddress",
-    "Version",
     "open_blobs",
 ]
 
@@ -46,7 +46,7 @@ class Blobs(Protocol):
         """All bytes of an object; `BlobMissingError` where there is none."""
         ...
 
-    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+    def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         """An object with its etag, in one request; None where it has the etag `unless`."""
         ...
 

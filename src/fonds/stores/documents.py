@@ -48,7 +48,7 @@ class Writing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
+class WriteResult:
     """Which documents were new, which had changed; the others were left alone."""
 
     inserted: frozenset[str]
@@ -62,7 +62,7 @@ def write_documents(
     now: datetime,
     *,
     derive: Callable[[Document], Passages],
-) -> Written:
+) -> WriteResult:
     """Insert what is new, update what differs, touch nothing else; passages only where needed."""
     new, changed = _compare(connection, writings)
     changed = _with_stored_texts(connection, changed)
@@ -75,7 +75,7 @@ def write_documents(
     replace_passages(connection, fulltext, replaced, now)
     _ask_for_texts(connection, [*new, *changed], now)
     _ask_for_vectors_and_citations(connection, [*new, *changed], now)
-    return Written(
+    return WriteResult(
         inserted=frozenset(writing.document.id for writing in new),
         updated=frozenset(writing.document.id for writing in changed),
     )

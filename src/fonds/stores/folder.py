@@ -70,7 +70,7 @@ class BlobInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class BlobVersion:
     """An object as it was at one moment."""
 
     data: bytes = field(repr=False)
@@ -195,13 +195,13 @@ class FolderBlobs:
         with self._reading(key) as file:
             return file.read()
 
-    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+    def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         """An object with its etag; None where it has the etag `unless`."""
         with self._reading(key) as file:
             info = _info(key, os.fstat(file.fileno()))
             if info.etag == unless:
                 return None
-            return Version(file.read(), info.etag, info.modified)
+            return BlobVersion(file.read(), info.etag, info.modified)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """The bytes of a range; fewer, or none, where the object ends before it."""

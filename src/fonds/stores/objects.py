@@ -46,10 +46,10 @@ from fonds.seams import Seams, spend
 from fonds.stores.folder import (
     PIECE,
     BlobInfo,
+    BlobVersion,
     Data,
     Method,
     SignedAddress,
-    Version,
     check_key,
     check_lifetime,
     check_range,
@@ -182,14 +182,16 @@ class ObjectBlobs:
         with self._explained("read", key):
             return bytes(self._store.get(key).bytes())
 
-    def read(self, key: str, *, unless: str | None = None) -> Version | None:
+    def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         """An object with its etag; None where it has the etag `unless`."""
         check_key(key)
         try:
             with self._explained("read", key):
                 found = self._store.get(key, options={"if_none_match": unless} if unless else {})
                 meta = found.meta
-                return Version(bytes(found.bytes()), _quoted(meta["e_tag"]), meta["last_modified"])
+                return BlobVersion(
+                    bytes(found.bytes()), _quoted(meta["e_tag"]), meta["last_modified"]
+                )
         except NotModifiedError:
             return None
 

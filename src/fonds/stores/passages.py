@@ -263,7 +263,7 @@ _CHOSEN: Final = select(embedding_choice.c.generation)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Staged:
+class StagedDocument:
     """What is staged of a document."""
 
     passages: int
@@ -292,11 +292,11 @@ def stage_passages(
     return numbered
 
 
-def staged(connection: Connection, uid: UUID, model: str, version: str) -> Staged:
+def staged(connection: Connection, uid: UUID, model: str, version: str) -> StagedDocument:
     """How many passages are there, and how many of them have a vector of a model."""
     given = {"of": uid, "model": model, "version": version}
     counted = run(connection, _COUNTED, given).one()
-    return Staged(passages=counted[0], vectors=counted[1])
+    return StagedDocument(passages=counted[0], vectors=counted[1])
 
 
 def staged_hashes(connection: Connection, uid: UUID) -> dict[int, str]:

@@ -34,7 +34,7 @@ from sqlalchemy.types import UserDefinedType
 
 from fonds.errors import StoreError
 from fonds.stores.tables import document_chunk_buffer
-from fonds.stores.vectors import Generation, Near, nearest
+from fonds.stores.vectors import Generation, NearPassage, nearest
 
 OLDEST: Final = (0, 8)
 """Since then an index goes on where it would have stopped short."""
@@ -112,9 +112,9 @@ class PostgresVectors:
         query: bytes,
         eligible: Select[Any],
         limit: int,
-    ) -> list[Near]:
+    ) -> list[NearPassage]:
         """The nearest passages among the rows of the query `eligible`, best first."""
-        search = _Search(connection, generation, query, eligible)
+        search = _PostgresSearch(connection, generation, query, eligible)
         return nearest(search, limit, SPARE_AT_LEAST + limit // 8)
 
     def similarities(
@@ -127,7 +127,7 @@ class PostgresVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _PostgresSearch:
     connection: Connection
     generation: Generation
     query: bytes
@@ -199,7 +199,7 @@ def _follow(connection: Connection, count: int) -> None:
 @cache
 def _points(generation: Generation) -> TableClause:
     name = f"{generation.table}_points"
-    return table(name, column("sha", LargeBinary), column("embedding", _Vector()))
+    return table(name, column("sha", LargeBinary), column("embedding", _PgVector()))
 
 
 @cache
@@ -210,7 +210,7 @@ def _table(generation: Generation) -> TableClause:
 def _with_cosine(statement: Select[Any], generation: Generation, query: bytes) -> Select[Any]:
     """Beside each passage of the index, how near it is."""
     points = _points(generation)
-    asked = cast(literal(_written(query)), _Vector())
+    asked = cast(literal(_written(query)), _PgVector())
     cosine = -points.c.embedding.op("<#>", return_type=Float())(asked)
     is_its_own = points.c.sha == _table(generation).c.sha
     return statement.add_columns(cosine.label("cosine")).where(is_its_own)
@@ -236,7 +236,7 @@ def _written(vector: bytes) -> str:
     return str(list(unpack(f"<{len(vector) // 4}f", vector)))
 
 
-class _Vector(UserDefinedType[str]):
+class _PgVector(UserDefinedType[str]):
     cache_ok = True
 
     def get_col_spec(self, **_options: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.stores.vector_blocks import BLOCK, NONE_HELD, Block, marked
+from fonds.stores.vector_blocks import BLOCK, NONE_HELD, VectorBlock, marked
 
 # Where the outer two of four equal steps begin, in root mean squares: best for normal numbers.
 _STEP: Final = 0.98
@@ -62,8 +62,8 @@ def cosines(vectors: Sequence[bytes], query: bytes) -> list[float]:
 
 
 def with_vectors(
-    block: Block | None, number: int, places: Sequence[int], vectors: Sequence[bytes]
-) -> Block:
+    block: VectorBlock | None, number: int, places: Sequence[int], vectors: Sequence[bytes]
+) -> VectorBlock:
     """A block, new or old, with vectors at some of its places."""
     numbers = floats(vectors)
     held = marked(block.held if block else NONE_HELD, places, present=True)
@@ -76,7 +76,7 @@ def with_vectors(
         scales = np.frombuffer(block.scales, "<f4").copy()
         codes = np.frombuffer(block.codes, "<u8").reshape(-1, BLOCK).copy()
     scales[places], codes[:, places] = _coded(numbers - centre)
-    return Block(number, held, centre.tobytes(), scales.tobytes(), codes.tobytes())
+    return VectorBlock(number, held, centre.tobytes(), scales.tobytes(), codes.tobytes())
 
 
 def _coded(rests: NDArray[np.float32]) -> tuple[NDArray[np.float32], Codes]:
@@ -89,7 +89,7 @@ def _coded(rests: NDArray[np.float32]) -> tuple[NDArray[np.float32], Codes]:
     return scales.astype(np.float32), np.hstack([_words(high), _words(low)]).T
 
 
-def slab_of(blocks: Sequence[Block]) -> Slab:
+def slab_of(blocks: Sequence[VectorBlock]) -> Slab:
     """Blocks in the order of their numbers."""
     first = np.array([block.number for block in blocks], np.int64) * BLOCK
     held = np.frombuffer(b"".join(block.held for block in blocks), np.uint8)
@@ -104,7 +104,7 @@ def slab_of(blocks: Sequence[Block]) -> Slab:
     )
 
 
-class Probe:
+class QueryCodes:
     """A query, ready to be compared with codes."""
 
     def __init__(self, query: bytes) -> None:
@@ -159,7 +159,7 @@ def ranking(slabs: Sequence[Slab], query: bytes) -> Ranking:
     """All rows of some slabs, by how near they seem to a query."""
     if not slabs:
         return Ranking(np.zeros(0, np.int64), np.zeros(0, np.float32))
-    probe = Probe(query)
+    probe = QueryCodes(query)
     return Ranking(
         np.concatenate([slab.rows for slab in slabs]),
         np.concatenate([probe.scores(slab) for slab in slabs]),

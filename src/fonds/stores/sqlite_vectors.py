@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Connection, Select, Text, func, literal, select
 
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
-from fonds.stores.vector_blocks import BLOCK, Block, by_block
-from fonds.stores.vectors import Generation, Near, nearest
+from fonds.stores.vector_blocks import BLOCK, VectorBlock, by_block
+from fonds.stores.vectors import Generation, NearPassage, nearest
 
 if TYPE_CHECKING:
     from fonds.stores.quantized import Ranking, Slab
@@ -96,12 +96,12 @@ class SqliteVectors:
         query: bytes,
         eligible: Select[Any],
         limit: int,
-    ) -> list[Near]:
+    ) -> list[NearPassage]:
         """The nearest passages among the rows of the query `eligible`, best first."""
         from fonds.stores.quantized import ranking  # noqa: PLC0415 — loading needs no numpy
 
         ranked = ranking(list(self._slabs(connection, generation)), query)
-        search = _Search(connection, generation, query, eligible, ranked)
+        search = _SqliteSearch(connection, generation, query, eligible, ranked)
         return nearest(search, limit, SPARE * limit + SPARE_AT_LEAST)
 
     def similarities(
@@ -139,7 +139,7 @@ _Stamps = list[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _SqliteSearch:
     connection: Connection
     generation: Generation
     query: bytes
@@ -183,22 +183,22 @@ def _cosines(
 # Blocks -----------------------------------------------------------------------------------
 
 
-def _read(connection: Connection, generation: Generation, number: int) -> Block | None:
+def _read(connection: Connection, generation: Generation, number: int) -> VectorBlock | None:
     return next(iter(_read_blocks(connection, generation, number, number)), None)
 
 
 def _read_blocks(
     connection: Connection, generation: Generation, first: int, last: int
-) -> list[Block]:
+) -> list[VectorBlock]:
     found = connection.exec_driver_sql(
         f"SELECT block, held, centre, scales, codes FROM {generation.table}"  # noqa: S608 — a number
         " WHERE block BETWEEN ? AND ? ORDER BY block",
         (first, last),
     )
-    return [Block(*row) for row in found]
+    return [VectorBlock(*row) for row in found]
 
 
-def _write(connection: Connection, generation: Generation, block: Block) -> None:
+def _write(connection: Connection, generation: Generation, block: VectorBlock) -> None:
     name = generation.table
     if block.is_empty:
         connection.exec_driver_sql(f"DELETE FROM {name} WHERE block = ?", (block.number,))  # noqa: S608 — a number

@@ -14,7 +14,7 @@ NONE_HELD: Final = bytes(BLOCK // 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class VectorBlock:
     """What is known of some rows, each part as bytes."""
 
     number: int
@@ -38,7 +38,7 @@ class Block:
         digest = blake2b(b"".join(astuple(self)[1:]), digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True)
 
-    def without(self, places: Iterable[int]) -> Block:
+    def without(self, places: Iterable[int]) -> VectorBlock:
         """The same, but for the rows at some places."""
         return replace(self, held=marked(self.held, places, present=False))
 

@@ -43,7 +43,7 @@ _chunk: Final = document_chunk_buffer.c
 _vector: Final = document_vector_buffer.c
 
 
-class Passage(NamedTuple):
+class PendingPassage(NamedTuple):
     """A passage that had no vector when it was read."""
 
     row: int
@@ -59,7 +59,7 @@ class Passage(NamedTuple):
     """`documents.id`"""
 
 
-class Vector(NamedTuple):
+class StoredVector(NamedTuple):
     """A vector that passed all checks, as it is stored."""
 
     data: bytes
@@ -67,7 +67,7 @@ class Vector(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Share:
+class DocumentShare:
     """What one document had of a batch."""
 
     document: str
@@ -86,7 +86,7 @@ class Spending:
     requests: int
     retries: int
     cost: float
-    shares: Sequence[Share]
+    shares: Sequence[DocumentShare]
 
 
 # Passages without a vector ----------------------------------------------------------------
@@ -99,9 +99,11 @@ def passage_counts(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, i
     return dict(rows)
 
 
-def lacking(connection: Connection, generation: Generation, uids: Sequence[UUID]) -> list[Passage]:
+def lacking(
+    connection: Connection, generation: Generation, uids: Sequence[UUID]
+) -> list[PendingPassage]:
     """The passages of some documents that have no vector, as they were written."""
-    found: list[Passage] = []
+    found: list[PendingPassage] = []
     for piece in pieces(uids):
         found += _passages(connection, _lacking_of_some(generation), {"uids": piece})
     return sorted(found)
@@ -116,7 +118,7 @@ def _lacking_of_some(generation: Generation) -> Select[Any]:
 
 def lacking_of_one(
     connection: Connection, generation: Generation, uid: UUID, after: int, limit: int
-) -> list[Passage]:
+) -> list[PendingPassage]:
     """One page of a document's passages that have no vector, behind a place in it."""
     query = _lacking(generation).where(_chunk.document_id == uid, _chunk.chunk_ord > after)
     return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
@@ -124,7 +126,7 @@ def lacking_of_one(
 
 def lacking_staged(
     connection: Connection, generation: Generation, document_id: str, uid: UUID, limit: int
-) -> list[Passage]:
+) -> list[PendingPassage]:
     """The first passages without a vector of a document that is not published yet."""
     query = _columns(generation, literal(document_id)).where(_chunk.document_id == uid)
     query = query.where(~_held(generation))
@@ -133,7 +135,7 @@ def lacking_staged(
 
 def lacking_after(
     connection: Connection, generation: Generation, after: int, limit: int
-) -> list[Passage]:
+) -> list[PendingPassage]:
     """One page of all passages that have no vector, behind a row."""
     query = _lacking(generation).where(_chunk.id > after)
     return _passages(connection, query.order_by(_chunk.id).limit(limit))
@@ -141,9 +143,9 @@ def lacking_after(
 
 def _passages(
     connection: Connection, query: Select[Any], given: Mapping[str, Any] | None = None
-) -> list[Passage]:
+) -> list[PendingPassage]:
     # The driver's own rows: Core would spend on each as much time as the database did.
-    return [Passage._make(row) for row in connection.execute(query, given).cursor.fetchall()]
+    return [PendingPassage._make(row) for row in connection.execute(query, given).cursor.fetchall()]
 
 
 def documents_lacking(connection: Connection, generation: Generation) -> int:
@@ -159,7 +161,7 @@ def _lacking(generation: Generation) -> Select[Any]:
 
 
 def _columns(generation: Generation, document: Any) -> Select[Any]:
-    """What a `Passage` says; a phrase that ends ten thousand documents is no dearer."""
+    """What a `PendingPassage` says; a phrase that ends ten thousand documents is no dearer."""
     twin = document_chunk_buffer.alias("twin").c
     known = exists().where(
         twin.chunk_sha == _chunk.chunk_sha,
@@ -190,7 +192,7 @@ def _made_by(generation: Generation) -> ColumnElement[bool]:
 
 def vectors_of_texts(
     connection: Connection, generation: Generation, shas: Iterable[str]
-) -> dict[str, Vector]:
+) -> dict[str, StoredVector]:
     """The vectors of those texts that have one."""
     wanted = _each_of(connection, shas)
     holder = (
@@ -205,7 +207,7 @@ def vectors_of_texts(
     query = select(_vector.chunk_id, _vector.vector, _vector.vector_sha)
     query = query.where(_made_by(generation))
     rows: Iterable[Any] = select_in(connection, query, _vector.chunk_id, list(shas_of))
-    return {shas_of[chunk_id]: Vector(bytes(data), sha) for chunk_id, data, sha in rows}
+    return {shas_of[chunk_id]: StoredVector(bytes(data), sha) for chunk_id, data, sha in rows}
 
 
 def _each_of(connection: Connection, values: Iterable[str]) -> Any:
@@ -222,7 +224,7 @@ def store_vectors(
     connection: Connection,
     index: VectorIndex,
     generation: Generation,
-    made: Sequence[tuple[Passage, Vector]],
+    made: Sequence[tuple[PendingPassage, StoredVector]],
     now: datetime,
 ) -> set[int]:
     """Store vectors, here and in the index; says which rows have one now.
@@ -237,9 +239,9 @@ def store_vectors(
 def keep_vectors(
     connection: Connection,
     generation: Generation,
-    made: Sequence[tuple[Passage, Vector]],
+    made: Sequence[tuple[PendingPassage, StoredVector]],
     now: datetime,
-) -> tuple[set[int], dict[int, Vector]]:
+) -> tuple[set[int], dict[int, StoredVector]]:
     """Store vectors in the buffer alone; says which rows have one now, and which of them ours."""
     vectors = {passage.row: vector for passage, vector in made}
     if connection.dialect.name == "postgresql":
@@ -251,7 +253,9 @@ def keep_vectors(
     return set(shas), {row: one for row, one in vectors.items() if shas.get(row) == one.sha}
 
 
-def _only_unchanging(connection: Connection, vectors: Mapping[int, Vector]) -> dict[int, Vector]:
+def _only_unchanging(
+    connection: Connection, vectors: Mapping[int, StoredVector]
+) -> dict[int, StoredVector]:
     """Those of rows that stay as they are until the transaction ends; waits for no loader."""
     query = select(_chunk.id).with_for_update(key_share=True, skip_locked=True)
     rows: Iterable[Any] = select_in(connection, query, _chunk.id, list(vectors))
@@ -259,7 +263,10 @@ def _only_unchanging(connection: Connection, vectors: Mapping[int, Vector]) -> d
 
 
 def _insert(
-    connection: Connection, generation: Generation, vectors: Mapping[int, Vector], now: datetime
+    connection: Connection,
+    generation: Generation,
+    vectors: Mapping[int, StoredVector],
+    now: datetime,
 ) -> int:
     """Store the vectors of those rows that are there and have none, by one statement.
 

@@ -35,7 +35,7 @@ class Generation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Near:
+class NearPassage:
     """A passage whose vector is near the one asked for."""
 
     row: int
@@ -74,7 +74,7 @@ class VectorIndex(Protocol):
         query: bytes,
         eligible: Any,
         limit: int,
-    ) -> list[Near]:
+    ) -> list[NearPassage]:
         """The nearest passages among the rows of the query `eligible`, best first.
 
         Never fewer than `limit` if so many are eligible and have a vector.
@@ -121,7 +121,7 @@ SPARSE: Final = 0.1
 """Where fewer pass, it is quicker to begin with those that do."""
 
 
-class Rows(Protocol):
+class IndexRows(Protocol):
     """What an index can tell about one question."""
 
     def best(self, count: int) -> Sequence[int]:
@@ -140,7 +140,7 @@ class Rows(Protocol):
         ...
 
 
-def nearest(rows: Rows, limit: int, spare: int) -> list[Near]:
+def nearest(rows: IndexRows, limit: int, spare: int) -> list[NearPassage]:
     """The best eligible rows, best first; never fewer than `limit` if there are so many.
 
     `spare` is how many more are compared in full, as the index knows only about how near they are.
@@ -154,7 +154,7 @@ def nearest(rows: Rows, limit: int, spare: int) -> list[Near]:
     if share < SPARSE or len(found) < limit:
         found = dict(rows.among_eligible(wanted))
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    return [Near(row=row, similarity=cosine) for row, cosine in best[:limit]]
+    return [NearPassage(row=row, similarity=cosine) for row, cosine in best[:limit]]
 
 
 def _others(rows: Sequence[int], seen: Sequence[int]) -> list[int]:

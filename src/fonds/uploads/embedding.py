@@ -18,9 +18,9 @@ from fonds.errors import EmbedError, RetryableEmbedError
 from fonds.stores.fulltext import as_seen
 from fonds.stores.passages import Passages, known_texts, staged
 from fonds.stores.vector_buffer import (
-    Passage,
+    PendingPassage,
     Spending,
-    Vector,
+    StoredVector,
     keep_vectors,
     lacking_staged,
     record_spending,
@@ -29,7 +29,7 @@ from fonds.stores.vector_buffer import (
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import AFRESH, Job, Way, moving
 from fonds.uploads.states import JobStatus, check_embedded
-from fonds.uploads.workbench import Model, Workbench
+from fonds.uploads.workbench import SearchModel, Workbench
 
 UNSTORED: Final = -1
 """The row of a passage that has none yet."""
@@ -39,9 +39,9 @@ UNSTORED: Final = -1
 class MicroBatch:
     """Passages that the model is asked about together."""
 
-    model: Model
-    passages: Sequence[Passage]
-    known: Mapping[str, Vector]
+    model: SearchModel
+    passages: Sequence[PendingPassage]
+    known: Mapping[str, StoredVector]
     """Vectors that equal texts have already."""
 
 
@@ -49,9 +49,9 @@ class MicroBatch:
 class Answered:
     """What came of it."""
 
-    model: Model
-    passages: Sequence[Passage]
-    vectors: Mapping[str, Vector]
+    model: SearchModel
+    passages: Sequence[PendingPassage]
+    vectors: Mapping[str, StoredVector]
     """By the hash of a text."""
     spending: Spending | None
     cause: EmbedError | None
@@ -66,7 +66,7 @@ def queue_embedding(bench: Workbench, job: Job) -> Job:
     return way.job
 
 
-def queued(way: Way, bench: Workbench, model: Model) -> None:
+def queued(way: Way, bench: Workbench, model: SearchModel) -> None:
     """The passages wait for a model."""
     generation, total = model.generation, _total(way.job)
     way.move(
@@ -95,11 +95,13 @@ def embed_batch(bench: Workbench, job: Job) -> Job:
     return way.job
 
 
-def batch_of_all(model: Model, bench: Workbench, job: Job, passages: Passages) -> MicroBatch | None:
+def batch_of_all(
+    model: SearchModel, bench: Workbench, job: Job, passages: Passages
+) -> MicroBatch | None:
     """All passages of a document, before they are stored; None where they are too many."""
     shas = [ids.chunk_sha(chunk.text) for chunk in passages.chunks]
     batch = [
-        Passage(
+        PendingPassage(
             row=UNSTORED,
             ordinal=chunk.ordinal,
             sha=sha,
@@ -137,7 +139,7 @@ def ask(bench: Workbench, batch: MicroBatch) -> Answered:
     )
 
 
-def embedded(way: Way, bench: Workbench, answered: Answered) -> dict[int, Vector]:
+def embedded(way: Way, bench: Workbench, answered: Answered) -> dict[int, StoredVector]:
     """The vectors of a micro-batch are stored; gives those that are ours.
 
     The last batch ends the stage.
@@ -153,8 +155,8 @@ def embedded(way: Way, bench: Workbench, answered: Answered) -> dict[int, Vector
     return ours
 
 
-def _first_batch(passages: Iterable[Passage], model: Model) -> list[Passage]:
-    batch: list[Passage] = []
+def _first_batch(passages: Iterable[PendingPassage], model: SearchModel) -> list[PendingPassage]:
+    batch: list[PendingPassage] = []
     tokens = 0
     for passage in passages:
         tokens += passage.tokens
@@ -164,7 +166,9 @@ def _first_batch(passages: Iterable[Passage], model: Model) -> list[Passage]:
     return batch
 
 
-def _known(connection: Connection, model: Model, batch: Sequence[Passage]) -> dict[str, Vector]:
+def _known(
+    connection: Connection, model: SearchModel, batch: Sequence[PendingPassage]
+) -> dict[str, StoredVector]:
     """Vectors of equal texts; a damaged one is made anew."""
     wanted = {passage.sha for passage in batch if passage.is_known}
     held = vectors_of_texts(connection, model.generation, wanted) if wanted else {}
@@ -172,7 +176,7 @@ def _known(connection: Connection, model: Model, batch: Sequence[Passage]) -> di
 
 
 def _spending(
-    bench: Workbench, model: Model, fresh: Sequence[Passage], answers: Answers
+    bench: Workbench, model: SearchModel, fresh: Sequence[PendingPassage], answers: Answers
 ) -> Spending | None:
     if not answers.requests:
         return None
@@ -188,7 +192,7 @@ def _spending(
     )
 
 
-def _cause(fresh: Sequence[Passage], answers: Answers) -> EmbedError | None:
+def _cause(fresh: Sequence[PendingPassage], answers: Answers) -> EmbedError | None:
     if answers.refused:
         place, cause = next(iter(answers.refused.items()))
         return EmbedError(f"the model cannot embed passage {fresh[place].ordinal}: {cause}")

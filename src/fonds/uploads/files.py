@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from fonds.errors import MalformedError, UploadRefusedError
 from fonds.model import BodyFormat
-from fonds.normalize.docx.package import OLD_OFFICE, Archive
+from fonds.normalize.docx.package import OLD_OFFICE, ZipArchive
 from fonds.normalize.encodings import decode
 
 LONGEST_NAME: Final = 255
@@ -20,7 +20,7 @@ LOOKED_AT: Final = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Format:
+class FileFormat:
     """A format of files that are taken in."""
 
     called: str
@@ -36,7 +36,7 @@ class Format:
 
 
 FORMATS: Final = {
-    "pdf": Format(
+    "pdf": FileFormat(
         called="a PDF",
         extension="pdf",
         endings=(".pdf",),
@@ -44,7 +44,7 @@ FORMATS: Final = {
         body_format="pdf",
         media_type="application/pdf",
     ),
-    "docx": Format(
+    "docx": FileFormat(
         called="a Word file",
         extension="docx",
         endings=(".docx",),
@@ -52,7 +52,7 @@ FORMATS: Final = {
         body_format="xml",
         media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ),
-    "html": Format(
+    "html": FileFormat(
         called="an HTML page",
         extension="html",
         endings=(".html", ".htm"),
@@ -60,7 +60,7 @@ FORMATS: Final = {
         body_format="html",
         media_type="text/html",
     ),
-    "markdown": Format(
+    "markdown": FileFormat(
         called="Markdown",
         extension="md",
         endings=(".md", ".markdown"),
@@ -68,7 +68,7 @@ FORMATS: Final = {
         body_format="text",
         media_type="text/markdown",
     ),
-    "text": Format(
+    "text": FileFormat(
         called="plain text",
         extension="txt",
         endings=(".txt",),
@@ -225,7 +225,7 @@ def _refuse_bomb(head: bytes, file: BinaryIO) -> None:
     if not head.startswith(b"PK"):
         return
     try:
-        why = Archive(file).bomb
+        why = ZipArchive(file).bomb
     except MalformedError as error:
         raise UploadRefusedError(str(error), kind="type-mismatch") from None
     if why:
@@ -234,7 +234,7 @@ def _refuse_bomb(head: bytes, file: BinaryIO) -> None:
 
 def _is_word(file: BinaryIO) -> bool:
     try:
-        return Archive(file).is_word
+        return ZipArchive(file).is_word
     except MalformedError:
         return False
 

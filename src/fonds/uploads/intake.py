@@ -37,7 +37,7 @@ PARSERS: Final = ("local", "llamaparse")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class UploadRequest:
     """What a user says of a file before it comes."""
 
     name: str
@@ -50,7 +50,7 @@ def staging_key(job: Job) -> str:
     return f"incoming/{job.user_id}/{job.job_id}"
 
 
-def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: Claim) -> Job:
+def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: UploadRequest) -> Job:
     """The job of a file: made, or the one there is already of the same bytes of the same user.
 
     One that failed before its file came begins again.

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from fonds import ids
 from fonds.errors import BlobExistsError, GateError, ParserError
 from fonds.model import NormalizedBody
-from fonds.normalize.registry import Work, get_normalizer, make_text
+from fonds.normalize.registry import BodyToNormalize, get_normalizer, make_text
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
@@ -79,7 +79,7 @@ def read_file(bench: Workbench, job: Job) -> ParsedFile:
     """What our own normalizers make of a file."""
     data = _raw(bench.shelf.blobs, job)
     name = normalizer_of(job.format)
-    text = _normalized(bench, Work(normalizer=name, data=data, address=None))
+    text = _normalized(bench, BodyToNormalize(normalizer=name, data=data, address=None))
     return store_parsed(bench.shelf.blobs, job, text, by=get_normalizer(name).label)
 
 
@@ -90,7 +90,7 @@ def _raw(blobs: Blobs, job: Job) -> bytes:
     return data
 
 
-def _normalized(bench: Workbench, work: Work) -> NormalizedBody:
+def _normalized(bench: Workbench, work: BodyToNormalize) -> NormalizedBody:
     # A hostile file may end the process it is read in, or never end: its time and memory are
     # limited elsewhere. Plain text is harmless.
     if work.normalizer in {MARKDOWN, "text_v1"}:

@@ -33,7 +33,7 @@ from fonds.stores.passages import (
     staged_hashes,
 )
 from fonds.stores.tables import upload_jobs
-from fonds.stores.vector_buffer import Vector
+from fonds.stores.vector_buffer import StoredVector
 from fonds.stores.vectors import Generation
 from fonds.uploads.embedding import embed_batch, queue_embedding
 from fonds.uploads.files import raw_format_of
@@ -59,7 +59,7 @@ class InHand:
     """Of the chunk buffer."""
     generation: Generation
     """The one that is searched."""
-    vectors: Mapping[int, Vector]
+    vectors: Mapping[int, StoredVector]
     """By the number of a row; each has one."""
 
 

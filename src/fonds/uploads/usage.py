@@ -68,7 +68,7 @@ _batch: Final = embedding_batches.c
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spent:
+class ModelUsage:
     """Tokens that a model read, and their price."""
 
     tokens: int
@@ -82,15 +82,15 @@ class DocumentSpent:
 
     id: str
     """documents.id"""
-    spent: Spent
+    spent: ModelUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Costs:
     """What the vectors of uploads took; of a batch with other documents, the uploads' share."""
 
-    total: Spent
-    repeated: Spent
+    total: ModelUsage
+    repeated: ModelUsage
     """In batches with repeated requests, or after an error in embedding the same document."""
     requests: int
     """Of all batches with uploads in them, retries included."""
@@ -103,7 +103,7 @@ class Costs:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stored:
+class StorageUsage:
     """Bytes in the object store."""
 
     raw: int
@@ -118,24 +118,26 @@ class UserStored:
 
     user_id: UUID
     name: str
-    stored: Stored
+    stored: StorageUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Storage:
     """What uploads take in the object store."""
 
-    by_format: Mapping[str, Stored]
+    by_format: Mapping[str, StorageUsage]
     by_user: tuple[UserStored, ...]
     """The 100 with the most, the greatest first."""
     users: int
     """All that keep something here."""
 
     @property
-    def total(self) -> Stored:
+    def total(self) -> StorageUsage:
         """Of all users."""
         kept = self.by_format.values()
-        return Stored(raw=sum(one.raw for one in kept), parsed=sum(one.parsed for one in kept))
+        return StorageUsage(
+            raw=sum(one.raw for one in kept), parsed=sum(one.parsed for one in kept)
+        )
 
 
 # Tokens and money -------------------------------------------------------------------------
@@ -147,8 +149,8 @@ def costs(connection: Connection) -> Costs:
     batch = _by_batch(connection, ours)
     later = _after_errors(connection)
     return Costs(
-        total=Spent(tokens=int(batch.tokens.sum), cost=batch.cost),
-        repeated=Spent(
+        total=ModelUsage(tokens=int(batch.tokens.sum), cost=batch.cost),
+        repeated=ModelUsage(
             tokens=batch.retried.tokens + later.tokens, cost=batch.retried.cost + later.cost
         ),
         requests=batch.requests,
@@ -175,7 +177,7 @@ class _Batches(NamedTuple):
     cost: float
     requests: int
     retries: int
-    retried: Spent
+    retried: ModelUsage
 
 
 def _by_batch(connection: Connection, ours: ColumnElement[bool]) -> _Batches:
@@ -220,7 +222,7 @@ def _sums(key: ColumnElement[Any], ours: ColumnElement[bool]) -> Select[Any]:
     return select(key, tokens, cost).where(ours).group_by(key)
 
 
-def _after_errors(connection: Connection) -> Spent:
+def _after_errors(connection: Connection) -> ModelUsage:
     """Spent on documents whose embedding had met an error before, in batches without retries."""
     document = literal(_PREFIX).concat(cast(_job.document_id, Text)).label("document_id")
     failed = (
@@ -239,8 +241,8 @@ def _after_errors(connection: Connection) -> Spent:
     return _spent(connection.execute(query).one())
 
 
-def _spent(row: Any) -> Spent:
-    return Spent(tokens=int(row.tokens or 0), cost=float(row.cost or 0))
+def _spent(row: Any) -> ModelUsage:
+    return ModelUsage(tokens=int(row.tokens or 0), cost=float(row.cost or 0))
 
 
 # Bytes ------------------------------------------------------------------------------------
@@ -288,5 +290,5 @@ def _owners() -> Select[Any]:
     )
 
 
-def _stored(row: Any) -> Stored:
-    return Stored(raw=int(row.raw), parsed=int(row.parsed))
+def _stored(row: Any) -> StorageUsage:
+    return StorageUsage(raw=int(row.raw), parsed=int(row.parsed))

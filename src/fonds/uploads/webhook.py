@@ -163,7 +163,7 @@ def remember_nonce(connection: Connection, webhook_id: str, now: datetime) -> No
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parsed:
+class ParsedUpload:
     """The text of an upload."""
 
     job_id: UUID
@@ -177,7 +177,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Failed:
+class ParseFailure:
     """Why an upload could not be read."""
 
     job_id: UUID
@@ -185,12 +185,12 @@ class Failed:
     error: str
 
 
-def read_payload(body: bytes, *, most: int) -> Parsed | Failed:
+def read_payload(body: bytes, *, most: int) -> ParsedUpload | ParseFailure:
     """What a webhook says, of at most so many bytes; WebhookError if it contradicts itself."""
     if len(body) > most:
         raise _malformed(f"it has more than {most} bytes; FONDS_MAX_FILE_MIB sets the limit")
     try:
-        payload = _Payload.model_validate(_json(body))
+        payload = _WebhookPayload.model_validate(_json(body))
     except ValidationError as error:
         raise _malformed(_complaint(error)) from None
     return _failed(payload) if payload.status != "parsed" else _parsed(payload)
@@ -213,7 +213,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class _Artifact(_Strict):
+class _ArtifactFile(_Strict):
     type: _Label
     content: _Text
     sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")]
@@ -225,16 +225,18 @@ class _Meta(_Strict):
     parser_version: _Label
 
 
-class _Payload(_Strict):
+class _WebhookPayload(_Strict):
     job_id: _Id
     document_id: _Id
     status: Literal["parsed", "failed", "error"]
-    artifacts: list[_Artifact] = Field(default_factory=list, max_length=100)
+    artifacts: list[_ArtifactFile] = Field(default_factory=list, max_length=100)
     meta: _Meta | None = None
     error: _Text | None = None
 
 
-_NAMES: Final = frozenset().union(*(kind.model_fields for kind in (_Payload, _Artifact, _Meta)))
+_NAMES: Final = frozenset().union(
+    *(kind.model_fields for kind in (_WebhookPayload, _ArtifactFile, _Meta))
+)
 
 
 def _complaint(error: ValidationError) -> str:
@@ -244,7 +246,7 @@ def _complaint(error: ValidationError) -> str:
     return f"{'.'.join(map(str, known)) or 'the whole'}: {first['type'].replace('_', ' ')}"
 
 
-def _parsed(payload: _Payload) -> Parsed:
+def _parsed(payload: _WebhookPayload) -> ParsedUpload:
     found = [each for each in payload.artifacts if each.type == "markdown"]
     if len(found) != 1:
         raise _malformed(f"it has {len(found)} artifacts of type markdown, and not one")
@@ -254,7 +256,7 @@ def _parsed(payload: _Payload) -> Parsed:
         raise _malformed("error: there is one, though the status is parsed")
     for artifact in payload.artifacts:
         _check_hash(artifact)
-    return Parsed(
+    return ParsedUpload(
         job_id=payload.job_id,
         document_id=payload.document_id,
         markdown=found[0].content,
@@ -265,16 +267,16 @@ def _parsed(payload: _Payload) -> Parsed:
     )
 
 
-def _failed(payload: _Payload) -> Failed:
+def _failed(payload: _WebhookPayload) -> ParseFailure:
     said = " ".join((payload.error or "").split())[:_QUOTED]
-    return Failed(
+    return ParseFailure(
         job_id=payload.job_id,
         document_id=payload.document_id,
         error=said or "the parser failed without saying why",
     )
 
 
-def _check_hash(artifact: _Artifact) -> None:
+def _check_hash(artifact: _ArtifactFile) -> None:
     content = artifact.content.encode()
     if len(content) != artifact.bytes:
         raise WebhookError(
@@ -330,10 +332,10 @@ def receive_webhook(
     with shelf.database.read() as connection:
         job = _job_told_of(connection, told)
     try:
-        stored = _stored(shelf, job, told) if isinstance(told, Parsed) else None
+        stored = _stored(shelf, job, told) if isinstance(told, ParsedUpload) else None
     except ParseError as error:
         told, stored = (
-            Failed(job_id=job.job_id, document_id=job.document_id, error=str(error)),
+            ParseFailure(job_id=job.job_id, document_id=job.document_id, error=str(error)),
             None,
         )
     now = shelf.seams.clock.now()
@@ -342,14 +344,16 @@ def receive_webhook(
         return _take(connection, _job_told_of(connection, told, to_write=True), told, stored, now)
 
 
-def _job_told_of(connection: Connection, told: Parsed | Failed, *, to_write: bool = False) -> Job:
+def _job_told_of(
+    connection: Connection, told: ParsedUpload | ParseFailure, *, to_write: bool = False
+) -> Job:
     job = job_of(connection, told.document_id, to_write=to_write)
     if job is None or job.job_id != told.job_id or job.parser == "local":
         raise WebhookError("no job waits for this answer", kind="unknown-job")
     return job
 
 
-def _stored(shelf: Shelf, job: Job, told: Parsed) -> ParsedFile | None:
+def _stored(shelf: Shelf, job: Job, told: ParsedUpload) -> ParsedFile | None:
     if job.status is not JobStatus.PARSE_QUEUED:
         return None
     text = get_normalizer(MARKDOWN).to_markdown(told.markdown.encode())
@@ -359,13 +363,13 @@ def _stored(shelf: Shelf, job: Job, told: Parsed) -> ParsedFile | None:
 def _take(
     connection: Connection,
     job: Job,
-    told: Parsed | Failed,
+    told: ParsedUpload | ParseFailure,
     stored: ParsedFile | None,
     now: datetime,
 ) -> Effect:
     if job.status is not JobStatus.PARSE_QUEUED:
         return "ignored"
-    if isinstance(told, Failed):
+    if isinstance(told, ParseFailure):
         fail(connection, job, ParserError(told.error), now, by=_BY)
     elif stored is None:
         return "ignored"  # it was sent back this very moment; the parser will be asked again

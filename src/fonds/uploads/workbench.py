@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Model:
+class SearchModel:
     """The model whose vectors are searched, ready to be asked."""
 
     generation: Generation
@@ -37,7 +37,7 @@ class Workbench:
     """Set it to end all work soon."""
     run_id: UUID = field(init=False)
     """By which the costs of this worker are told from others'."""
-    _model: Model | None = field(default=None, init=False)
+    _model: SearchModel | None = field(default=None, init=False)
     _llamaparse: LlamaParse | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
@@ -52,11 +52,11 @@ class Workbench:
             return self._llamaparse
 
     @property
-    def opened_model(self) -> Model | None:
+    def opened_model(self) -> SearchModel | None:
         """The model that was asked last; another may have been chosen since."""
         return self._model
 
-    def model(self) -> Model:
+    def model(self) -> SearchModel:
         """The model of the generation that is searched now."""
         from fonds.embed.worker import (  # noqa: PLC0415 — models take long to import
             embedder_of,
@@ -71,5 +71,5 @@ class Workbench:
                 restraint = Calls.restraint_of(embedder, seams, self.settings)
                 restraint.breaker.tell = noted(database, generation.name, seams.clock)
                 calls = Calls(embedder, seams, self.settings, stop=self.stop, restraint=restraint)
-                self._model = Model(generation=generation, calls=calls)
+                self._model = SearchModel(generation=generation, calls=calls)
             return self._model

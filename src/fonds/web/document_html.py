@@ -70,7 +70,7 @@ _CLASSES: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Heading:
+class ContentsEntry:
     """A line of the contents."""
 
     level: int
@@ -83,7 +83,7 @@ class Rendered:
     """A text as HTML, and its contents."""
 
     html: str
-    headings: Sequence[Heading]
+    headings: Sequence[ContentsEntry]
 
 
 def render(text: str, passages: Mapping[int, int] | None = None, *, prefix: str = "s") -> Rendered:
@@ -121,7 +121,7 @@ def _lines_of(text: str, passages: Mapping[int, int]) -> dict[int, int]:
     return {number: bisect_right(starts, offset) - 1 for number, offset in passages.items()}
 
 
-def _anchored(tokens: Sequence[Token], prefix: str) -> Iterator[Heading]:
+def _anchored(tokens: Sequence[Token], prefix: str) -> Iterator[ContentsEntry]:
     number = 0
     for token, inline in pairwise(tokens):
         if token.type != "heading_open":
@@ -131,7 +131,7 @@ def _anchored(tokens: Sequence[Token], prefix: str) -> Iterator[Heading]:
         token.attrSet("id", anchor)
         level = int(token.tag[1])
         if level <= DEEPEST_SHOWN:
-            yield Heading(level=level, text=_words(inline), anchor=anchor)
+            yield ContentsEntry(level=level, text=_words(inline), anchor=anchor)
 
 
 def _words(inline: Token) -> str:
@@ -235,15 +235,15 @@ PART: Final = 1_000_000
 _DAMAGE: Final = (OSError, ValueError, TypeError, KeyError)
 """What reading a file of the cache may end in; whatever is wrong with it, it is made again."""
 _chunk: Final = document_chunk_buffer.c
-_Page = tuple[bytes, Sequence[Heading]]
+_Page = tuple[bytes, Sequence[ContentsEntry]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
+class RenderedSection:
     """One part of a text."""
 
     html: bytes
-    headings: Sequence[Heading]
+    headings: Sequence[ContentsEntry]
     number: int
     """From 1."""
     parts: int
@@ -258,14 +258,14 @@ class _Cuts:
     end: int
 
 
-class Texts:
+class HtmlTexts:
     """Gives the text of a document as HTML, rendering it if nobody did before."""
 
     def __init__(self, database: Database, home: Path) -> None:
         self._database = database
         self._folder = home / FOLDER
 
-    def part(self, document: Mapping[str, Any], number: int) -> Part | None:
+    def part(self, document: Mapping[str, Any], number: int) -> RenderedSection | None:
         """A part of a document's text; None if it has no text, the last one for too high ones."""
         if document["body_text_sha256"] is None:
             return None
@@ -274,7 +274,7 @@ class Texts:
         number = min(max(number, 1), len(cuts.offsets))
         path = self._folder / key[:2] / f"{key}.{number}"
         html, headings = _kept(path) or self._make(path, document, cuts, number)
-        return Part(html=html, headings=headings, number=number, parts=len(cuts.offsets))
+        return RenderedSection(html=html, headings=headings, number=number, parts=len(cuts.offsets))
 
     def part_of(self, document: Mapping[str, Any], passage: int) -> int:
         """The part that a passage stands in."""
@@ -347,7 +347,7 @@ def _kept(path: Path) -> _Page | None:
     """What was rendered before; None if it is not there, or not as it was written."""
     with suppress(*_DAMAGE):
         html, told = path.read_bytes(), json.loads(_beside(path).read_bytes())
-        headings = [Heading(**each) for each in told["headings"]]
+        headings = [ContentsEntry(**each) for each in told["headings"]]
         return (html, headings) if crc32(html) == told["crc32"] else None
     return None
 

@@ -19,12 +19,12 @@ from fonds.catalog.bills import bill
 from fonds.catalog.codes import code, codes, place
 from fonds.catalog.links import cited_by, cites
 from fonds.catalog.members import member, sponsored, statements, votes_cast
-from fonds.catalog.versions import Name, compare, shapes
+from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.citations.export import cited_as
 from fonds.codes.diff.redline import Op
 from fonds.library import Library
 from fonds.stores.database import Database
-from fonds.web.templates import Kept, Visitor, at, page, texts_of, visitor_of
+from fonds.web.rendering import Kept, Visitor, at, page, texts_of, visitor_of
 
 LINKS: Final = 12
 """Of each kind, beside a text."""
@@ -40,7 +40,7 @@ router: Final = APIRouter()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Asked:
+class _PartRequest:
     """Which part of a document, and from where on its lists; each has its own number."""
 
     id: str
@@ -66,7 +66,7 @@ def show_document(
 ) -> Response:
     """A document, or the part of it that a passage stands in."""
     visitor = visitor_of(request)
-    asked = _Asked(
+    asked = _PartRequest(
         id=document_id,
         part=part,
         passage=passage,
@@ -82,7 +82,7 @@ def show_document(
     return kept.get(key, lambda: _shown(request, visitor, asked))
 
 
-def _shown(request: Request, visitor: Visitor, asked: _Asked) -> Response:
+def _shown(request: Request, visitor: Visitor, asked: _PartRequest) -> Response:
     library, texts = desk_of(request).library, texts_of(request)
     document = library.document(asked.id, owner=visitor.user_id, with_text=False)
     if document["id"] != asked.id:
@@ -158,7 +158,7 @@ def _around(library: Library, document: Mapping[str, Any], visitor: Visitor) -> 
 
 
 def _details(
-    database: Database, document: Mapping[str, Any], visitor: Visitor, asked: _Asked
+    database: Database, document: Mapping[str, Any], visitor: Visitor, asked: _PartRequest
 ) -> dict[str, Any]:
     """What is shown of bills and of members alone."""
     template, name, owner = _template(document), document["id"], visitor.user_id
@@ -231,8 +231,8 @@ def show_comparison(
     visitor = visitor_of(request)
     found = compare(
         desk_of(request).shelf,
-        Name(id=before, version=before_version),
-        Name(id=after, version=after_version),
+        VersionName(id=before, version=before_version),
+        VersionName(id=after, version=after_version),
         owner=visitor.user_id,
     )
     rows = list(_rows(found.redline.shown()))
@@ -240,7 +240,7 @@ def show_comparison(
 
 
 @dataclass(slots=True)
-class Row:
+class AlignedRow:
     """Stretches of text that stand beside each other."""
 
     before: list[Op] = field(default_factory=list)
@@ -254,9 +254,9 @@ class Row:
         return any(op != "keep" and text.endswith("\n\n") for op, text in last)
 
 
-def _rows(ops: Iterable[Op]) -> Iterator[Row]:
+def _rows(ops: Iterable[Op]) -> Iterator[AlignedRow]:
     """Paragraph by paragraph: where a kept stretch ends one, it ends on both sides."""
-    row = Row()
+    row = AlignedRow()
     for op, text in ops:
         if op == "delete":
             row.before.append(Op(op, unmarked(text)))
@@ -265,12 +265,12 @@ def _rows(ops: Iterable[Op]) -> Iterator[Row]:
         else:
             if row.is_done:
                 yield row
-                row = Row()
+                row = AlignedRow()
             first, *others = text.split("\n\n")
             _keep(row, first)
             for paragraph in others:
                 yield row
-                row = Row()
+                row = AlignedRow()
                 _keep(row, paragraph)
     yield row
 
@@ -280,7 +280,7 @@ def unmarked(text: str) -> str:
     return _SIGNS.sub("", text)
 
 
-def _keep(row: Row, text: str) -> None:
+def _keep(row: AlignedRow, text: str) -> None:
     if text:
         kept = Op("keep", unmarked(text))
         row.before.append(kept)

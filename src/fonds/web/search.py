@@ -15,13 +15,13 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from fonds.api.dependencies import desk_of, refuse_hurry
-from fonds.catalog.changes import Wanted, changes
+from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
-from fonds.results import FacetCount, Facets, Found
+from fonds.results import FacetCount, Facets, SearchPage
 from fonds.runs.overview import sources_held
 from fonds.search.filters import Filters, source_named
 from fonds.search.query import highlights, read_query
-from fonds.web.templates import Visitor, page, plain, query, visitor_of
+from fonds.web.rendering import Visitor, page, plain, query, visitor_of
 
 ON_A_PAGE: Final = 10
 LONGEST: Final = 2000
@@ -117,7 +117,7 @@ def _home(request: Request, visitor: Visitor) -> Response:
 
 def _look(
     request: Request, visitor: Visitor, q: str, chosen: Mapping[str, list[Any]], start: int
-) -> Found:
+) -> SearchPage:
     filters = Filters(
         sources=[source_named(name) for name in chosen["source"]],
         kinds=chosen["kind"],
@@ -129,7 +129,7 @@ def _look(
     return desk_of(request).library.look(q, filters, limit=ON_A_PAGE + 1, offset=start)
 
 
-def _is_more(found: Found, start: int) -> bool:
+def _is_more(found: SearchPage, start: int) -> bool:
     return len(found.results) > ON_A_PAGE and start + ON_A_PAGE <= FURTHEST
 
 
@@ -203,7 +203,7 @@ def show_changes(
 ) -> Response:
     """A page of changes."""
     visitor, database = visitor_of(request), desk_of(request).library.database
-    wanted = Wanted(
+    wanted = ChangeFilter(
         source=source or None, under=under or None, owner=visitor.user_id, newest_first=True
     )
     found = changes(database, wanted, limit=CHANGES_ON_A_PAGE, cursor=cursor or None)

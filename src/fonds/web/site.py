@@ -22,14 +22,14 @@ from starlette.types import Scope
 
 from fonds.api.app import make_app
 from fonds.api.dependencies import desk_of, refuse_hurry
-from fonds.api.problems import ProblemError, Told
+from fonds.api.problems import ErrorText, ProblemError
 from fonds.library import Library
 from fonds.sources.registry import all_sources
 from fonds.uploads.users import authenticate
 from fonds.web import documents, search, uploads
 from fonds.web.admin import actions, runs, status
-from fonds.web.document_html import Texts
-from fonds.web.templates import Kept, page, query, require_own_form, visitor_of
+from fonds.web.document_html import HtmlTexts
+from fonds.web.rendering import Kept, page, query, require_own_form, visitor_of
 
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -188,7 +188,7 @@ def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = 
     app = make_app(
         library, is_exposed=is_exposed, needs_login=needs_login, present=_shown_to_people
     )
-    app.state.texts = Texts(library.database, library.settings.home)
+    app.state.texts = HtmlTexts(library.database, library.settings.home)
     app.state.kept = Kept(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)
@@ -196,7 +196,7 @@ def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = 
     return app
 
 
-def _shown_to_people(scope: Scope, told: Told) -> Response | None:
+def _shown_to_people(scope: Scope, told: ErrorText) -> Response | None:
     """An error as a page, for whoever asked for one."""
     request = Request(scope)
     if scope["path"].startswith(_FOR_PROGRAMS):

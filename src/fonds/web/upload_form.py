@@ -22,16 +22,16 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
 from fonds import ids
-from fonds.api.dependencies import LOCAL, NOBODY, Desk, desk_of
+from fonds.api.dependencies import LOCAL, NOBODY, AppState, desk_of
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
 from fonds.api.uploads import PIECE
 from fonds.errors import UploadRefusedError
-from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
+from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.states import FAILURES, JobStatus
 from fonds.uploads.users import Caller, ensure_user
-from fonds.web.templates import FORM_KEY
+from fonds.web.rendering import FORM_KEY
 
 MOST_FILES: Final = 50
 """In one form."""
@@ -42,7 +42,7 @@ _BESIDES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class FileOutcome:
     """What became of one file of a form."""
 
     name: str
@@ -65,7 +65,7 @@ class _Coming:
 
 async def take_files(
     request: Request, caller: Caller, check: Callable[[str], None]
-) -> list[Outcome]:
+) -> list[FileOutcome]:
     """Take in the files of a form; `check` refuses its key before a byte of a file is read."""
     settings = desk_of(request).library.settings
     tray = _tray(request, caller, check)
@@ -111,9 +111,9 @@ class _Tray:
     """Reads one form; all of it in threads that may wait for disks and databases."""
 
     def __init__(
-        self, desk: Desk, caller: Caller, check: Callable[[str], None], boundary: bytes
+        self, desk: AppState, caller: Caller, check: Callable[[str], None], boundary: bytes
     ) -> None:
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[FileOutcome] = []
         self._desk = desk
         self._caller = caller
         self._check = check
@@ -220,24 +220,29 @@ def _read_name(given: bytes) -> str:
     return given.decode("utf-8", "replace").replace("%22", '"')
 
 
-def _taken(desk: Desk, caller: Caller, part: _Coming) -> Outcome:
+def _taken(desk: AppState, caller: Caller, part: _Coming) -> FileOutcome:
     name = part.filename or ""
     user_id, sha256 = _user(desk, caller), part.digest.hexdigest()
     problem = None
     try:
-        _store(desk, user_id, Claim(name=name, size=part.size, sha256=sha256), Path(part.file.name))
+        _store(
+            desk,
+            user_id,
+            UploadRequest(name=name, size=part.size, sha256=sha256),
+            Path(part.file.name),
+        )
     except UploadRefusedError as error:
         problem = str(error)
         if error.kind == "too-large":  # what was hashed of it is another file
-            return Outcome(name=name, job=None, problem=problem)
+            return FileOutcome(name=name, job=None, problem=problem)
     with desk.library.database.read() as connection:
         job = job_of(connection, ids.upload_uid(user_id, sha256))
     if job is not None and job.status not in FAILURES | {JobStatus.UPLOADED}:
         problem = None  # the same file came twice at once, and one of them is enough
-    return Outcome(name=name, job=job, problem=problem)
+    return FileOutcome(name=name, job=job, problem=problem)
 
 
-def _store(desk: Desk, user_id: UUID, claim: Claim, path: Path) -> None:
+def _store(desk: AppState, user_id: UUID, claim: UploadRequest, path: Path) -> None:
     settings = desk.library.settings
     job = begin_upload(desk.shelf, settings, user_id, claim)
     if job.status is JobStatus.UPLOADED:
@@ -245,7 +250,7 @@ def _store(desk: Desk, user_id: UUID, claim: Claim, path: Path) -> None:
         complete_upload(desk.shelf, settings, job)
 
 
-def _user(desk: Desk, caller: Caller) -> UUID:
+def _user(desk: AppState, caller: Caller) -> UUID:
     """Whoever sits at this machine becomes a user with the first file."""
     if caller.user_id != NOBODY:
         return caller.user_id

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
 from fonds.api.dependencies import VALID_FOR, desk_of, unknown_job
-from fonds.api.events import News, event, streamed
+from fonds.api.events import NewEvents, event, streamed
 from fonds.api.problems import ProblemError, told
 from fonds.api.schemas import UUID_PATTERN, UploadId
 from fonds.errors import FondsError
@@ -28,8 +28,8 @@ from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, JobEvent, events_of, job_of, page_of_jobs
 from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus
 from fonds.uploads.users import Caller
-from fonds.web.templates import Visitor, known_visitor, page, require_own_form, templates
-from fonds.web.upload_form import Outcome, take_files
+from fonds.web.rendering import Visitor, known_visitor, page, require_own_form, templates
+from fonds.web.upload_form import FileOutcome, take_files
 
 SEND: Final = "/upload/files"
 """Where forms send files; the edge lets large bodies through there."""
@@ -121,7 +121,7 @@ def _uploads_page(
     request: Request,
     visitor: Visitor,
     before: str | None = None,
-    refused: Sequence[Outcome] = (),
+    refused: Sequence[FileOutcome] = (),
 ) -> Response:
     desk = desk_of(request)
     with desk.library.database.read() as connection:
@@ -148,7 +148,7 @@ def _uploads_page(
 async def follow_uploads(request: Request, before: _Before = None) -> Response:
     """The same list as it changes, until nothing in it is under way."""
 
-    def look() -> _Seen:
+    def look() -> _UploadRow:
         desk, visitor = desk_of(request), known_visitor(request)
         with desk.library.database.read() as connection:
             jobs = _listed(connection, _known(visitor).user_id, before)[:ON_A_PAGE]
@@ -156,7 +156,7 @@ async def follow_uploads(request: Request, before: _Before = None) -> Response:
         cards = [Card(job=job, now=desk.now()) for job in jobs]
         # The oldest first: the page puts what it does not know yet on top.
         parts = {_element(each.job): _part("card", each) for each in reversed(cards)}
-        return _Seen(
+        return _UploadRow(
             parts={"stuck": _part("stuck", is_stuck), **parts},
             is_over=not any(each.is_under_way for each in cards),
         )
@@ -178,14 +178,14 @@ def show_upload(request: Request, document_id: UploadId) -> Response:
 async def follow_upload(request: Request, document_id: UploadId) -> Response:
     """The same as it happens, until it has ended."""
 
-    def look() -> _Seen:
+    def look() -> _UploadRow:
         card, moves, is_stuck = _one(request, known_visitor(request), document_id)
         parts = {
             "state": _part("state", card),
             "moves": _part("timeline", moves),
             "stuck": _part("stuck", is_stuck),
         }
-        return _Seen(parts=parts, is_over=not card.is_under_way)
+        return _UploadRow(parts=parts, is_over=not card.is_under_way)
 
     return await _followed(request, look)
 
@@ -298,7 +298,7 @@ async def send_files(request: Request) -> Response:
     )
 
 
-def _with_refused(request: Request, refused: Sequence[Outcome]) -> Response:
+def _with_refused(request: Request, refused: Sequence[FileOutcome]) -> Response:
     # The first file may have made a user of whoever sits at this machine.
     return _uploads_page(request, known_visitor(request), refused=refused)
 
@@ -307,7 +307,7 @@ def _wants_data(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "")
 
 
-def _answer(outcome: Outcome, now: datetime) -> dict[str, Any]:
+def _answer(outcome: FileOutcome, now: datetime) -> dict[str, Any]:
     """For the script of the page."""
     job = outcome.job
     return {
@@ -322,22 +322,22 @@ def _answer(outcome: Outcome, now: datetime) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Seen:
+class _UploadRow:
     parts: Mapping[str, str]
     """HTML by the id of the element that it takes the place of."""
     is_over: bool
 
 
-async def _followed(request: Request, look: Callable[[], _Seen]) -> Response:
+async def _followed(request: Request, look: Callable[[], _UploadRow]) -> Response:
     shown: dict[str, str] = {}
 
-    def news() -> News:
+    def news() -> NewEvents:
         seen = look()
         new = {name: html for name, html in seen.parts.items() if shown.get(name) != html}
         shown.update(new)
         events = [event("show", {"id": name, "html": html}) for name, html in new.items()]
         if seen.is_over:
             events.append(event("end", {}))
-        return News(events=events, is_over=seen.is_over)
+        return NewEvents(events=events, is_over=seen.is_over)
 
     return await streamed(request, news)

@@ -19,7 +19,7 @@ from tests.sources.legislators.reviewed import (
 
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, SourceState
-from fonds.sources.base import Answer, Auditable, Expected, Source
+from fonds.sources.base import Auditable, Expected, ListingResponse, Source
 from fonds.sources.committees import source
 from fonds.sources.formats.congress import citation_for, congress_ranges
 from fonds.stores.tables import metadata
@@ -172,7 +172,7 @@ def test_both_lists_are_one_task_and_members_come_after_it() -> None:
     ]
 
 
-async def not_asked(url: str, *, path: str) -> Answer:
+async def not_asked(url: str, *, path: str) -> ListingResponse:
     raise AssertionError(f"{url} ({path}) was asked for")
 
 
@@ -190,10 +190,10 @@ def test_the_count_comes_from_the_json_publication() -> None:
 
 
 async def enumerated() -> list[Expected]:
-    async def ask(url: str, *, path: str) -> Answer:
+    async def ask(url: str, *, path: str) -> ListingResponse:
         assert url.endswith(path)
         data = as_json((FILES / path).with_suffix(".yaml"))
-        return Answer(data=data, archived=raw_part(data).archived, changed=True)
+        return ListingResponse(data=data, archived=raw_part(data).archived, changed=True)
 
     return [one async for one in source.enumerate(ask, None, None)]
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from fonds.errors import NotFoundError
 from fonds.model import Archived, FetchTask, ParsedRecord, Raw, RawPart
-from fonds.sources.base import Answer
+from fonds.sources.base import ListingResponse
 from fonds.sources.federal_register import FIELDS, source
 
 FILES = Path(__file__).parent / "files"
@@ -78,11 +78,11 @@ class Upstream:
     asked: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         self.asked.append(url)
         self.paths.append(path)
         data = self._answer(url)
-        return Answer(data=data, archived=archived(url, data), changed=True)
+        return ListingResponse(data=data, archived=archived(url, data), changed=True)
 
     def _answer(self, url: str) -> bytes:
         address = urlsplit(url)

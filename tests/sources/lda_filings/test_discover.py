@@ -14,7 +14,7 @@ from tests.sources.publishing import NOW, archived
 from fonds import ids
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import Discovery, FetchTask, Listing, SourceState, Watermark
-from fonds.sources.base import Answer, Auditable, Source
+from fonds.sources.base import Auditable, ListingResponse, Source
 from fonds.sources.lda_filings import source
 
 WEEK = SourceState(now=NOW, backfill=True, since=date(2026, 2, 23), until=date(2026, 3, 1))
@@ -41,7 +41,7 @@ class Upstream:
     asked: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
-    async def __call__(self, url: str, *, path: str) -> Answer:
+    async def __call__(self, url: str, *, path: str) -> ListingResponse:
         self.asked.append(url)
         self.paths.append(path)
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
@@ -49,7 +49,7 @@ class Upstream:
         answer = self._page(query, number)
         spoiled = answer if self.spoil is None else self.spoil(number, answer)
         data = spoiled if isinstance(spoiled, bytes) else json.dumps(spoiled).encode()
-        return Answer(data=data, archived=archived(url, data), changed=True)
+        return ListingResponse(data=data, archived=archived(url, data), changed=True)
 
     def _page(self, query: dict[str, str], number: int) -> dict[str, Any]:
         assert (query["ordering"], query["page_size"]) == ("dt_posted", "25")

@@ -20,7 +20,7 @@ from tests.sources.legislators.reviewed import (
 
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, ParsedRecord, SourceState
-from fonds.sources.base import Answer, Auditable, Expected, Source
+from fonds.sources.base import Auditable, Expected, ListingResponse, Source
 from fonds.sources.legislators import source
 from fonds.stores.tables import metadata
 
@@ -192,7 +192,7 @@ def test_the_five_files_are_listed_in_load_order() -> None:
     )
 
 
-async def not_asked(url: str, *, path: str) -> Answer:
+async def not_asked(url: str, *, path: str) -> ListingResponse:
     raise AssertionError(f"{url} ({path}) was asked for")
 
 
@@ -210,10 +210,10 @@ def test_a_count_of_a_page_that_is_no_table_is_refused() -> None:
 
 
 async def enumerated(table: bytes = b"") -> list[Expected]:
-    async def ask(url: str, *, path: str) -> Answer:
+    async def ask(url: str, *, path: str) -> ListingResponse:
         assert url.endswith(path)
         data = as_json("executive") if path == "executive.json" else table or csv_data()
-        return Answer(data=data, archived=raw_part(data).archived, changed=True)
+        return ListingResponse(data=data, archived=raw_part(data).archived, changed=True)
 
     return [one async for one in source.enumerate(ask, None, None)]
 

@@ -12,7 +12,7 @@ from tests.sources.publishing import assert_rows_fit, loose, records_of
 from fonds.errors import ParseError
 from fonds.model import ParsedRecord
 from fonds.sources.roll_call_votes import read_menu, source
-from fonds.sources.roll_call_votes.votes import Session
+from fonds.sources.roll_call_votes.votes import VoteSession
 
 WITHOUT_RECORDS = {
     "congress_gov_api": "congress.gov API",  # the audit's list, and two views of a vote in it
@@ -158,7 +158,7 @@ def test_every_menu_lists_all_its_votes(corpus: Callable[[str], Path]) -> None:
         congress, session = map(int, path.stem.split("_"))
         year = 1786 + 2 * congress + session
         assert f"<congress_year>{year}<".encode() in data
-        entries = read_menu(data, Session(year=year))
+        entries = read_menu(data, VoteSession(year=year))
         assert len(entries) == data.count(b"<vote_number>")
         assert sum(len(entry.matters) for entry in entries) == data.count(b"<matter>")
         assert [entry.number for entry in entries] == list(range(1, len(entries) + 1)), path.name

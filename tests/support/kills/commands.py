@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fonds.library import open_library
-from fonds.operations import Dispatcher, Done
+from fonds.operations import CommandResult, Dispatcher
 from fonds.runs.commands import KINDS, Command
 from fonds.runs.state import RunRequest
 from fonds.schema import ensure_plugin_tables
@@ -24,10 +24,10 @@ def dispatch(*, address: str, noted: str, seconds: float, hours: int = 0) -> Non
 
     with Path(noted).open("a", buffering=1) as file:
 
-        async def note(command: Command) -> Done:
+        async def note(command: Command) -> CommandResult:
             file.write(f"{command.id}\n")
             await asyncio.sleep(seconds)
-            return Done(outcome="success: noted")
+            return CommandResult(outcome="success: noted")
 
         handlers = dict.fromkeys(KINDS, note)
         asyncio.run(Dispatcher(database, clock, handlers, poll=0.02).drain())

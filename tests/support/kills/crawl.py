@@ -16,7 +16,7 @@ from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.sites.models import WebsiteConfiguration
 from fonds.sites.output import METADATA, open_output
-from fonds.sites.session import Limits, Plan
+from fonds.sites.session import CrawlLimits, Plan
 from fonds.sites.strategy_manager import advisors_of
 from fonds.testing import Saboteur
 
@@ -35,7 +35,7 @@ def main() -> None:
             output=output,
             config_path="sites.json",
             advisors=advisors_of(library.settings),
-            limits=Limits(parallelism=AT_ONCE),
+            limits=CrawlLimits(parallelism=AT_ONCE),
             resume=begun,
         )
         for report in asyncio.run(library.crawl(plan)):

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 from fonds.errors import StoreError
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.child import raise_children
-from fonds.sites.crawl_state import Ledger
+from fonds.sites.crawl_state import CrawlState
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, DownloadedPDF, PdfState
 from fonds.sites.output import Output, open_output
 from fonds.testing import Saboteur
@@ -103,9 +103,9 @@ def crawl(*, address: str, files: int, kill_at: int | None = None, noted: str) -
     with TemporaryDirectory() as folder:
         scratch = Path(folder)
         try:
-            ledger = Ledger.resume(output, CLOCK, scratch=scratch)
+            ledger = CrawlState.resume(output, CLOCK, scratch=scratch)
         except StoreError:
-            ledger = Ledger.begin(output, opening(output), CLOCK, scratch=scratch)
+            ledger = CrawlState.begin(output, opening(output), CLOCK, scratch=scratch)
         with Path(noted).open("ab", buffering=0) as acknowledged:
             _fetch(ledger, output, files, scratch, acknowledged)
         for number in range(WEBSITES):
@@ -113,7 +113,9 @@ def crawl(*, address: str, files: int, kill_at: int | None = None, noted: str) -
         ledger.close(CLOCK.now())
 
 
-def _fetch(ledger: Ledger, output: Output, files: int, scratch: Path, acknowledged: Any) -> None:
+def _fetch(
+    ledger: CrawlState, output: Output, files: int, scratch: Path, acknowledged: Any
+) -> None:
     ledger.discovered("site-0", *(url_of(number) for number in range(files)))
     for number in range(files):
         url = url_of(number)

@@ -13,7 +13,7 @@ from fonds.chunk.tokens import count
 from fonds.embed.base import vector_sha
 from fonds.model import Archived, Chunk, Document
 from fonds.stores.database import Database
-from fonds.stores.documents import Writing, Written, write_documents
+from fonds.stores.documents import WriteResult, Writing, write_documents
 from fonds.stores.passages import Passages
 from fonds.stores.tables import document_chunk_buffer
 from fonds.stores.vectors import Generation
@@ -30,7 +30,7 @@ def put(
     *,
     source: str = "note",
     tokens: int | None = None,
-) -> Written:
+) -> WriteResult:
     """Write documents by id, each with the texts of its passages; what is unchanged is left.
 
     `tokens` is what each passage is said to have, whatever its length.

@@ -16,7 +16,7 @@ from tests.support import servers
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, users
-from fonds.uploads.intake import Claim, begin_upload, complete_upload, staging_key
+from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.worker import BaseWorker
 
@@ -55,7 +55,7 @@ def make_user(library: Library, name: str = "") -> UUID:
 
 def announce(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> Job:
     """The first half of an upload."""
-    claim = Claim(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
     return begin_upload(library.shelf(), library.settings, user, claim)
 
 

@@ -35,11 +35,11 @@ from fonds.settings import Settings
 from fonds.stores.blobs import Data, FolderBlobs
 from fonds.stores.tables import upload_jobs, users
 from fonds.testing import ManualClock
-from fonds.uploads.intake import Claim, begin_upload, complete_upload
+from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.llamaparse import Fetched, LlamaParse
 from fonds.uploads.states import WORKED_ON
-from fonds.uploads.workbench import Model, Workbench
+from fonds.uploads.workbench import SearchModel, Workbench
 from fonds.uploads.worker import BaseWorker
 
 SECRET: Final = "the secret of this test"
@@ -184,7 +184,7 @@ class World:
         bench = Workbench(shelf=self.shelf, settings=library.settings, engine=LocalEngine())
         generation = ensure_current(library.database, library.seams, library.settings)
         calls = Calls(Moody(self.around), library.seams, Settings(retries=1))
-        bench._model = Model(generation=generation, calls=calls)
+        bench._model = SearchModel(generation=generation, calls=calls)
         bench._llamaparse = Outside(library, self.around)
         return bench
 
@@ -199,7 +199,7 @@ class World:
     def announce(self, user: UUID, paper: Paper, name: str) -> Job:
         self.clock.move(milliseconds=1)
         sha256 = hashlib.sha256(paper.data).hexdigest()
-        told = Claim(name=name, size=len(paper.data), sha256=sha256)
+        told = UploadRequest(name=name, size=len(paper.data), sha256=sha256)
         return begin_upload(self.shelf, self.library.settings, user, told)
 
     def complete(self, job: Job) -> Job:

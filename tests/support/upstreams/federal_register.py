@@ -27,7 +27,7 @@ from typing import Any, Final, overload
 from urllib.parse import urlencode
 
 from fonds.demo.bundle import DATA, BundledRegister, bundled_sites
-from fonds.demo.federal_register_api import CAP, LABELS, SITE, FullText, Record, RegisterApi
+from fonds.demo.federal_register_api import CAP, LABELS, SITE, DocumentXml, Record, RegisterApi
 from fonds.demo.http import Handler, Request, Response, not_found
 from fonds.demo.server import DemoUpstream
 
@@ -162,14 +162,14 @@ class SyntheticRegister:
         index = self._index(number)
         return [] if index is None else [self.record(index)]
 
-    def full_text(self, number: str, published: date) -> FullText | None:
+    def full_text(self, number: str, published: date) -> DocumentXml | None:
         """The XML of a document, where there is any."""
         index = self._index(number)
         if index is None or self.day(index) != published:
             return None
         # A second for each change is enough for a client that goes by the date alone.
         modified = datetime.combine(published, _FILED) + timedelta(seconds=self._texts[index])
-        return FullText(data=self.xml(index).encode(), modified=modified)
+        return DocumentXml(data=self.xml(index).encode(), modified=modified)
 
     def agencies(self) -> Sequence[Record]:
         """All agencies, children included."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk.headings import Section, Sections, heading_tree, read_outline
+from fonds.chunk.headings import HeadingSection, Sections, heading_tree, read_outline
 from fonds.model import Heading
 
 
@@ -161,4 +161,4 @@ def test_section_has_no_white_space_at_its_ends() -> None:
     markdown = "# A\r\n\r\n \u00a0 a b \f\r\n"
     every = Sections(markdown, read_outline(markdown))
     start = markdown.index("a b")
-    assert list(every) == [Section(start, start + 3, ("A",), None)]
+    assert list(every) == [HeadingSection(start, start + 3, ("A",), None)]

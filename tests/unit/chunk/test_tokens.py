@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.chunk import tokens
-from fonds.chunk.tokens import Tally, count
+from fonds.chunk.tokens import TokenCounter, count
 
 FRAGMENTS = (
     *("a", "The", "10", "123456", "'s", "I'll", "A1", "é", "http://x.y/z"),
@@ -28,21 +28,21 @@ def test_names_of_special_tokens_are_ordinary_text() -> None:
 
 
 def test_limit_is_inclusive() -> None:
-    tally = Tally("hello world", 0, 11)
+    tally = TokenCounter("hello world", 0, 11)
     assert tally.count_within(0, 11, 2) == 2
     assert tally.count_within(0, 11, 1) is None
 
 
 def test_limit_holds_inside_one_endless_word() -> None:
-    tally = Tally("-" * 9_000, 0, 9_000)
+    tally = TokenCounter("-" * 9_000, 0, 9_000)
     assert tally.count_within(0, 9_000, 200) == count("-" * 9_000)
     assert tally.count_within(0, 9_000, 20) is None
 
 
 def test_lone_surrogates_are_counted_as_replacement_characters() -> None:
     assert count("a \ud800 b") == count("a \ufffd b")
-    assert Tally("a \ud800 b", 0, 5).count(0, 5) == count("a \ufffd b")
-    assert Tally("\ud800" * 900, 0, 900).count_within(0, 900, 10) is None
+    assert TokenCounter("a \ud800 b", 0, 5).count(0, 5) == count("a \ufffd b")
+    assert TokenCounter("\ud800" * 900, 0, 900).count_within(0, 900, 10) is None
 
 
 def test_million_characters_can_be_counted() -> None:
@@ -79,12 +79,12 @@ def test_tally_of_any_span_is_exact(parts: list[str], first: int, length: int) -
     start = first + len(span) - len(span.lstrip())
     end = start + len(span.strip())
     if start < end:
-        tally = Tally(text, 0, len(text))
+        tally = TokenCounter(text, 0, len(text))
         assert tally.count(start, end) == tokens._tokenizer().count(text[start:end])
 
 
 def test_tally_goes_on_from_stretch_to_stretch() -> None:
     text = "The  agency\n agrees. " * 20_000 + "End"
-    tally = Tally(text, 0, len(text))
+    tally = TokenCounter(text, 0, len(text))
     assert tally.count(0, len(text)) == count(text)
     assert tally.count(5, 300_003) == count(text[5:300_003])

@@ -34,7 +34,7 @@ def test_fence_is_one_block_with_its_blank_lines() -> None:
 def test_indented_fence_at_the_start_of_a_section_is_seen() -> None:
     text = "  ```\nx\n\ny\n  ```"
     found = boundaries.blocks(read_outline(text), 2, len(text))
-    assert list(found) == [boundaries.Block(2, len(text), rows=True)]
+    assert list(found) == [boundaries.MarkdownBlock(2, len(text), rows=True)]
 
 
 def test_table_begins_at_its_header_row() -> None:

@@ -26,7 +26,7 @@ from fonds.codes import plan
 from fonds.codes.invocation import UnitOrder, plan_head
 from fonds.codes.plan import (
     BATCH_BYTES,
-    Batch,
+    NodeBatch,
     PlanHead,
     head_of,
     plan_lines,
@@ -52,7 +52,7 @@ def written(walked: Walked) -> list[bytes]:
     return list(plan_lines(walked, head(walked)))
 
 
-def read(lines: Sequence[bytes]) -> tuple[PlanHead, list[Batch]]:
+def read(lines: Sequence[bytes]) -> tuple[PlanHead, list[NodeBatch]]:
     told = read_head(lines[0])
     return told, list(read_batches(told, lines[1:]))
 
@@ -105,7 +105,7 @@ def test_batches_keep_to_their_bounds_and_are_no_smaller_than_need_be(
         small_batches(patch, nodes=nodes, pages=pages, size=size)
         _, batches = read(written(walked))
     costs = [_cost(batch, walked) for batch in batches]
-    firsts = [_cost(Batch(number=0, nodes=batch.nodes[:1]), walked) for batch in batches[1:]]
+    firsts = [_cost(NodeBatch(number=0, nodes=batch.nodes[:1]), walked) for batch in batches[1:]]
     for batch, (count, own, length) in zip(batches, costs, strict=True):
         single = sum(node.span is not None for node in batch.nodes) == 1
         assert count <= nodes
@@ -116,7 +116,7 @@ def test_batches_keep_to_their_bounds_and_are_no_smaller_than_need_be(
         assert together[0] > nodes or together[1] > pages or together[2] > size
 
 
-def _cost(batch: Batch, walked: Walked) -> tuple[int, int, int]:
+def _cost(batch: NodeBatch, walked: Walked) -> tuple[int, int, int]:
     own = sum(node.page not in walked.pages for node in batch.leaves)
     return len(batch.nodes), own, sum(node.span.length for node in batch.nodes if node.span)
 

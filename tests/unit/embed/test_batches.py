@@ -3,20 +3,20 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.embed.batches import MAX_TEXTS, MAX_TWINS, Batch, Gatherer
-from fonds.stores.vector_buffer import Passage
+from fonds.embed.batches import MAX_TEXTS, MAX_TWINS, Gatherer, PassageBatch
+from fonds.stores.vector_buffer import PendingPassage
 
 
-def passage(row: int, sha: str | None = None, tokens: int = 100) -> Passage:
-    return Passage(row, 0, sha or f"sha {row}", f"text {row}", tokens, False, f"note:{row}")
+def passage(row: int, sha: str | None = None, tokens: int = 100) -> PendingPassage:
+    return PendingPassage(row, 0, sha or f"sha {row}", f"text {row}", tokens, False, f"note:{row}")
 
 
-def gathered(gatherer: Gatherer, passages: list[Passage]) -> list[Batch]:
+def gathered(gatherer: Gatherer, passages: list[PendingPassage]) -> list[PassageBatch]:
     batches = [gatherer.add(one) for one in passages]
     return [batch for batch in (*batches, gatherer.close()) if batch is not None]
 
 
-def sizes(batches: list[Batch]) -> list[int]:
+def sizes(batches: list[PassageBatch]) -> list[int]:
     return [len(batch.leaders) for batch in batches]
 
 

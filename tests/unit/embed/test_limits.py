@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from fonds.embed.client import Limits, Rate, read_rate
+from fonds.embed.client import EndpointRate, RateLimits, read_rate
 from fonds.errors import SettingsError
 from fonds.testing import ManualClock
 
@@ -13,15 +13,17 @@ from fonds.testing import ManualClock
 @pytest.mark.parametrize(
     ("text", "rate"),
     [
-        ("500/1000000", Rate(requests=500, tokens=1_000_000)),
-        (" 500 / 1_000_000 ", Rate(requests=500, tokens=1_000_000)),
-        ("500", Rate(requests=500, tokens=math.inf)),
-        ("/90000", Rate(requests=math.inf, tokens=90_000)),
+        ("500/1000000", EndpointRate(requests=500, tokens=1_000_000)),
+        (" 500 / 1_000_000 ", EndpointRate(requests=500, tokens=1_000_000)),
+        ("500", EndpointRate(requests=500, tokens=math.inf)),
+        ("/90000", EndpointRate(requests=math.inf, tokens=90_000)),
         ("", None),
         ("  ", None),
     ],
 )
-def test_limits_are_read_as_requests_and_tokens_a_minute(text: str, rate: Rate | None) -> None:
+def test_limits_are_read_as_requests_and_tokens_a_minute(
+    text: str, rate: EndpointRate | None
+) -> None:
     assert read_rate(text) == rate
 
 
@@ -31,7 +33,7 @@ def test_a_limit_that_makes_no_sense_is_refused_with_an_example(text: str) -> No
         read_rate(text)
 
 
-def sent_in_any_minute(limits: Limits, clock: ManualClock, sizes: list[int]) -> tuple[int, int]:
+def sent_in_any_minute(limits: RateLimits, clock: ManualClock, sizes: list[int]) -> tuple[int, int]:
     """Requests and tokens in the fullest minute, if everybody waits as told."""
     sent: list[tuple[float, int]] = []
     for size in sizes:
@@ -43,14 +45,14 @@ def sent_in_any_minute(limits: Limits, clock: ManualClock, sizes: list[int]) -> 
 
 def test_no_minute_has_more_requests_than_allowed() -> None:
     clock = ManualClock()
-    limits = Limits(Rate(requests=30, tokens=math.inf), clock)
+    limits = RateLimits(EndpointRate(requests=30, tokens=math.inf), clock)
     requests, _ = sent_in_any_minute(limits, clock, [10_000] * 100)
     assert requests == 30
 
 
 def test_no_minute_has_more_tokens_than_allowed_and_those_of_its_first_request() -> None:
     clock = ManualClock()
-    limits = Limits(Rate(requests=math.inf, tokens=50_000), clock)
+    limits = RateLimits(EndpointRate(requests=math.inf, tokens=50_000), clock)
     chance = random.Random(1)
     _, tokens = sent_in_any_minute(limits, clock, [chance.randint(10, 900) for _ in range(600)])
     assert 49_000 < tokens <= 50_900
@@ -59,7 +61,7 @@ def test_no_minute_has_more_tokens_than_allowed_and_those_of_its_first_request()
 
 def test_both_limits_hold_at_once() -> None:
     clock = ManualClock()
-    limits = Limits(Rate(requests=20, tokens=6000), clock)
+    limits = RateLimits(EndpointRate(requests=20, tokens=6000), clock)
     many_small, _ = sent_in_any_minute(limits, clock, [1] * 60)
     _, few_large = sent_in_any_minute(limits, clock, [200] * 100)
     assert many_small == 20
@@ -69,13 +71,13 @@ def test_both_limits_hold_at_once() -> None:
 
 
 def test_without_limits_nobody_waits() -> None:
-    limits = Limits(None, ManualClock())
+    limits = RateLimits(None, ManualClock())
     assert [limits.reserve(1_000_000) for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
 def test_everybody_is_held_back_and_a_shorter_hold_does_not_shorten_a_longer() -> None:
     clock = ManualClock()
-    limits = Limits(None, clock)
+    limits = RateLimits(None, clock)
     limits.hold(20)
     limits.hold(5)
     assert limits.reserve(1) == 20.0

@@ -16,22 +16,22 @@ from fonds.exchange.bundle.contents import (
     DOCUMENTS,
     ORIGINS,
     PASSAGES,
-    Package,
+    BundlePackage,
     Record,
     Resource,
 )
-from fonds.exchange.bundle.verify import MOST_TOLD, Verified, verify
+from fonds.exchange.bundle.verify import MOST_TOLD, BundleReport, verify
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, open_blobs
 
 ONE, TWO = document("held:1"), document("held:2", "Other words.")
 
 
-def whole() -> tuple[Blobs, Package]:
+def whole() -> tuple[Blobs, BundlePackage]:
     return bundle(rows_of(ONE, TWO))
 
 
-def faults(found: Verified) -> list[str]:
+def faults(found: BundleReport) -> list[str]:
     return [f"{each.where}: {each.what}" for each in found.problems]
 
 

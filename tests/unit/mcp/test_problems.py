@@ -23,7 +23,7 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.library import Library
-from fonds.mcp.answers import LONGEST_MESSAGE, RefusedError, problem_of
+from fonds.mcp.answers import LONGEST_MESSAGE, RefusalError, problem_of
 from fonds.mcp.server import AT_ONCE, make_server
 
 TOOLS = {
@@ -174,7 +174,7 @@ def _invalid() -> ValidationError:
         (StoreError("no"), "unavailable"),
         (OSError(13, "Permission denied", "secret"), "unavailable"),
         (OperationalError("SELECT secret", {}, Exception("secret")), "unavailable"),
-        (RefusedError("ambiguous", "two", hint="Choose."), "ambiguous"),
+        (RefusalError("ambiguous", "two", hint="Choose."), "ambiguous"),
         (_invalid(), "bad_request"),
     ],
 )

@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import Normalizer, sniff
-from fonds.normalize.text import Text
+from fonds.normalize.text import TextNormalizer
 
 WORD = re.compile(r"[^\W_]+")
 RECORD = """\
@@ -40,7 +40,7 @@ until the reading of the resolution is finished and the House resumes.
 
 
 def normalized(text: str) -> NormalizedBody:
-    return Text().to_markdown(text.encode())
+    return TextNormalizer().to_markdown(text.encode())
 
 
 def gpo(text: str) -> NormalizedBody:
@@ -48,8 +48,8 @@ def gpo(text: str) -> NormalizedBody:
 
 
 def test_it_is_a_normalizer_with_a_label() -> None:
-    assert isinstance(Text(), Normalizer)
-    assert Text().label == "text_v1@1.3.0"
+    assert isinstance(TextNormalizer(), Normalizer)
+    assert TextNormalizer().label == "text_v1@1.3.0"
 
 
 def test_wrapped_paragraphs_are_whole_again() -> None:
@@ -268,7 +268,7 @@ def test_short_lines_stay_lines() -> None:
 )
 def test_what_is_no_text_is_refused_by_name(data: bytes, error: type[ParseError]) -> None:
     with pytest.raises(error):
-        Text().to_markdown(data)
+        TextNormalizer().to_markdown(data)
 
 
 @settings(max_examples=60)
@@ -286,7 +286,7 @@ def test_real_issues_keep_their_words(corpus: Callable[[str], Path]) -> None:
     assert files
     for file in files:
         data = file.read_bytes()
-        body = Text().to_markdown(data)
+        body = TextNormalizer().to_markdown(data)
         printed = re.sub(r"\[\[Page \w+\]\]|<[^>]*>", "", data.decode().partition("<pre>")[2])
         words = WORD.findall(html.unescape(printed).lower())[:8000]
         written = WORD.findall(body.markdown.lower())[:9000]

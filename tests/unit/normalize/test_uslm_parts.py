@@ -10,7 +10,7 @@ from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.uslm import Uslm, element_to_markdown, read_uslm
-from fonds.sources.usc.outline import Outline, read_outline
+from fonds.sources.usc.outline import UscOutline, read_outline
 
 HOUSE = "http://xml.house.gov/schemas/uslm/1.0"
 XHTML = "http://www.w3.org/1999/xhtml"
@@ -105,7 +105,7 @@ def test_every_section_of_a_real_title_reads_as_in_its_title(
         if next(section.iterancestors("{*}note"), None) is None
     ]
     with path.open("rb") as stream:
-        listed = list(read_outline(stream, Outline()))
+        listed = list(read_outline(stream, UscOutline()))
     spans = [node.span for node in listed if node.kind == "section" and node.span]
     assert len(spans) == len(elements) > 200
     for span, element in zip(spans, elements, strict=True):

@@ -19,7 +19,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 from fonds.fetch.rates import Pace, Rates, logged_to
 from fonds.fetch.redact import Redaction
 from fonds.library import Library
-from fonds.runs.log import LONGEST, MOST_PER_CAUSE, Journal, StageTime
+from fonds.runs.log import LONGEST, MOST_PER_CAUSE, RunLog, StageTime
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -168,7 +168,7 @@ def test_line_holds_nothing_that_a_database_refuses(database: Database, clock: M
 def test_line_holds_no_secret(clock: ManualClock, database: Database) -> None:
     secret = "sesame-open-now"
     run_id = a_run(database, clock).id
-    journal = Journal(run_id, clock, Redaction(Settings(data_gov_key=secret)))
+    journal = RunLog(run_id, clock, Redaction(Settings(data_gov_key=secret)))
     journal.add("error", f"https://x.example/a?api_key=1234567&b=2 {secret}", {"token": "abc"})
     with database.write() as connection:
         journal.save(connection)

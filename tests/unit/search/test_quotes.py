@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.search.quote_match import Span, find_quote, fold, nearest
+from fonds.search.quote_match import TextSpan, find_quote, fold, nearest
 
 TEXT = """# § 103. Requests
 
@@ -137,10 +137,10 @@ def test_words_in_brackets_stand_for_few_words_only() -> None:
 
 def test_stretch_can_be_told() -> None:
     text = "Ten days. Twenty days. Ten days."
-    within = Span(text.index("Twenty"), len(text))
-    assert find_quote(fold(text), "Ten days", within) == Span(23, 31)
+    within = TextSpan(text.index("Twenty"), len(text))
+    assert find_quote(fold(text), "Ten days", within) == TextSpan(23, 31)
     assert find_quote(fold(text), "Ten days. Twenty", within) is None
-    assert find_quote(fold(text), "Twenty days", Span(0, 15)) is None
+    assert find_quote(fold(text), "Twenty days", TextSpan(0, 15)) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.lookup import Reading, read_citation
+from fonds.search.lookup import CitedTarget, read_citation
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_year_and_congress_are_noticed() -> None:
     assert read_citation("42 U.S.C. § 1396a (2018).")[0].year == "2018"
     assert read_citation("42 U.S.C. § 1396a (West 2018)")[0].year == "2018"
     assert read_citation("42 U.S.C. § 1396a")[0].year is None
-    assert Reading("bill", "HR 5").has_no_congress
-    assert not Reading("bill", "119 HR 5").has_no_congress
-    assert not Reading("crs", "R48481").has_no_congress
+    assert CitedTarget("bill", "HR 5").has_no_congress
+    assert not CitedTarget("bill", "119 HR 5").has_no_congress
+    assert not CitedTarget("crs", "R48481").has_no_congress
 
 
 def test_list_gives_each_citation() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.query import Stems, Words, stem, words_asked, words_of
+from fonds.search.query import QueryWords, Stems, stem, words_asked, words_of
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_pairs_stand_side_by_side_with_no_stop_word_between() -> None:
 
 
 def test_question_of_stop_words_alone_keeps_them() -> None:
-    assert words_asked("to be or not") == Words(single=("to", "be", "or", "not"), pairs=())
+    assert words_asked("to be or not") == QueryWords(single=("to", "be", "or", "not"), pairs=())

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from fonds.selftest.faults import BACK, Intruder, JumpingClock, Notes, Strike
+from fonds.selftest.faults import BACK, FaultLog, Intruder, JumpingClock, Strike
 
 
 def intruder(folder: Path, *strikes: Strike, clock: JumpingClock | None = None) -> Intruder:
-    notes = Notes(folder / "notes")
+    notes = FaultLog(folder / "notes")
     return Intruder(strikes, notes, folder / "wal", clock or JumpingClock())
 
 
@@ -35,7 +35,7 @@ def test_one_operation_fails_and_is_noted(tmp_path: Path) -> None:
         watch("blob.rename", "b")
     assert failed.value.errno == errno.EIO
     watch("blob.put", "c")
-    (note,) = Notes(tmp_path / "notes").read()
+    (note,) = FaultLog(tmp_path / "notes").read()
     assert (note["operation"], note["subject"], note["struck"]["at"]) == ("blob.rename", "b", 2)
 
 
@@ -48,7 +48,7 @@ def test_a_lasting_fault_fails_all_that_comes_after_it(tmp_path: Path) -> None:
     watch.enter("index")
     with pytest.raises(OperationalError, match="No space left"):
         watch("commit", "sqlite")
-    assert len(Notes(tmp_path / "notes").read()) == 1
+    assert len(FaultLog(tmp_path / "notes").read()) == 1
 
 
 def test_the_clock_jumps_back_when_told_to(tmp_path: Path) -> None:

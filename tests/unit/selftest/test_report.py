@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fonds.cli.maintenance import plain_report, print_report
-from fonds.selftest.report import Report, Violation
+from fonds.selftest.report import SelftestReport, Violation
 
 
-def report_of(*violations: Violation) -> Report:
-    report = Report(seed=7, planned=3, tried=3, seconds=61.3)
+def report_of(*violations: Violation) -> SelftestReport:
+    report = SelftestReport(seed=7, planned=3, tried=3, seconds=61.3)
     report.count("chaos", "index", "commit", "before")
     report.count("chaos", "feeds", "commit", "during", 2)
     report.count("chaos", "feeds", "commit", "resumed", 2)

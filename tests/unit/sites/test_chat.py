@@ -25,7 +25,7 @@ from fonds.errors import (
 )
 from fonds.sites.llm_advisor import MOST_ANSWERS, ModelAdvisor, rendered, schema
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.strategy import sight
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
@@ -40,7 +40,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def page(rows: int = 40) -> Page:
+def page(rows: int = 40) -> WebPage:
     told = "".join(
         f"<tr class='row r{n}'><td>Party {n}</td><td><a href=/f/{n}-2024.pdf>2024</a></td></tr>"
         for n in range(rows)

@@ -10,12 +10,12 @@ from tests.zoo import pdf
 
 from fonds.errors import WrongContentError
 from fonds.sites import downloads
-from fonds.sites.downloads import Opener
+from fonds.sites.downloads import PdfOpener
 
 
 @pytest.fixture(scope="module")
-def opener() -> Iterator[Opener]:
-    made = Opener()
+def opener() -> Iterator[PdfOpener]:
+    made = PdfOpener()
     yield made
     made.close()
 
@@ -26,11 +26,11 @@ def file(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_a_pdf_opens(opener: Opener, tmp_path: Path) -> None:
+def test_a_pdf_opens(opener: PdfOpener, tmp_path: Path) -> None:
     opener.check(file(tmp_path, pdf("A report")))
 
 
-def test_a_pdf_may_begin_a_little_late(opener: Opener, tmp_path: Path) -> None:
+def test_a_pdf_may_begin_a_little_late(opener: PdfOpener, tmp_path: Path) -> None:
     opener.check(file(tmp_path, b"\r\n\r\n" + pdf("A report")))
 
 
@@ -44,14 +44,14 @@ def test_a_pdf_may_begin_a_little_late(opener: Opener, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_pdf_is_refused_by_name(
-    opener: Opener, tmp_path: Path, data: bytes, told: str
+    opener: PdfOpener, tmp_path: Path, data: bytes, told: str
 ) -> None:
     with pytest.raises(WrongContentError, match=told):
         opener.check(file(tmp_path, data))
 
 
 def test_a_file_that_kills_its_reader_takes_nothing_with_it(
-    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opener: PdfOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fonds.sites.models import WebsiteConfiguration
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.strategy import sight
 from fonds.sites.structure_advisor import advised
 
@@ -16,7 +16,7 @@ SITE = WebsiteConfiguration(id="real", name="Real", base_url="https://example.go
 UNSURE = 0.3
 
 
-def read(file: Path) -> Page:
+def read(file: Path) -> WebPage:
     return read_page(file.read_bytes(), "https://example.gov/", "text/html")
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from fonds.errors import StoreError, UsageError
 from fonds.sites.models import ScrapingStrategy, StrategyState, StrategyType
-from fonds.sites.pages.page import Page, read_page
-from fonds.sites.strategy import Sighting, Standing, combined, sight, validated
+from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.strategy import Sighting, StrategyHealth, combined, sight, validated
 
 ROWS = "".join(
     f"<tr><td>{party}</td><td>{year}</td><td><a href='/f/{slug}{year}.pdf'>View</a></td></tr>"
@@ -18,7 +18,7 @@ LIST = f"""<body><nav><a href=/>Home</a></nav><main><h1>Returns</h1><table>{ROWS
 INDEX = "<body><h1>Years</h1><ul><li><a href=/2024/>2024</a><li><a href=/2023/>2023</a></ul>"
 
 
-def page(markup: str = LIST) -> Page:
+def page(markup: str = LIST) -> WebPage:
     return read_page(markup.encode(), "https://e.gov/returns", None)
 
 
@@ -130,10 +130,10 @@ def test_one_good_page_among_bad_ones_keeps_a_strategy() -> None:
 
 def test_a_standing_comes_back_from_the_database_as_it_was() -> None:
     standing = validated(strategy("css_selector", "td a"), page()).used(sighting(0.4))
-    assert Standing.from_json(standing.to_json()) == standing
+    assert StrategyHealth.from_json(standing.to_json()) == standing
     for text in ("", "{}", '{"strategy": 3, "state": "x", "best": 1, "scores": []}'):
         with pytest.raises(StoreError):
-            Standing.from_json(text)
+            StrategyHealth.from_json(text)
 
 
 def test_two_strategies_become_one_that_finds_what_either_does() -> None:

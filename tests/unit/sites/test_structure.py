@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fonds.sites.models import StrategyState, StrategyType, WebsiteConfiguration
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.strategy import sight, validated
 from fonds.sites.structure_advisor import StructureAdvisor, advised
 
@@ -92,7 +92,7 @@ LISTS = {
 }
 
 
-def page(content: str, *, url: str = "https://e.gov/list") -> Page:
+def page(content: str, *, url: str = "https://e.gov/list") -> WebPage:
     # An open table would take the foot of the page into its last cell.
     closed = content + "</table></dl></ul></p>"
     return read_page(

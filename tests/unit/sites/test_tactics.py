@@ -19,7 +19,7 @@ from fonds.sites.models import (
     StrategyType,
     WebsiteConfiguration,
 )
-from fonds.sites.pages.page import Page, read_page
+from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.strategy_manager import MOST_QUESTIONS, Tactics, advisors_of
 from fonds.sites.structure_advisor import StructureAdvisor
 from fonds.sites.website import read_standing, remember, write_standing
@@ -48,7 +48,7 @@ class Advising:
         self._selectors = list(selectors)
         self._error = error
 
-    async def advise(self, website: WebsiteConfiguration, _page: Page) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, _page: WebPage) -> ScrapingStrategy:
         self.asked += 1
         if self._error is not None:
             raise self._error
@@ -60,7 +60,7 @@ class Advising:
         )
 
 
-def page(name: str, kind: str = "report", count: int = 6) -> Page:
+def page(name: str, kind: str = "report", count: int = 6) -> WebPage:
     """A page with a list of PDFs, marked up in its own way."""
     items = "".join(
         f'<li class="{kind}"><a class="{kind}-link" href="/{name}/{number}.pdf">'
@@ -71,7 +71,7 @@ def page(name: str, kind: str = "report", count: int = 6) -> Page:
     return read_page(html.encode(), f"https://office.example/{name}", "text/html")
 
 
-def empty() -> Page:
+def empty() -> WebPage:
     html = "<html><body><main><p>Years: <a href='/2024'>2024</a></p></main></body></html>"
     return read_page(html.encode(), "https://office.example/", "text/html")
 
@@ -80,7 +80,7 @@ def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> Tacti
     return Tactics(website=OFFICE, advisors=advisors, database=database, clock=CLOCK)
 
 
-def found(using: Tactics, seen: Page) -> int:
+def found(using: Tactics, seen: WebPage) -> int:
     return len(asyncio.run(using.sight(seen, ())).found)
 
 

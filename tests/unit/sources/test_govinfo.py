@@ -31,7 +31,7 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.model import RawPart, SourceState, Watermark
-from fonds.sources.base import Answer, Auditable, Source
+from fonds.sources.base import Auditable, ListingResponse, Source
 from fonds.sources.committee_reports import source as reports
 from fonds.sources.congressional_record import source as record
 from fonds.sources.formats import gpo_files, mods
@@ -283,7 +283,7 @@ def test_a_page_in_place_of_the_list_is_wrong_content() -> None:
 
 def test_without_a_key_the_refusal_of_the_api_is_passed_on() -> None:
     class Keyless(Upstream):
-        async def __call__(self, url: str, *, path: str) -> Answer:
+        async def __call__(self, url: str, *, path: str) -> ListingResponse:
             del path
             raise RefusedError(f"{url} answered 403 instead of the file")
 
@@ -297,7 +297,7 @@ def test_without_a_key_the_refusal_of_the_api_is_passed_on() -> None:
 def test_an_item_survives_the_parameters_of_a_task() -> None:
     [item] = mods.read(HOUSE).items
     stored = json.loads(json.dumps(item.model_dump(mode="json")))
-    assert mods.Item.model_validate(stored) == item
+    assert mods.ModsItem.model_validate(stored) == item
 
 
 @pytest.mark.parametrize(

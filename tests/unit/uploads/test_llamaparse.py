@@ -48,7 +48,7 @@ from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs
 from fonds.testing import ManualClock
 from fonds.uploads.llamaparse import HOST, VERSION, Fetched, LlamaParse
-from fonds.uploads.webhook import Failed, Parsed, read_payload, verify_signature
+from fonds.uploads.webhook import ParsedUpload, ParseFailure, read_payload, verify_signature
 
 KEY = "llx-hush-hush"
 JOB = UUID("0b6f6d9c-6a5c-4c39-8d66-0a4c2f1b7a11")
@@ -263,7 +263,7 @@ def test_stand_in_delivers_webhooks_that_are_believed(
     headers, body = Receiver.got.pop()
     assert verify_signature(headers, body, ["a secret"], datetime.now(UTC)).startswith("msg_")
     told = read_payload(body, most=1 << 20)
-    assert isinstance(told, Parsed)
+    assert isinstance(told, ParsedUpload)
     assert (told.job_id, told.document_id) == (JOB, DOCUMENT)
     assert told.markdown == CONTENT.decode()
 
@@ -276,7 +276,7 @@ def test_stand_in_tells_of_failures(parser: LlamaParse, service: LlamaParseServe
     their_id = submit(parser)
     service.work()
     told = read_payload(service.payload(their_id), most=1 << 20)
-    assert told == Failed(job_id=JOB, document_id=DOCUMENT, error="no page has a word")
+    assert told == ParseFailure(job_id=JOB, document_id=DOCUMENT, error="no page has a word")
     assert "no page has a word" in str(refusal(parser, their_id))
 
 

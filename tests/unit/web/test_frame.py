@@ -9,7 +9,7 @@ import pytest
 from tests.unit.web.visiting import PAGE, Visit, visiting
 
 from fonds.library import Library
-from fonds.web.templates import (
+from fonds.web.rendering import (
     ago,
     asset,
     at,

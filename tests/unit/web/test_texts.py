@@ -16,7 +16,7 @@ from fonds import ids
 from fonds.library import Library
 from fonds.stores.tables import documents
 from fonds.web import document_html
-from fonds.web.document_html import FOLDER, Texts
+from fonds.web.document_html import FOLDER, HtmlTexts
 
 LONG = "\n\n".join(
     f"## Part {number}\n\nThis is paragraph {number} of a long text, {'and on it goes ' * 40}."
@@ -44,13 +44,13 @@ class NoDatabase:
         raise AssertionError("the database was asked")
 
 
-def without_database(library: Library) -> Texts:
-    return Texts(NoDatabase(), library.settings.home)  # type: ignore[arg-type]  # that is the point
+def without_database(library: Library) -> HtmlTexts:
+    return HtmlTexts(NoDatabase(), library.settings.home)  # type: ignore[arg-type]  # that is the point
 
 
 def test_a_text_is_rendered_once_and_then_read(library: Library) -> None:
     document = stored(library)
-    first = Texts(library.database, library.settings.home).part(document, 1)
+    first = HtmlTexts(library.database, library.settings.home).part(document, 1)
     assert first is not None
     assert (first.number, first.parts) == (1, 1)
     assert [each.text for each in first.headings] == ["Flood policy", "Cover", "Excess"]
@@ -62,13 +62,13 @@ def test_a_text_is_rendered_once_and_then_read(library: Library) -> None:
 def test_documents_of_the_same_text_share_what_was_rendered(library: Library) -> None:
     one, other = stored(library), stored(library)
     assert one["id"] != other["id"]
-    made = Texts(library.database, library.settings.home).part(one, 1)
+    made = HtmlTexts(library.database, library.settings.home).part(one, 1)
     assert without_database(library).part(other, 1) == made
 
 
 def test_another_text_and_another_recipe_are_rendered_anew(library: Library) -> None:
     document = stored(library)
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     shelf.part(document, 1)
     count = len(files(library))
     shelf.part({**document, "recipe": "another"}, 1)
@@ -83,7 +83,7 @@ def test_another_text_and_another_recipe_are_rendered_anew(library: Library) -> 
 
 def test_a_document_without_a_text_has_no_part(library: Library) -> None:
     document = {**stored(library), "body_text_sha256": None}
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     assert shelf.part(document, 1) is None
     assert shelf.part_of(document, 5) == 1
     assert files(library) == []
@@ -115,7 +115,7 @@ def test_whatever_is_wrong_with_a_file_it_is_made_again(
     library: Library, which: int, damage: Callable[[bytes], bytes] | None
 ) -> None:
     document = stored(library)
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     whole = shelf.part(document, 1)
     before = {path: path.read_bytes() for path in files(library)}
     assert len(before) == 3
@@ -133,7 +133,7 @@ def test_a_cache_that_cannot_be_written_to_costs_only_time(library: Library) -> 
     blocked = library.settings.home / FOLDER
     blocked.parent.mkdir(parents=True, exist_ok=True)
     blocked.write_text("a file where the folder would be")
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     part = shelf.part(document, 1)
     assert part is not None
     assert b"sum insured" in part.html
@@ -145,7 +145,7 @@ def test_a_long_text_is_shown_in_parts_that_together_are_the_whole(
 ) -> None:
     monkeypatch.setattr(document_html, "PART", 5000)
     document = stored(library, LONG)
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     first = shelf.part(document, 1)
     assert first is not None
     assert first.parts > 2
@@ -165,7 +165,7 @@ def test_every_passage_is_in_the_part_that_it_is_said_to_be_in(
 ) -> None:
     monkeypatch.setattr(document_html, "PART", 5000)
     document = stored(library, LONG)
-    shelf = Texts(library.database, library.settings.home)
+    shelf = HtmlTexts(library.database, library.settings.home)
     found = 0
     for number in range(1, 100):
         part = shelf.part(document, number)

@@ -37,7 +37,7 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Section:
+class EditionSection:
     """A leaf of one edition."""
 
     id: str
@@ -51,18 +51,18 @@ class Section:
 class Changed:
     """A section whose words differ; it stands where it stood."""
 
-    old: Section
-    new: Section
+    old: EditionSection
+    new: EditionSection
     similarity: float
     """Share of three-word runs in common, below the heading; from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Moved:
+class MovedSection:
     """A section that stands under another number or another parent."""
 
-    old: Section
-    new: Section
+    old: EditionSection
+    new: EditionSection
     recognised_by: Recognition
     """Its text without heading is equal; or it kept its number; or it is like no other."""
     similarity: float
@@ -79,9 +79,9 @@ class UnitComparison:
     new_state: str | None
     """`complete`, `partial` or `planned`; None: that edition of the unit was never loaded, if it
     exists. What is missing for either reason is counted as removed or added all the same."""
-    added: tuple[Section, ...]
-    removed: tuple[Section, ...]
-    moved: tuple[Moved, ...]
+    added: tuple[EditionSection, ...]
+    removed: tuple[EditionSection, ...]
+    moved: tuple[MovedSection, ...]
     changed: tuple[Changed, ...]
     unchanged: int
     unread: tuple[str, ...]
@@ -99,10 +99,12 @@ class Comparison:
     units: tuple[str, ...]
 
     def __iter__(self) -> Iterator[UnitComparison]:
-        old, new = (_Edition(self.database, self.source, each) for each in (self.old, self.new))
+        old, new = (
+            _EditionNodes(self.database, self.source, each) for each in (self.old, self.new)
+        )
         return (_compared(old, new, unit) for unit in self.units)
 
-    def texts(self, pairs: Iterable[Changed | Moved]) -> Iterator[tuple[str, str]]:
+    def texts(self, pairs: Iterable[Changed | MovedSection]) -> Iterator[tuple[str, str]]:
         """The text before and after of each pair, in order, a few at a time."""
         for piece in pieces(pairs, TEXTS // 2):
             wanted = [each.id for pair in piece for each in (pair.old, pair.new)]
@@ -114,7 +116,7 @@ def compare_editions(
     database: Database, source: str, old: str, new: str, *, unit: str | None = None
 ) -> Comparison:
     """Compare all units of two editions, or what stands below one path (`title-42/chapter-7`)."""
-    editions = [_Edition(database, source, version) for version in (old, new)]
+    editions = [_EditionNodes(database, source, version) for version in (old, new)]
     held = {name.partition("/")[0] for edition in editions for name in edition.units}
     path = (unit or "").strip("/")
     if path and path.partition("/")[0] not in held:
@@ -132,7 +134,7 @@ def _natural(name: str) -> list[str | int]:
 # Reading ----------------------------------------------------------------------------------
 
 
-class _Edition:
+class _EditionNodes:
     """What is held of one edition, by path below its root."""
 
     def __init__(self, database: Database, source: str, version: str) -> None:
@@ -170,7 +172,7 @@ class _Edition:
         found = _texts(self._database, [self.id(path) for path in paths])
         return {path: found[self.id(path)] for path in paths}
 
-    def sections(self, paths: Iterable[str]) -> dict[str, Section]:
+    def sections(self, paths: Iterable[str]) -> dict[str, EditionSection]:
         """By path, in the order given."""
         wanted = {self.id(path): path for path in paths}
         columns = nodes.c.id, nodes.c.label, nodes.c.status, documents.c.citation_string
@@ -198,9 +200,9 @@ class _Edition:
             return connection.execute(page).all()
 
 
-def _section(row: Row[Any]) -> Section:
+def _section(row: Row[Any]) -> EditionSection:
     citation = row.citation_string
-    return Section(id=row.id, label=row.label, status=row.status, citation=citation)
+    return EditionSection(id=row.id, label=row.label, status=row.status, citation=citation)
 
 
 def _leaves_of(unit_id: str) -> Select[Any]:
@@ -224,7 +226,7 @@ def _texts(database: Database, wanted: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class _Unit:
+class _UnitDifference:
     """What differs between two editions of a unit: paths, in reading order."""
 
     old: dict[str, None] = field(default_factory=dict)
@@ -242,7 +244,7 @@ class _Unit:
         return {plain(path) for path in (*self.old, *self.new) if path != plain(path)}
 
 
-def _compared(old: _Edition, new: _Edition, unit: str) -> UnitComparison:
+def _compared(old: _EditionNodes, new: _EditionNodes, unit: str) -> UnitComparison:
     differing = _differing(old, new, unit)
     matches = _matches(old, new, differing)
     before, after = old.sections(differing.old), new.sections(differing.new)
@@ -261,17 +263,17 @@ def _compared(old: _Edition, new: _Edition, unit: str) -> UnitComparison:
     )
 
 
-def _changed(old: Section, new: Section, match: Match) -> Changed:
+def _changed(old: EditionSection, new: EditionSection, match: Match) -> Changed:
     return Changed(old=old, new=new, similarity=match.similarity)
 
 
-def _moved(old: Section, new: Section, match: Match) -> Moved:
+def _moved(old: EditionSection, new: EditionSection, match: Match) -> MovedSection:
     share, how = match.similarity, match.recognised_by
-    return Moved(old=old, new=new, recognised_by=how, similarity=share)
+    return MovedSection(old=old, new=new, recognised_by=how, similarity=share)
 
 
-def _differing(old: _Edition, new: _Edition, unit: str) -> _Unit:
-    found = _Unit()
+def _differing(old: _EditionNodes, new: _EditionNodes, unit: str) -> _UnitDifference:
+    found = _UnitDifference()
     before, after = dict(old.leaves(unit)), dict(new.leaves(unit))
     for path in before | after:
         hashes = [side[path] for side in (before, after) if path in side]
@@ -287,7 +289,7 @@ def _differing(old: _Edition, new: _Edition, unit: str) -> _Unit:
     return found
 
 
-def _matches(old: _Edition, new: _Edition, differing: _Unit) -> list[Match]:
+def _matches(old: _EditionNodes, new: _EditionNodes, differing: _UnitDifference) -> list[Match]:
     """Who is who: left where it stood, found elsewhere, or else rewritten in its place."""
     in_place = list(_in_place(old, new, differing))
     repeated = differing.repeated
@@ -306,7 +308,9 @@ def _matches(old: _Edition, new: _Edition, differing: _Unit) -> list[Match]:
     return sorted(found, key=lambda match: order[match.new])
 
 
-def _in_place(old: _Edition, new: _Edition, differing: _Unit) -> Iterator[Match]:
+def _in_place(
+    old: _EditionNodes, new: _EditionNodes, differing: _UnitDifference
+) -> Iterator[Match]:
     """Sections that stand where they stood, less those in which no word has changed."""
     for piece in pieces([path for path in differing.old if path in differing.new], TEXTS // 2):
         before, after = old.texts(piece), new.texts(piece)

@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 
 from fonds.codes.diff.words import (
     SIGNS,
-    Block,
-    Search,
-    Span,
+    EqualRun,
+    EqualRunSearch,
+    WordSpan,
     end_of_first,
     ends_at_line_start,
     essence,
@@ -46,7 +46,7 @@ class Op(NamedTuple):
     text: str
 
 
-class Passage(NamedTuple):
+class ChangedPassage(NamedTuple):
     """A stretch of an excerpt; `skip` is unchanged text that is to be left out."""
 
     op: Literal["keep", "delete", "insert", "skip"]
@@ -85,7 +85,7 @@ class Redline:
         return _merged(self._worded())
 
     def _worded(self) -> Iterator[Op]:
-        deleted, inserted = _Side(), _Side()
+        deleted, inserted = _ChangeSide(), _ChangeSide()
         for op, text in (*self.ops, Op("keep", "")):
             if op == "delete":
                 deleted.text += text
@@ -102,7 +102,7 @@ class Redline:
 
 
 @dataclass(slots=True)
-class _Side:
+class _ChangeSide:
     """One side of a change, and whether it begins at the start of a line."""
 
     text: str = ""
@@ -126,22 +126,24 @@ def redline(before: str, after: str) -> Redline:
     return Redline(tuple(_merged(_ops(before, after))))
 
 
-def excerpt(redline: Redline, *, context: int = _CONTEXT) -> Iterator[Passage]:
+def excerpt(redline: Redline, *, context: int = _CONTEXT) -> Iterator[ChangedPassage]:
     """The changes, with so many unchanged words around each of them; empty if there is none."""
     shown = list(redline.shown())
     if all(op == "keep" for op, _ in shown):
         return
     for number, (op, text) in enumerate(shown):
         if op != "keep":
-            yield Passage(op, text)
+            yield ChangedPassage(op, text)
             continue
         head = end_of_first(text, context) if number else 0
         tail = start_of_last(text, context) if number < len(shown) - 1 else len(text)
         if head + _SHORT > tail:
-            yield Passage("keep", text)
+            yield ChangedPassage("keep", text)
             continue
-        cut = Passage("keep", text[:head]), Passage("skip", text[head:tail])
-        yield from (passage for passage in (*cut, Passage("keep", text[tail:])) if passage.text)
+        cut = ChangedPassage("keep", text[:head]), ChangedPassage("skip", text[head:tail])
+        yield from (
+            passage for passage in (*cut, ChangedPassage("keep", text[tail:])) if passage.text
+        )
 
 
 def as_markdown(redline: Redline, *, context: int = _CONTEXT) -> str:
@@ -149,7 +151,7 @@ def as_markdown(redline: Redline, *, context: int = _CONTEXT) -> str:
 
     The texts' own emphasis is dropped, so that bold and struck words are always changes.
     """
-    page = _Page()
+    page = _MarkedText()
     for op, text in excerpt(redline, context=context):
         page.write(op, _EMPHASIS.sub("", text))
     return page.text
@@ -158,7 +160,7 @@ def as_markdown(redline: Redline, *, context: int = _CONTEXT) -> str:
 # Writing ----------------------------------------------------------------------------------
 
 
-class _Page:
+class _MarkedText:
     """Markdown in which marks stand close to words and never reach over the end of a line."""
 
     _MARKS: Final = {"delete": "~~", "insert": "**"}
@@ -205,7 +207,7 @@ class _Page:
 
 def _ops(before: str, after: str) -> Iterator[Op]:
     i = j = 0
-    end = Span(len(before), len(before)), Span(len(after), len(after))
+    end = WordSpan(len(before), len(before)), WordSpan(len(after), len(after))
     for one, other in (*_aligned(before, after), end):
         yield from _between(before[i : one.start], after[j : other.start])
         yield from _replaced(before[one.start : one.stop], after[other.start : other.stop])
@@ -281,28 +283,28 @@ def _flushed(texts: dict[Kind, list[str]]) -> Iterator[Op]:
 # Alignment --------------------------------------------------------------------------------
 
 
-_Pair = tuple[Span, Span]
+_Pair = tuple[WordSpan, WordSpan]
 
 
 def _aligned(before: str, after: str) -> Iterator[_Pair]:
     """Stretches with the same words, in order; their white space may differ."""
     if essence(before) == essence(after):
-        yield from _same_words(before, after, (Span(0, len(before)), Span(0, len(after))))
+        yield from _same_words(before, after, (WordSpan(0, len(before)), WordSpan(0, len(after))))
         return
     a, b = paragraphs_of(before), paragraphs_of(after)
-    search = Search(_EFFORT)
+    search = EqualRunSearch(_EFFORT)
     i = j = 0
     blocks = search.blocks(*_paragraph_keys(_cut(before, a), _cut(after, b)))
-    for x, y, size in (*blocks, Block(len(a), len(b), 0)):
+    for x, y, size in (*blocks, EqualRun(len(a), len(b), 0)):
         if i < x and j < y:
-            changed = Span(a[i].start, a[x - 1].stop), Span(b[j].start, b[y - 1].stop)
+            changed = WordSpan(a[i].start, a[x - 1].stop), WordSpan(b[j].start, b[y - 1].stop)
             yield from _aligned_words(before, after, changed, search)
         for pair in zip(a[x : x + size], b[y : y + size], strict=True):
             yield from _same_words(before, after, pair)
         i, j = x + size, y + size
 
 
-def _cut(text: str, spans: list[Span]) -> list[str]:
+def _cut(text: str, spans: list[WordSpan]) -> list[str]:
     return [text[start:stop] for start, stop in spans]
 
 
@@ -316,12 +318,14 @@ def _keyed(paragraphs: list[str], common: set[str]) -> list[str]:
     return [text if text in common else essence(text) for text in paragraphs]
 
 
-def _aligned_words(before: str, after: str, within: _Pair, search: Search) -> Iterator[_Pair]:
+def _aligned_words(
+    before: str, after: str, within: _Pair, search: EqualRunSearch
+) -> Iterator[_Pair]:
     a, b = words_of(before, within[0]), words_of(after, within[1])
-    end = Block(len(a.keys), len(b.keys), 0)
+    end = EqualRun(len(a.keys), len(b.keys), 0)
     for x, y, size in _without_islands(search.blocks(a.keys, b.keys), end):
-        one = Span(a.spans[x].start, a.spans[x + size - 1].stop)
-        other = Span(b.spans[y].start, b.spans[y + size - 1].stop)
+        one = WordSpan(a.spans[x].start, a.spans[x + size - 1].stop)
+        other = WordSpan(b.spans[y].start, b.spans[y + size - 1].stop)
         yield from _same_words(before, after, (one, other))
 
 
@@ -334,8 +338,8 @@ def _same_words(before: str, after: str, pair: _Pair) -> Iterator[_Pair]:
         yield from zip(words_of(before, one).spans, words_of(after, other).spans, strict=True)
 
 
-def _without_islands(blocks: list[Block], end: Block) -> list[Block]:
-    kept = [Block(0, 0, 0)]
+def _without_islands(blocks: list[EqualRun], end: EqualRun) -> list[EqualRun]:
+    kept = [EqualRun(0, 0, 0)]
     for block in (*blocks, end):
         while len(kept) > 1 and _is_island(kept[-2], kept[-1], block):
             kept.pop()
@@ -343,7 +347,7 @@ def _without_islands(blocks: list[Block], end: Block) -> list[Block]:
     return kept[1:-1]
 
 
-def _is_island(left: Block, block: Block, right: Block) -> bool:
+def _is_island(left: EqualRun, block: EqualRun, right: EqualRun) -> bool:
     change_before = max(block.a - left.a, block.b - left.b) - left.size
     change_after = max(right.a - block.a, right.b - block.b) - block.size
     is_smaller = 2 * block.size < change_before + change_after

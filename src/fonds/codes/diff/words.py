@@ -28,19 +28,19 @@ SIGNS: Final = re.compile(_LINE_SIGNS, re.MULTILINE)
 """What a line may open with before its first word."""
 
 
-class Span(NamedTuple):
+class WordSpan(NamedTuple):
     """A stretch of a text."""
 
     start: int
     stop: int
 
 
-class Words(NamedTuple):
+class TextWords(NamedTuple):
     """The words of a stretch."""
 
     keys: list[str]
     """As they are compared: a soft hyphen makes no difference."""
-    spans: list[Span]
+    spans: list[WordSpan]
     """Where they stand."""
 
 
@@ -62,21 +62,21 @@ def ends_at_line_start(text: str, *, opens_line: bool) -> bool:
     return is_blank and (opens_line or bool(broken))
 
 
-def words_of(text: str, within: Span) -> Words:
+def words_of(text: str, within: WordSpan) -> TextWords:
     """The words of a stretch that begins with a line or a word."""
-    found = Words([], [])
+    found = TextWords([], [])
     # Not up to its end: a sign before a word that stands right behind it is one no longer.
     for match in takewhile(lambda m: m.start() < within.stop, _TOKEN.finditer(text, within.start)):
         key = "" if match.lastgroup else match[0].replace(_SOFT_HYPHEN, "")
         if key:
             found.keys.append(key)
-            found.spans.append(Span(*match.span()))
+            found.spans.append(WordSpan(*match.span()))
     return found
 
 
-def paragraphs_of(text: str) -> list[Span]:
+def paragraphs_of(text: str) -> list[WordSpan]:
     """The lines of a text, each with the empty ones after it."""
-    return [Span(*match.span()) for match in _PARAGRAPH.finditer(text)]
+    return [WordSpan(*match.span()) for match in _PARAGRAPH.finditer(text)]
 
 
 def separators_of(text: str) -> tuple[str, str]:
@@ -112,7 +112,7 @@ _SMALL: Final = 600
 """Items on both sides together up to which the shortest script is looked for first."""
 
 
-class Block(NamedTuple):
+class EqualRun(NamedTuple):
     """So many equal items, from these positions on."""
 
     a: int
@@ -133,15 +133,15 @@ class _Range(NamedTuple):
         return self.a_end - self.a + self.b_end - self.b
 
 
-class Search:
+class EqualRunSearch:
     """Finds equal runs of two sequences until its effort is spent."""
 
     def __init__(self, effort: int) -> None:
         self._effort = effort
 
-    def blocks(self, a: Sequence[str], b: Sequence[str]) -> list[Block]:
+    def blocks(self, a: Sequence[str], b: Sequence[str]) -> list[EqualRun]:
         """Equal runs in order, as few and as long as can be found."""
-        found: list[Block] = []
+        found: list[EqualRun] = []
         waiting = [_Range(0, len(a), 0, len(b))]
         while waiting:
             inner, ends = _trimmed(a, b, waiting.pop())
@@ -156,7 +156,7 @@ class Search:
             found += exact or ()
         return _joined(sorted(found))
 
-    def _anchors(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[Block]:
+    def _anchors(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[EqualRun]:
         """The longest ascending row of items that stand once on each side."""
         self._effort -= within.size
         places = _unique(b, within.b, within.b_end)
@@ -165,9 +165,11 @@ class Search:
             for item, position in _unique(a, within.a, within.a_end).items()
             if item in places
         ]
-        return [Block(x, y, 1) for x, y in _longest_ascent(sorted(pairs))]
+        return [EqualRun(x, y, 1) for x, y in _longest_ascent(sorted(pairs))]
 
-    def _shortest(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[Block] | None:
+    def _shortest(
+        self, a: Sequence[str], b: Sequence[str], within: _Range
+    ) -> list[EqualRun] | None:
         """By Myers' greedy search; None if it takes too many edits."""
         width, height = within.a_end - within.a, within.b_end - within.b
         reached = {1: 0}
@@ -189,18 +191,18 @@ class Search:
         return None
 
 
-def _trimmed(a: Sequence[str], b: Sequence[str], within: _Range) -> tuple[_Range, list[Block]]:
+def _trimmed(a: Sequence[str], b: Sequence[str], within: _Range) -> tuple[_Range, list[EqualRun]]:
     """What is left between the equal items at both ends, and these."""
     i, i_end, j, j_end = within
     while i < i_end and j < j_end and a[i] == b[j]:
         i, j = i + 1, j + 1
     while i < i_end and j < j_end and a[i_end - 1] == b[j_end - 1]:
         i_end, j_end = i_end - 1, j_end - 1
-    ends = Block(within.a, within.b, i - within.a), Block(i_end, j_end, within.a_end - i_end)
+    ends = EqualRun(within.a, within.b, i - within.a), EqualRun(i_end, j_end, within.a_end - i_end)
     return _Range(i, i_end, j, j_end), [block for block in ends if block.size]
 
 
-def _split(within: _Range, anchors: list[Block]) -> Iterator[_Range]:
+def _split(within: _Range, anchors: list[EqualRun]) -> Iterator[_Range]:
     """The ranges from one anchor to the next, each beginning with its anchor."""
     i, j = within.a, within.b
     for x, y, _ in anchors:
@@ -243,23 +245,25 @@ def _entered(reached: dict[int, int], k: int, edits: int) -> int:
     return reached[k + 1] if _is_insertion(reached, k, edits) else reached[k - 1] + 1
 
 
-def _traced_back(rounds: list[dict[int, int]], within: _Range, x: int, y: int) -> Iterator[Block]:
+def _traced_back(
+    rounds: list[dict[int, int]], within: _Range, x: int, y: int
+) -> Iterator[EqualRun]:
     for edits in range(len(rounds) - 1, -1, -1):
         reached, k = rounds[edits], x - y
         start = _entered(reached, k, edits)
         if x > start:
-            yield Block(within.a + start, within.b + start - k, x - start)
+            yield EqualRun(within.a + start, within.b + start - k, x - start)
         x, y = start, start - k
         x, y = (x, y - 1) if _is_insertion(reached, k, edits) else (x - 1, y)
 
 
-def _joined(blocks: list[Block]) -> list[Block]:
+def _joined(blocks: list[EqualRun]) -> list[EqualRun]:
     """Blocks that follow each other directly, as one."""
-    joined: list[Block] = []
+    joined: list[EqualRun] = []
     for block in blocks:
-        last = joined[-1] if joined else Block(-1, -1, 0)
+        last = joined[-1] if joined else EqualRun(-1, -1, 0)
         if (last.a + last.size, last.b + last.size) == (block.a, block.b):
-            joined[-1] = Block(last.a, last.b, last.size + block.size)
+            joined[-1] = EqualRun(last.a, last.b, last.size + block.size)
         else:
             joined.append(block)
     return joined

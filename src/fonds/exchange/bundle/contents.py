@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BundleField:
     """A field of a table, and whether it is always filled in."""
 
     name: str
@@ -51,7 +51,7 @@ class Resource:
     about: str
     key: tuple[str, ...]
     """What its rows are sorted by, and what no two of them share."""
-    fields: tuple[Field, ...]
+    fields: tuple[BundleField, ...]
     """By name: as they stand in a line."""
 
     @property
@@ -64,13 +64,13 @@ class Resource:
         return tuple(record[name] for name in self.key)
 
 
-def _resource(name: str, about: str, key: tuple[str, ...], *fields: Field) -> Resource:
+def _resource(name: str, about: str, key: tuple[str, ...], *fields: BundleField) -> Resource:
     ordered = tuple(sorted(fields, key=lambda field: field.name))
     return Resource(name=name, about=about, key=key, fields=ordered)
 
 
-def _told(*names: str) -> tuple[Field, ...]:
-    return tuple(Field(name, required=True) for name in names)
+def _told(*names: str) -> tuple[BundleField, ...]:
+    return tuple(BundleField(name, required=True) for name in names)
 
 
 DOCUMENTS: Final = _resource(
@@ -79,15 +79,15 @@ DOCUMENTS: Final = _resource(
     ("id",),
     *_told("id", "source", "kind", "title", "source_url", "source_org", "citation_string"),
     *_told("content_sha256", "recipe"),
-    Field("summary"),
-    Field("published_at"),
-    Field("unit"),
-    Field("body_format"),
-    Field("body_text"),
-    Field("body_text_sha256"),
-    Field("body_normalizer"),
-    Field("body_map", "object"),
-    Field("is_gone", "boolean", required=True),
+    BundleField("summary"),
+    BundleField("published_at"),
+    BundleField("unit"),
+    BundleField("body_format"),
+    BundleField("body_text"),
+    BundleField("body_text_sha256"),
+    BundleField("body_normalizer"),
+    BundleField("body_map", "object"),
+    BundleField("is_gone", "boolean", required=True),
 )
 
 PASSAGES: Final = _resource(
@@ -95,11 +95,11 @@ PASSAGES: Final = _resource(
     "The text in pieces, each with its place.",
     ("document", "ord"),
     *_told("document", "id", "chunker", "sha256", "text"),
-    Field("ord", "integer", required=True),
-    Field("start", "integer", required=True),
-    Field("end", "integer", required=True),
-    Field("tokens", "integer", required=True),
-    Field("locator", "object", required=True),
+    BundleField("ord", "integer", required=True),
+    BundleField("start", "integer", required=True),
+    BundleField("end", "integer", required=True),
+    BundleField("tokens", "integer", required=True),
+    BundleField("locator", "object", required=True),
 )
 
 ALIASES: Final = _resource(
@@ -107,7 +107,7 @@ ALIASES: Final = _resource(
     "Every other name of a document.",
     ("document", "alias"),
     *_told("document", "alias"),
-    Field("edition"),
+    BundleField("edition"),
 )
 
 CITATIONS: Final = _resource(
@@ -115,10 +115,10 @@ CITATIONS: Final = _resource(
     "What a document cites, and where in its text.",
     ("document", "start"),
     *_told("document", "raw", "kind", "target"),
-    Field("start", "integer", required=True),
-    Field("end", "integer", required=True),
-    Field("locator", "object", required=True),
-    Field("pinpoint"),
+    BundleField("start", "integer", required=True),
+    BundleField("end", "integer", required=True),
+    BundleField("locator", "object", required=True),
+    BundleField("pinpoint"),
 )
 
 ORIGINS: Final = _resource(
@@ -126,7 +126,7 @@ ORIGINS: Final = _resource(
     "Hashes of the bytes that a document was read from, as the publisher served them.",
     ("document",),
     *_told("document", "raw_sha256"),
-    Field("body_raw_sha256"),
+    BundleField("body_raw_sha256"),
 )
 
 EDITIONS: Final = _resource(
@@ -134,10 +134,10 @@ EDITIONS: Final = _resource(
     "Titles and acts of codes, in each edition.",
     ("id",),
     *_told("id", "source", "version", "unit", "label", "input_sha256", "state"),
-    Field("published_at"),
-    Field("nodes", "integer", required=True),
-    Field("shards", "integer", required=True),
-    Field("bytes", "integer", required=True),
+    BundleField("published_at"),
+    BundleField("nodes", "integer", required=True),
+    BundleField("shards", "integer", required=True),
+    BundleField("bytes", "integer", required=True),
 )
 
 NODES: Final = _resource(
@@ -145,8 +145,8 @@ NODES: Final = _resource(
     "The trees of codes.",
     ("id",),
     *_told("id", "source", "version", "kind", "label", "path", "unit", "parent"),
-    Field("position", "integer", required=True),
-    Field("status"),
+    BundleField("position", "integer", required=True),
+    BundleField("status"),
 )
 
 OF_DOCUMENTS: Final = (PASSAGES, ALIASES, CITATIONS, ORIGINS)
@@ -185,7 +185,7 @@ def read_line(resource: Resource, line: bytes) -> Record:
     return dict(record)
 
 
-def _check(field: Field, value: Any) -> None:
+def _check(field: BundleField, value: Any) -> None:
     if value is None:
         if field.required:
             raise BundleError(f"has no {field.name}")
@@ -203,7 +203,7 @@ _ODDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BundleFile:
     """A file of rows, known by its hash."""
 
     records: int
@@ -219,7 +219,7 @@ class Part:
 class Filled:
     """A file with its bytes."""
 
-    part: Part
+    part: BundleFile
     data: bytes = field(repr=False)
 
     def read(self) -> bytes:
@@ -249,7 +249,7 @@ def _begins(owner: str) -> bool:
 
 def _filled(lines: list[bytes]) -> Filled:
     data = b"".join(lines)
-    return Filled(Part(len(lines), len(data), hashlib.sha256(data).hexdigest()), data)
+    return Filled(BundleFile(len(lines), len(data), hashlib.sha256(data).hexdigest()), data)
 
 
 DESCRIPTOR: Final = "datapackage.json"
@@ -261,12 +261,12 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class BundlePackage:
     """What a bundle holds."""
 
     sources: tuple[str, ...] | None
     """Those it was asked for; None: all there were."""
-    parts: Mapping[Resource, Sequence[Part]]
+    parts: Mapping[Resource, Sequence[BundleFile]]
 
     @property
     def root(self) -> str:
@@ -292,7 +292,7 @@ class Package:
         return _sha256({"format": FORMAT, "resources": hashes})
 
 
-def digest(parts: Sequence[Part]) -> str:
+def digest(parts: Sequence[BundleFile]) -> str:
     """The hash of a table."""
     return _sha256([asdict(part) for part in parts])
 
@@ -301,7 +301,7 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def describe(package: Package) -> bytes:
+def describe(package: BundlePackage) -> bytes:
     """The data package, as a file."""
     told = {
         "name": "fonds-bundle",
@@ -315,7 +315,7 @@ def describe(package: Package) -> bytes:
     return (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _described_resource(resource: Resource, parts: Sequence[Part]) -> dict[str, Any]:
+def _described_resource(resource: Resource, parts: Sequence[BundleFile]) -> dict[str, Any]:
     return {
         "name": resource.name,
         "type": "table",
@@ -328,7 +328,7 @@ def _described_resource(resource: Resource, parts: Sequence[Part]) -> dict[str, 
     }
 
 
-def _files(resource: Resource, parts: Sequence[Part]) -> dict[str, Any]:
+def _files(resource: Resource, parts: Sequence[BundleFile]) -> dict[str, Any]:
     paths = [part.path(resource) for part in parts]
     return {
         "path": paths,
@@ -352,7 +352,7 @@ def _schema(resource: Resource) -> dict[str, Any]:
     return {"fields": fields, "primaryKey": list(resource.key), "missingValues": []}
 
 
-def read_package(blobs: Blobs, where: str) -> Package:
+def read_package(blobs: Blobs, where: str) -> BundlePackage:
     """What the data package at an address says; BundleError if it is not one of a bundle."""
     found = blobs.head(DESCRIPTOR)
     if found is None:
@@ -365,7 +365,7 @@ def read_package(blobs: Blobs, where: str) -> Package:
         raise BundleError(f"the {DESCRIPTOR} at {where} is not one of a bundle") from None
 
 
-def _read(told: Mapping[str, Any]) -> Package:
+def _read(told: Mapping[str, Any]) -> BundlePackage:
     if told["format"] != FORMAT:
         raise BundleError(
             f"the bundle has the format {told['format']!r}, and this program reads {FORMAT}"
@@ -374,7 +374,7 @@ def _read(told: Mapping[str, Any]) -> Package:
     if [each["name"] for each in tables] != [each.name for each in RESOURCES]:
         raise BundleError("the bundle has other tables than its format has")
     sources = told["selection"]
-    package = Package(
+    package = BundlePackage(
         None if sources is None else tuple(_text(each) for each in sources),
         {known: _parts(known, table) for known, table in zip(RESOURCES, tables, strict=True)},
     )
@@ -386,8 +386,8 @@ def _read(told: Mapping[str, Any]) -> Package:
     return package
 
 
-def _parts(resource: Resource, table: Mapping[str, Any]) -> list[Part]:
-    parts = [Part(**each) for each in table["parts"]]
+def _parts(resource: Resource, table: Mapping[str, Any]) -> list[BundleFile]:
+    parts = [BundleFile(**each) for each in table["parts"]]
     for part in parts:
         if [type(value) for value in asdict(part).values()] != [int, int, str]:
             raise TypeError
@@ -404,7 +404,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def read_part(blobs: Blobs, resource: Resource, part: Part) -> bytes:
+def read_part(blobs: Blobs, resource: Resource, part: BundleFile) -> bytes:
     """The bytes of a file, which are what the data package says; BundleError if not."""
     path = part.path(resource)
     found = blobs.head(path)

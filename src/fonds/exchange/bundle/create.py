@@ -24,9 +24,9 @@ from fonds.exchange.bundle.contents import (
     ORIGINS,
     PASSAGES,
     RESOURCES,
+    BundleFile,
+    BundlePackage,
     Filled,
-    Package,
-    Part,
     Record,
     Resource,
     cut,
@@ -212,7 +212,7 @@ def create(
     before = None if blobs.head(DESCRIPTOR) is None else read_package(blobs, where)
     there = {info.key: info.size for info in blobs.list(_DATA)}
     written = 0
-    parts: dict[Resource, list[Part]] = {}
+    parts: dict[Resource, list[BundleFile]] = {}
     with snapshot(database) as held:
         require_held(held, sources)
         unfinished = waiting(held, sources)
@@ -222,7 +222,7 @@ def create(
             for filled in cut(resource, rows):
                 parts[resource].append(filled.part)
                 written += _write(blobs, resource, filled, there)
-    package = Package(None if sources is None else tuple(sorted(set(sources))), parts)
+    package = BundlePackage(None if sources is None else tuple(sorted(set(sources))), parts)
     if package != before:
         blobs.put(DESCRIPTOR, describe(package))
     return Created(
@@ -257,7 +257,7 @@ def _write(blobs: Blobs, resource: Resource, filled: Filled, there: Mapping[str,
     return True
 
 
-def _sweep(blobs: Blobs, package: Package, there: Iterable[str]) -> int:
+def _sweep(blobs: Blobs, package: BundlePackage, there: Iterable[str]) -> int:
     kept = {part.path(each) for each, parts in package.parts.items() for part in parts}
     stale = [key for key in there if _OURS.fullmatch(key) and key not in kept]
     for key in stale:

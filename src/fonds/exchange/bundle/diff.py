@@ -14,8 +14,8 @@ from fonds.exchange.bundle.contents import (
     EDITIONS,
     NODES,
     OF_DOCUMENTS,
-    Package,
-    Part,
+    BundleFile,
+    BundlePackage,
     Record,
     Resource,
     cut,
@@ -32,14 +32,14 @@ Pair = tuple[Record | None, Record | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RowRun:
     """Rows in a row: a file, or what would be one."""
 
-    part: Part
+    part: BundleFile
     read: Callable[[], bytes]
 
 
-Side = Callable[[Resource], Iterator[Run]]
+Side = Callable[[Resource], Iterator[RowRun]]
 """Gives the rows of each table, in order."""
 
 
@@ -55,12 +55,12 @@ class Difference:
     """Of one that changed: fields, and tables whose rows of this document are not the same."""
 
 
-def of_bundle(blobs: Blobs, package: Package) -> Side:
+def of_bundle(blobs: Blobs, package: BundlePackage) -> Side:
     """The rows of a bundle."""
 
-    def runs(resource: Resource) -> Iterator[Run]:
+    def runs(resource: Resource) -> Iterator[RowRun]:
         for part in package.parts[resource]:
-            yield Run(part, partial(read_part, blobs, resource, part))
+            yield RowRun(part, partial(read_part, blobs, resource, part))
 
     return runs
 
@@ -68,9 +68,9 @@ def of_bundle(blobs: Blobs, package: Package) -> Side:
 def of_library(held: Snapshot, sources: tuple[str, ...] | None) -> Side:
     """The rows that a bundle of this library would have."""
 
-    def runs(resource: Resource) -> Iterator[Run]:
+    def runs(resource: Resource) -> Iterator[RowRun]:
         for filled in cut(resource, records(held, resource, sources)):
-            yield Run(filled.part, filled.read)
+            yield RowRun(filled.part, filled.read)
 
     return runs
 
@@ -120,7 +120,7 @@ def _together(found: list[Difference]) -> Difference:
     return Difference(table=found[0].table, id=found[0].id, change="changed", fields=fields)
 
 
-def _pairs(resource: Resource, one: Iterator[Run], other: Iterator[Run]) -> Iterator[Pair]:
+def _pairs(resource: Resource, one: Iterator[RowRun], other: Iterator[RowRun]) -> Iterator[Pair]:
     here, there = _Cursor(resource, one), _Cursor(resource, other)
     while True:
         if here.pass_equal(there):
@@ -141,10 +141,10 @@ def _pairs(resource: Resource, one: Iterator[Run], other: Iterator[Run]) -> Iter
 class _Cursor:
     """A place in the rows of one side."""
 
-    def __init__(self, resource: Resource, runs: Iterator[Run]) -> None:
+    def __init__(self, resource: Resource, runs: Iterator[RowRun]) -> None:
         self._resource = resource
         self._runs = runs
-        self._run: Run | None = next(runs, None)
+        self._run: RowRun | None = next(runs, None)
         self._lines: list[bytes] | None = None
         self._place = 0
         self._record: Record | None = None

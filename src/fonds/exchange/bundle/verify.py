@@ -20,7 +20,7 @@ from fonds.exchange.bundle.contents import (
     ORIGINS,
     PASSAGES,
     RESOURCES,
-    Part,
+    BundleFile,
     Record,
     Resource,
     read_line,
@@ -37,7 +37,7 @@ _PROVENANCE: Final = ("citation_string", "source_url", "source_org")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class BundleProblem:
     """Something that is not as it should be."""
 
     where: str
@@ -46,13 +46,13 @@ class Problem:
 
 
 @dataclass(kw_only=True, slots=True)
-class Verified:
+class BundleReport:
     """What was found."""
 
     root: str | None = None
     content: str | None = None
     records: Mapping[str, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[BundleProblem] = field(default_factory=list)
     count: int = 0
     """Of problems, also of those that are not told."""
 
@@ -60,12 +60,12 @@ class Verified:
         """Note a problem."""
         self.count += 1
         if len(self.problems) < MOST_TOLD:
-            self.problems.append(Problem(where=where, what=what))
+            self.problems.append(BundleProblem(where=where, what=what))
 
 
-def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> Verified:
+def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> BundleReport:
     """Read all of a bundle and say what is wrong with it."""
-    found = Verified()
+    found = BundleReport()
     try:
         package = read_package(blobs, where)
     except BundleError as error:
@@ -75,7 +75,7 @@ def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> Verified:
     found.records = {each.name: package.records(each) for each in RESOURCES}
 
     def rows(resource: Resource) -> Iterator[Record]:
-        table = _Table(blobs, resource, found)
+        table = _BundleTable(blobs, resource, found)
         return watched(table.rows(package.parts[resource]), resource, watch)
 
     _check_documents({each: rows(each) for each in (DOCUMENTS, *OF_DOCUMENTS)}, found)
@@ -85,16 +85,16 @@ def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> Verified:
     return found
 
 
-class _Table:
+class _BundleTable:
     """A table of a bundle, as it is read; what is wrong with it is told."""
 
-    def __init__(self, blobs: Blobs, resource: Resource, found: Verified) -> None:
+    def __init__(self, blobs: Blobs, resource: Resource, found: BundleReport) -> None:
         self._blobs = blobs
         self._resource = resource
         self._found = found
         self._last: tuple[object, ...] | None = None
 
-    def rows(self, parts: Sequence[Part]) -> Iterator[Record]:
+    def rows(self, parts: Sequence[BundleFile]) -> Iterator[Record]:
         """All rows that can be read."""
         for part in parts:
             try:
@@ -123,7 +123,7 @@ class _Table:
         yield record
 
 
-def _check_documents(rows: Mapping[Resource, Iterator[Record]], found: Verified) -> None:
+def _check_documents(rows: Mapping[Resource, Iterator[Record]], found: BundleReport) -> None:
     streams = [_owned(resource, some) for resource, some in rows.items()]
     for owner, group in groupby(heapq.merge(*streams, key=_owner), key=_owner):
         counts: Counter[Resource] = Counter()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fonds.errors import WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.billres.walker import Walker
+from fonds.normalize.billres.walker import BillWalker
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 
 _ROOTS: Final = frozenset({"bill", "resolution", "amendment-doc"})
@@ -98,7 +98,7 @@ class BillRes:
     ) -> NormalizedBody:
         """The whole document as Markdown; a section quoted by an amendment is no heading."""
         root, warnings = read_bill(data)
-        body = Walker(root).walk(warnings)
+        body = BillWalker(root).walk(warnings)
         if not body.markdown:
             raise WrongContentError(f"<{root.tag}> holds no text")
         return body

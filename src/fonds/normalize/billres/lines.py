@@ -181,7 +181,7 @@ class BillWriter(MarkdownWriter):
 _QUOTES: Final = (("“", "”"), ("‘", "’"))
 
 
-class LineWalker(ABC):
+class BillLineWalker(ABC):
     """Writes running text and the elements in it; blocks are left to a subclass."""
 
     def __init__(self, root: Any) -> None:
@@ -265,7 +265,7 @@ class LineWalker(ABC):
 
     def _inline(self, element: Any) -> None:
         self._deeper()
-        self._INLINES.get(element.tag, LineWalker.flow)(self, element)
+        self._INLINES.get(element.tag, BillLineWalker.flow)(self, element)
         self._depth -= 1
 
     def _tagged(self, element: Any, name: str) -> None:
@@ -341,7 +341,7 @@ class LineWalker(ABC):
         self._out.run(f"[{kind.capitalize()}{name and f' {name}'}]")
         self.flow(element, (data,))
 
-    _INLINES: ClassVar[dict[str, Callable[[LineWalker, Any], None]]] = {
+    _INLINES: ClassVar[dict[str, Callable[[BillLineWalker, Any], None]]] = {
         **dict.fromkeys(FLOWING, flow),
         "quote": _quote,
         "term": _quote,

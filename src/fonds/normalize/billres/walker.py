@@ -18,10 +18,10 @@ from fonds.normalize.billres.lines import (
     METADATA,
     PASSAGES,
     RUNNING,
-    LineWalker,
+    BillLineWalker,
     words_of,
 )
-from fonds.normalize.cals import Rows, has_loose_text, read_rows, write_rows
+from fonds.normalize.cals import CalsRows, has_loose_text, read_rows, write_rows
 
 _NAMED: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
 _REVISION: Final = re.compile(r"</?(?:ins|del)>")
@@ -37,7 +37,7 @@ _REVISIONS: Final[dict[str, Literal["ins", "del"]]] = {
 }
 
 
-class Walker(LineWalker):
+class BillWalker(BillLineWalker):
     """Writes one document; every word of it, in order."""
 
     def __init__(self, root: Any) -> None:
@@ -68,11 +68,11 @@ class Walker(LineWalker):
         self._deeper()
         revision = _revision(element)
         if revision is None or revision == self._out.revision:
-            self._BLOCKS.get(element.tag, Walker._passage)(self, element)
+            self._BLOCKS.get(element.tag, BillWalker._passage)(self, element)
         else:
             self._out.end()
             former, self._out.revision = self._out.revision, revision
-            self._BLOCKS.get(element.tag, Walker._passage)(self, element)
+            self._BLOCKS.get(element.tag, BillWalker._passage)(self, element)
             self._out.end()
             self._out.revision = former
         self._depth -= 1
@@ -263,14 +263,14 @@ class Walker(LineWalker):
                 self._child(child, element)
             self._out.run(child.tail)
 
-    def _rows(self, rows: Rows, tgroup: Any) -> None:
+    def _rows(self, rows: CalsRows, tgroup: Any) -> None:
         if rows.head or rows.body:
             self._begin()
             write_rows(self._out, rows, tgroup, self.flow)
 
-    _BLOCKS: ClassVar[dict[str, Callable[[Walker, Any], None]]] = {
+    _BLOCKS: ClassVar[dict[str, Callable[[BillWalker, Any], None]]] = {
         **dict.fromkeys(PASSAGES, _passage),
-        **dict.fromkeys(GROUPS, LineWalker.flow),
+        **dict.fromkeys(GROUPS, BillLineWalker.flow),
         **dict.fromkeys((*METADATA, "colspec", "image-data"), _skip),
         **dict.fromkeys(LEVELS, _level),
         **dict.fromkeys(CONTAINERS, _container),
@@ -292,15 +292,15 @@ class Walker(LineWalker):
         "whereas": _passage,
         "para": _passage,
         "legis-comment": _passage,
-        "toc": LineWalker.flow,
-        "list": LineWalker.flow,
+        "toc": BillLineWalker.flow,
+        "list": BillLineWalker.flow,
         "toc-entry": _entry,
         "multi-column-toc-entry": _entry,
         "list-item": _entry,
         "toc-quoted-entry": _quoted_entries,
         "multi-column-toc-quoted-entry": _quoted_entries,
         "instructive-para": _passage,
-        "graphic": LineWalker.figure,
+        "graphic": BillLineWalker.figure,
         "table": _table,
     }
 

@@ -17,8 +17,15 @@ import mammoth
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize.docx.package import LONGEST_LINK, RELATIONSHIPS, Part, R, W, Word
-from fonds.normalize.docx.styles import Label, Numbering, Styles, is_on, number, value
+from fonds.normalize.docx.package import LONGEST_LINK, RELATIONSHIPS, PackagePart, R, W, Word
+from fonds.normalize.docx.styles import (
+    ParagraphLabel,
+    ParagraphNumbering,
+    Styles,
+    is_on,
+    number,
+    value,
+)
 
 _MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -47,7 +54,7 @@ _KEPT: Final = {
 _WIDEST: Final = 63
 
 
-def shorten(part: Part, notes: set[tuple[str, str]]) -> Counter[str]:
+def shorten(part: PackagePart, notes: set[tuple[str, str]]) -> Counter[str]:
     """Take from a part all that is no text; what a reader may miss is counted by its name.
 
     `notes` are those there are, as kind and id; each is taken from the set when it is referred
@@ -151,7 +158,7 @@ def _rename(root: Any) -> None:
     etree.strip_tags(root, *_WRAPPING, f"{_MATH}oMathPara")
 
 
-def _mend(part: Part, notes: set[tuple[str, str]]) -> None:
+def _mend(part: PackagePart, notes: set[tuple[str, str]]) -> None:
     """Remove what the converter would stumble over: references to nothing, and odd numbers."""
     for link in part.root.iter(f"{W}hyperlink"):
         if link.get(f"{R}id") is not None and link.get(f"{R}id") not in part.links:
@@ -238,7 +245,7 @@ def to_page(word: Word) -> tuple[str, tuple[str, ...]]:
         # Word allows no note on a note.
         dropped += shorten(part, set())
     styles = Styles(word.styles)
-    numbering = Numbering(word.numbering, styles)
+    numbering = ParagraphNumbering(word.numbering, styles)
     present = {_DOCUMENT: word.document} | {name: part for name, part in parts.items() if part}
     for part in present.values():
         labels = _translate(part.root, styles, numbering)
@@ -264,9 +271,11 @@ def _note_ids(word: Word) -> set[tuple[str, str]]:
     return found
 
 
-def _translate(root: Any, styles: Styles, numbering: Numbering) -> list[tuple[Any, Label]]:
+def _translate(
+    root: Any, styles: Styles, numbering: ParagraphNumbering
+) -> list[tuple[Any, ParagraphLabel]]:
     """Give every paragraph a style of ours; what it tells is the number before each."""
-    labels: list[tuple[Any, Label]] = []
+    labels: list[tuple[Any, ParagraphLabel]] = []
     for run in root.iter(f"{W}r"):
         for name in styles.emphasis(run):
             properties = run.find(f"{W}rPr")
@@ -296,7 +305,7 @@ def _restyle(paragraph: Any, style: str | None) -> None:
         etree.SubElement(properties, f"{W}pStyle").set(f"{W}val", style)
 
 
-def _write(paragraph: Any, label: Label) -> None:
+def _write(paragraph: Any, label: ParagraphLabel) -> None:
     run = etree.Element(f"{W}r")
     style = etree.SubElement(etree.SubElement(run, f"{W}rPr"), f"{W}rStyle")
     style.set(f"{W}val", "Label")
@@ -320,7 +329,7 @@ def _refuse_large(roots: list[Any]) -> None:
         raise MalformedError("the Word file's elements are nested too deeply to be read")
 
 
-def _packed(parts: dict[str, Part]) -> io.BytesIO:
+def _packed(parts: dict[str, PackagePart]) -> io.BytesIO:
     """A Word file of nothing but these parts: there is nothing in it that leads elsewhere."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

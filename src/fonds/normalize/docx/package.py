@@ -77,7 +77,7 @@ class _Sparing(io.RawIOBase):
         return self._file.read(LARGEST_DIRECTORY if size < 0 else size)
 
 
-class Archive:
+class ZipArchive:
     """The entries of a ZIP archive; nothing of it is ever written to a disk."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -137,7 +137,7 @@ class Archive:
         return b"".join(pieces)
 
 
-def open_word(file: BinaryIO) -> Archive:
+def open_word(file: BinaryIO) -> ZipArchive:
     """The archive of a Word file that is safe to read; raises for everything else."""
     start = file.read(8)
     file.seek(0)
@@ -147,7 +147,7 @@ def open_word(file: BinaryIO) -> Archive:
         )
     if not start.startswith(b"PK"):
         raise WrongContentError("no Word file (.docx): it does not begin as one")
-    archive = Archive(file)
+    archive = ZipArchive(file)
     if why := archive.bomb:
         raise MalformedError(f"the Word file is refused, since it may explode: {why}")
     if not archive.is_word:
@@ -188,7 +188,7 @@ _LINKS: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackagePart:
     """One part and where its links lead."""
 
     root: Any
@@ -200,9 +200,9 @@ class Part:
 class Word:
     """What of a Word file makes its text."""
 
-    document: Part
-    footnotes: Part | None
-    endnotes: Part | None
+    document: PackagePart
+    footnotes: PackagePart | None
+    endnotes: PackagePart | None
     styles: Any
     """None, like `numbering`, if the file has none."""
     numbering: Any
@@ -217,7 +217,7 @@ class _Relationship:
     outside: bool
 
 
-def read_word(archive: Archive) -> Word:
+def read_word(archive: ZipArchive) -> Word:
     """The parts of an opened Word file; an error says which of them is broken."""
     start = _relationships(archive, "")
     main = _named(start.values(), "officeDocument", "") or "word/document.xml"
@@ -233,7 +233,7 @@ def read_word(archive: Archive) -> Word:
         for kind in ("footnotes", "endnotes", "styles", "numbering")
     }
     return Word(
-        document=Part(root, _links(known)),
+        document=PackagePart(root, _links(known)),
         footnotes=_part(archive, parts["footnotes"]),
         endnotes=_part(archive, parts["endnotes"]),
         styles=_tree(archive, parts["styles"]),
@@ -242,12 +242,12 @@ def read_word(archive: Archive) -> Word:
     )
 
 
-def _part(archive: Archive, name: str) -> Part | None:
+def _part(archive: ZipArchive, name: str) -> PackagePart | None:
     root = _tree(archive, name)
-    return None if root is None else Part(root, _links(_relationships(archive, name)))
+    return None if root is None else PackagePart(root, _links(_relationships(archive, name)))
 
 
-def _relationships(archive: Archive, part: str) -> dict[str, _Relationship]:
+def _relationships(archive: ZipArchive, part: str) -> dict[str, _Relationship]:
     folder, name = posixpath.split(part)
     root = _tree(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     found = () if root is None else root.iter(f"{_PACKAGE}Relationship")
@@ -280,7 +280,7 @@ def _is_link(target: str) -> bool:
     return len(target) <= LONGEST_LINK and _LINKS.match(target) is not None
 
 
-def _tree(archive: Archive, name: str) -> Any:
+def _tree(archive: ZipArchive, name: str) -> Any:
     data = archive.read(name)
     if data is None:
         return None

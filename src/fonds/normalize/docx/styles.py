@@ -46,7 +46,7 @@ class Numbered:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Style:
+class _ResolvedStyle:
     """A style together with those it stands on."""
 
     heading: int | None
@@ -62,7 +62,7 @@ class Styles:
         self._elements: dict[str, Any] = {}
         for style in () if root is None else root.iterchildren(f"{W}style"):
             self._elements.setdefault(style.get(f"{W}styleId", ""), style)
-        self._known: dict[str, _Style] = {}
+        self._known: dict[str, _ResolvedStyle] = {}
 
     def heading_level(self, paragraph: Any) -> int | None:
         """1 to 6 for a heading, by the paragraph's own word or that of its style."""
@@ -90,18 +90,18 @@ class Styles:
         """Which of `b` and `i` the style of a run switches on."""
         return self._style(value(run, "rPr", "rStyle")).emphasis
 
-    def _style(self, style_id: str | None) -> _Style:
+    def _style(self, style_id: str | None) -> _ResolvedStyle:
         style_id = style_id or ""
         if style_id not in self._known:
             self._known[style_id] = self._read(style_id)
         return self._known[style_id]
 
-    def _read(self, style_id: str) -> _Style:
+    def _read(self, style_id: str) -> _ResolvedStyle:
         chain = list(self._chain(style_id))
         listed = [one for one in chain if value(one, "pPr", "numPr", "numId") is not None]
         levels = [number(value(one, "pPr", "numPr", "ilvl")) for one in chain]
         runs = [one.find(f"{W}rPr") for one in chain]
-        return _Style(
+        return _ResolvedStyle(
             heading=_heading(chain) if chain else _undefined_heading(style_id),
             list_id=value(listed[0], "pPr", "numPr", "numId") if listed else None,
             level=next((level for level in levels if level is not None), None),
@@ -154,7 +154,7 @@ _ROMAN_LIMIT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _NumberingLevel:
     start: int
     kind: str
     text: str
@@ -166,12 +166,12 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    levels: dict[int, _Level]
+    levels: dict[int, _NumberingLevel]
     counts: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class ParagraphLabel:
     """What stands before a paragraph."""
 
     text: str
@@ -179,7 +179,7 @@ class Label:
     level: int
 
 
-class Numbering:
+class ParagraphNumbering:
     """Counts the paragraphs of one document, in their order."""
 
     def __init__(self, root: Any, styles: Styles) -> None:
@@ -194,7 +194,7 @@ class Numbering:
             for one in root.iterchildren(f"{W}num"):
                 self._instances.setdefault(one.get(f"{W}numId", ""), one)
 
-    def label(self, paragraph: Any) -> Label | None:
+    def label(self, paragraph: Any) -> ParagraphLabel | None:
         """Count a paragraph; None for one that belongs to no list."""
         numbered = self._styles.numbered(paragraph)
         instance = self._instances.get(numbered.list_id) if numbered else None
@@ -209,7 +209,7 @@ class Numbering:
         if level is None:
             return None
         _count(counted, depth, level)
-        return Label(_text(counted, level), depth)
+        return ParagraphLabel(_text(counted, level), depth)
 
     def _list(self, instance: Any) -> _List | None:
         """The list an instance counts in: several instances may continue one list."""
@@ -253,16 +253,16 @@ def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
     return next(own, 0)
 
 
-def _levels(abstract: Any) -> dict[int, _Level]:
-    levels: dict[int, _Level] = {}
+def _levels(abstract: Any) -> dict[int, _NumberingLevel]:
+    levels: dict[int, _NumberingLevel] = {}
     for one in abstract.iterchildren(f"{W}lvl"):
         levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _DEEPEST_LIST), _list_level(one))
     return levels
 
 
-def _list_level(element: Any) -> _Level:
+def _list_level(element: Any) -> _NumberingLevel:
     start = number(value(element, "start"))
-    return _Level(
+    return _NumberingLevel(
         start=1 if start is None else start,
         kind=value(element, "numFmt") or "decimal",
         text=(value(element, "lvlText") or "")[:_LONGEST],
@@ -272,14 +272,14 @@ def _list_level(element: Any) -> _Level:
     )
 
 
-def _count(counted: _List, depth: int, level: _Level) -> None:
+def _count(counted: _List, depth: int, level: _NumberingLevel) -> None:
     counted.counts[depth] = counted.counts.get(depth, level.start - 1) + 1
     for below in [other for other in counted.counts if other > depth]:
         if below not in counted.levels or counted.levels[below].restarts:
             del counted.counts[below]
 
 
-def _text(counted: _List, level: _Level) -> str:
+def _text(counted: _List, level: _NumberingLevel) -> str:
     if level.kind == "bullet":
         return ""
 

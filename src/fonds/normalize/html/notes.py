@@ -169,7 +169,7 @@ _AROUND: Final = " []().\t\n"
 
 
 @dataclass(slots=True)
-class Notes:
+class HtmlFootnotes:
     """What the walker must know about footnotes."""
 
     references: dict[Any, str] = field(default_factory=dict)
@@ -189,9 +189,9 @@ class _Reference:
     sign: str
 
 
-def notes_of(root: Any) -> Notes:
+def notes_of(root: Any) -> HtmlFootnotes:
     """The footnotes of a page: links to a later block, with a note's sign as their text."""
-    notes = Notes()
+    notes = HtmlFootnotes()
     references = list(_references(root))
     blocks = NoteBlocks({one.link: one.anchor for one in references})
     counts: dict[str, int] = {}
@@ -261,7 +261,7 @@ def _unique(sign: str, counts: dict[str, int]) -> str:
     return sign if counts[sign] == 1 else f"{sign}-{counts[sign]}"
 
 
-def _drop_sign(block: Any, sign: str, notes: Notes) -> None:
+def _drop_sign(block: Any, sign: str, notes: HtmlFootnotes) -> None:
     """Take the note's own sign from its beginning: `[^1]:` says it."""
     for element, part in _texts(block):
         if element.tag == "a" and "".join(element.itertext()).strip(_AROUND) == sign:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from fonds.model import NormalizedBody
 from fonds.normalize.html.notes import notes_of
-from fonds.normalize.html.writer import Grid, HtmlWriter, Numbering, grid_of, own_label
+from fonds.normalize.html.writer import CellGrid, HtmlWriter, ListNumbering, grid_of, own_label
 from fonds.normalize.markdown import escape
 
 BLOCKS: Final = frozenset(
@@ -248,8 +248,8 @@ class HtmlWalker:
         self._out = HtmlWriter()
         self._notes = notes_of(root)
         self._noted = bool(self._notes.references)
-        self._lists: list[Numbering | None] = []
-        self._grids: list[Grid | None] = []
+        self._lists: list[ListNumbering | None] = []
+        self._grids: list[CellGrid | None] = []
         self._rows = 0
         self._emphasized: set[str] = set()
         self._unknown: dict[str, None] = {}
@@ -320,7 +320,7 @@ class HtmlWalker:
 
     def _list(self, element: Any) -> Closer:
         self._out.block()
-        self._lists.append(Numbering(element) if element.tag == "ol" else None)
+        self._lists.append(ListNumbering(element) if element.tag == "ol" else None)
 
         def close() -> None:
             self._lists.pop()
@@ -477,7 +477,7 @@ class HtmlWalker:
         self._out.put_markup("|")
         return lambda: self._end_row(grid, element)
 
-    def _end_row(self, grid: Grid, row: Any) -> None:
+    def _end_row(self, grid: CellGrid, row: Any) -> None:
         if missing := grid.at_end[row]:
             self._out.markup("  |" * missing)
         if self._rows == 1:

@@ -18,7 +18,7 @@ _DEEPEST: Final = 12
 """Deeper lists and quotations are written at this depth: every line repeats its prefixes."""
 
 
-class Mark:
+class InlineMark:
     """Inline markup around text: written before its first text, closed at every block's end."""
 
     __slots__ = ("closing", "opening", "written")
@@ -32,7 +32,7 @@ class HtmlWriter(MarkdownWriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: list[Mark] = []
+        self.marks: list[InlineMark] = []
         self.in_cell = False
         self.empty = True
         """Nothing is written yet in this block or cell."""
@@ -98,13 +98,13 @@ class HtmlWriter(MarkdownWriter):
         self.heading = False
         self.block()
 
-    def open_mark(self, opening: str, closing: str) -> Mark:
+    def open_mark(self, opening: str, closing: str) -> InlineMark:
         """Let the text to come stand between these."""
-        mark = Mark(opening, closing)
+        mark = InlineMark(opening, closing)
         self.marks.append(mark)
         return mark
 
-    def close_mark(self, mark: Mark) -> None:
+    def close_mark(self, mark: InlineMark) -> None:
         """End a mark, if any text came."""
         if mark.written:
             self.close(mark.closing)
@@ -210,7 +210,7 @@ _ROMAN_LIMIT: Final = 4000
 _NEAR: Final = 5
 
 
-class Numbering:
+class ListNumbering:
     """Counts the items of one `ol`."""
 
     def __init__(self, element: Any) -> None:
@@ -297,7 +297,7 @@ _MANY_BLOCKS: Final = 3
 
 
 @dataclass(slots=True)
-class Grid:
+class CellGrid:
     """Where empty cells go, so that every cell stands in its own column."""
 
     columns: int = 0
@@ -310,7 +310,7 @@ class Grid:
     spans: bool = False
 
 
-def grid_of(table: Any) -> Grid | None:
+def grid_of(table: Any) -> CellGrid | None:
     """The grid of a table of data; None for one that only arranges the page."""
     if table.get("role") in {"presentation", "none"}:
         return None
@@ -342,8 +342,8 @@ def _stray(element: Any) -> bool:
     )
 
 
-def _laid_out(rows: list[Any]) -> Grid | None:
-    grid = Grid()
+def _laid_out(rows: list[Any]) -> CellGrid | None:
+    grid = CellGrid()
     reaching: dict[int, int] = {}
     ends: list[int] = []
     for number, row in enumerate(rows):
@@ -358,7 +358,7 @@ def _laid_out(rows: list[Any]) -> Grid | None:
     return grid if grid.columns > 1 else None
 
 
-def _row(grid: Grid, row: Any, reaching: dict[int, int], rows_left: int) -> int:
+def _row(grid: CellGrid, row: Any, reaching: dict[int, int], rows_left: int) -> int:
     """Place one row; `reaching` says for how many more rows a column is taken from above."""
     taken = {column for column, rows in reaching.items() if rows > 0}
     for column in taken:

@@ -21,7 +21,7 @@ from fonds.normalize.pdf.ocr import (
     installed_recognizer,
     language_of,
 )
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Block, Grid, Page, guarded
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, without_furniture
 from fonds.normalize.pdf.table import with_tables
 
@@ -62,13 +62,13 @@ class PdfNormalizer:
         ]
         blocks = blocks_of(lines)
         beside = _printed_beside(pages, stripped)
-        writer = _BodyWriter(Joiner(lines), labels, beside, note_names(blocks))
+        writer = _PdfWriter(Joiner(lines), labels, beside, note_names(blocks))
         for block in blocks:
             writer.write(block)
         return writer.finish(warnings)
 
 
-def _printed_beside(pages: Sequence[Page], stripped: Sequence[Stripped]) -> list[str]:
+def _printed_beside(pages: Sequence[PdfPage], stripped: Sequence[Stripped]) -> list[str]:
     """What stands between the text of each page and that of the one before, and behind the last."""
     between = [""] * (len(pages) + 1)
     for at, (page, bare) in enumerate(zip(pages, stripped, strict=True)):
@@ -79,7 +79,7 @@ def _printed_beside(pages: Sequence[Page], stripped: Sequence[Stripped]) -> list
     return between
 
 
-def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[Page], tuple[str, ...]]:
+def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tuple[str, ...]]:
     pdf = Pdf(data)
     try:
         pages = [pdf.page(index) for index in range(pdf.page_count)]
@@ -98,7 +98,9 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[Page], tuple
     return pages, tuple(warnings)
 
 
-def _recognized(pdf: Pdf, page: Page, recognizer: Recognizer | None, language: str | None) -> str:
+def _recognized(
+    pdf: Pdf, page: PdfPage, recognizer: Recognizer | None, language: str | None
+) -> str:
     if recognizer is None:
         return ""
     scale = min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5)
@@ -107,7 +109,7 @@ def _recognized(pdf: Pdf, page: Page, recognizer: Recognizer | None, language: s
     return (said or "").strip()
 
 
-def _about_scan(page: Page, recognizer: Recognizer | None) -> str:
+def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
     if page.text:
         return (
             f"page {page.number} has no usable text layer; its text was recognized from the picture"
@@ -117,7 +119,7 @@ def _about_scan(page: Page, recognizer: Recognizer | None) -> str:
     return f"page {page.number} has no text layer, and no text was recognized in its picture"
 
 
-def _about_nothing(pages: Sequence[Page], recognizer: Recognizer | None) -> str:
+def _about_nothing(pages: Sequence[PdfPage], recognizer: Recognizer | None) -> str:
     scanned = sum(page.scanned for page in pages)
     if not scanned:
         return f"this PDF holds no text: all of its pages ({len(pages)}) are blank or unreadable"
@@ -128,7 +130,7 @@ def _about_nothing(pages: Sequence[Page], recognizer: Recognizer | None) -> str:
     )
 
 
-class _BodyWriter:
+class _PdfWriter:
     """Writes blocks, and where the page changes a mark, and unseen what is printed there."""
 
     def __init__(
@@ -150,7 +152,7 @@ class _BodyWriter:
         self._unseen_block(self._beside[-1])
         return self._writer.finish(warnings)
 
-    def write(self, block: Block) -> None:
+    def write(self, block: PdfBlock) -> None:
         page, line = block.lines[0]
         self._turn_before_block(page)
         if line.table:
@@ -162,7 +164,7 @@ class _BodyWriter:
         self._lines(block)
         self._writer.end()
 
-    def _lines(self, block: Block) -> None:
+    def _lines(self, block: PdfBlock) -> None:
         texts = [line.text for _, line in block.lines]
         if block.note:
             texts[0] = _NOTE_LABEL.sub("", texts[0], count=1)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Block, Grid, Line
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfLine
 
 SECTION: Final = re.compile(
     r"(§§?\s*\d[\w.\-–]*"
@@ -34,7 +34,7 @@ _MANY_PIECES: Final = 3
 _MANY_TITLES: Final = 4
 
 
-def body_size(pages: Iterable[Sequence[Line]]) -> float:
+def body_size(pages: Iterable[Sequence[PdfLine]]) -> float:
     """The size most of the text is set in; zero where sizes are unknown."""
     sizes: Counter[float] = Counter()
     for lines in pages:
@@ -43,7 +43,7 @@ def body_size(pages: Iterable[Sequence[Line]]) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def mark_headings(blocks: Sequence[Block], body: float) -> None:
+def mark_headings(blocks: Sequence[PdfBlock], body: float) -> None:
     """Give headings their level and label; levels go by size, then capitals, then bold."""
     short = [
         block
@@ -65,10 +65,12 @@ def mark_headings(blocks: Sequence[Block], body: float) -> None:
             block.section = " ".join(label[1].rstrip(".-–").split())
 
 
-def _bold_titles(blocks: Sequence[Block], short: Sequence[Block], body: float) -> list[Block]:
+def _bold_titles(
+    blocks: Sequence[PdfBlock], short: Sequence[PdfBlock], body: float
+) -> list[PdfBlock]:
     """Bold lines with text below them; where one follows the other, the text itself is bold."""
     candidates = {id(block) for block in short if _titled(block, body)}
-    titles: list[Block] = []
+    titles: list[PdfBlock] = []
     for bold, group in groupby(blocks, key=lambda block: block.last.bold):
         found = [block for block in group if bold and id(block) in candidates]
         if len(found) <= _MANY_TITLES:
@@ -78,11 +80,11 @@ def _bold_titles(blocks: Sequence[Block], short: Sequence[Block], body: float) -
     return titles
 
 
-def _size(block: Block) -> float:
+def _size(block: PdfBlock) -> float:
     return round(block.last.size * 2) / 2
 
 
-def _mostly_bold(blocks: Iterable[Block]) -> bool:
+def _mostly_bold(blocks: Iterable[PdfBlock]) -> bool:
     bold = everything = 0
     for block in blocks:
         letters = len(block.text) + _letters_of(block.last.table or ())
@@ -95,11 +97,11 @@ def _letters_of(table: Grid) -> int:
     return sum(len(text) for row in table for cell in row for text in cell)
 
 
-def _capitals(block: Block) -> bool:
+def _capitals(block: PdfBlock) -> bool:
     return block.text.isupper()
 
 
-def _beside(block: Block, other: Block | None) -> bool:
+def _beside(block: PdfBlock, other: PdfBlock | None) -> bool:
     """Whether its neighbour stands at its side: both are cells, or a label and its value."""
     if other is None or other.lines[0][0] != block.lines[0][0] or other.last.table:
         return False
@@ -113,7 +115,9 @@ def _beside(block: Block, other: Block | None) -> bool:
     return all(one.x0 >= line.x1 or one.x1 <= line.x0 for _, one in other.lines)
 
 
-def _heading_sizes(blocks: Iterable[Block], short: Iterable[Block], body: float) -> set[float]:
+def _heading_sizes(
+    blocks: Iterable[PdfBlock], short: Iterable[PdfBlock], body: float
+) -> set[float]:
     """Sizes above the body's; one that much of the text is set in is another body's."""
     letters: Counter[float] = Counter()
     for block in blocks:
@@ -125,7 +129,7 @@ def _heading_sizes(blocks: Iterable[Block], short: Iterable[Block], body: float)
     }
 
 
-def _short(block: Block) -> bool:
+def _short(block: PdfBlock) -> bool:
     text = block.text
     if block.last.table or len(block.lines) > _HEADING_LINES or len(text) > _HEADING_LENGTH:
         return False
@@ -139,7 +143,7 @@ def _short(block: Block) -> bool:
     return letters > 1 and 3 * letters >= len(text) and len(block.last.pieces) < _MANY_PIECES
 
 
-def _titled(block: Block, body: float) -> bool:
+def _titled(block: PdfBlock, body: float) -> bool:
     """Whether a bold line is a title, no emphasized sentence or row of a table."""
     if not block.last.bold or block.last.size < 0.95 * body or block.last.cells:
         return False
@@ -165,24 +169,24 @@ _SUSPENDED: Final = frozenset(
 _SMALLER: Final = 0.93
 
 
-def blocks_of(pages: Sequence[list[Line]]) -> list[Block]:
+def blocks_of(pages: Sequence[list[PdfLine]]) -> list[PdfBlock]:
     """The whole document's blocks; a paragraph may run over columns and pages."""
     body = body_size(pages)
-    blocks: list[Block] = []
+    blocks: list[PdfBlock] = []
     for index, lines in enumerate(pages):
         leading = _leading(lines)
         right = _right_edges(lines)
         for line in lines:
             last = blocks[-1] if blocks else None
             if last is None or not _continues(last, line, index, leading, right):
-                blocks.append(last := Block())
+                blocks.append(last := PdfBlock())
             last.lines.append((index, line))
     mark_headings(blocks, body)
     _mark_notes(blocks, body)
     return _rejoined(blocks)
 
 
-def _leading(lines: Sequence[Line]) -> float:
+def _leading(lines: Sequence[PdfLine]) -> float:
     """The distance of most lines from the next."""
     gaps = Counter(
         round(a.y - b.y)
@@ -192,7 +196,7 @@ def _leading(lines: Sequence[Line]) -> float:
     return float(max(gaps, key=lambda gap: (gaps[gap], -gap), default=0))
 
 
-def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
+def _right_edges(lines: Sequence[PdfLine]) -> dict[int, float]:
     edges: dict[int, float] = {}
     for line in lines:
         edges[line.column] = max(edges.get(line.column, 0.0), line.x1)
@@ -200,7 +204,7 @@ def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _continues(
-    block: Block, line: Line, page: int, leading: float, right: dict[int, float]
+    block: PdfBlock, line: PdfLine, page: int, leading: float, right: dict[int, float]
 ) -> bool:
     last = block.last
     if line.table or last.table or line.cells or last.cells or not _same_type(last, line):
@@ -215,7 +219,7 @@ def _continues(
     return not _begins(block, line, right[line.column])
 
 
-def _begins(block: Block, line: Line, right: float) -> bool:
+def _begins(block: PdfBlock, line: PdfLine, right: float) -> bool:
     """Whether a line begins a paragraph, though it follows the last one closely."""
     last = block.last
     short = last.x1 < right - 0.12 * (right - last.x0)
@@ -230,12 +234,12 @@ def _begins(block: Block, line: Line, right: float) -> bool:
     return short and ended
 
 
-def _same_type(last: Line, line: Line) -> bool:
+def _same_type(last: PdfLine, line: PdfLine) -> bool:
     # What a scanner recognized is of a slightly other size in every line.
     return last.bold == line.bold and abs(last.size - line.size) <= 0.11 * max(last.size, line.size)
 
 
-def _runs_on(last: Line, line: Line) -> bool:
+def _runs_on(last: PdfLine, line: PdfLine) -> bool:
     """A sentence broken by the end of a column or page."""
     return not last.text.endswith(_SENTENCE_END) and line.text[:1].islower() and not last.bold
 
@@ -243,7 +247,7 @@ def _runs_on(last: Line, line: Line) -> bool:
 # Notes ------------------------------------------------------------------------------------
 
 
-def _mark_notes(blocks: Sequence[Block], body: float) -> None:
+def _mark_notes(blocks: Sequence[PdfBlock], body: float) -> None:
     """Small print that begins with the number of a raised reference is a footnote."""
     references = {
         (page, number)
@@ -262,7 +266,7 @@ def _mark_notes(blocks: Sequence[Block], body: float) -> None:
             taken.add((page, match[1]))
 
 
-def note_names(blocks: Iterable[Block]) -> dict[tuple[int, str], str]:
+def note_names(blocks: Iterable[PdfBlock]) -> dict[tuple[int, str], str]:
     """A name for each footnote, by its page and number; numbers may begin anew on any page."""
     names: dict[tuple[int, str], str] = {}
     times: Counter[str] = Counter()
@@ -274,9 +278,9 @@ def note_names(blocks: Iterable[Block]) -> dict[tuple[int, str], str]:
     return names
 
 
-def _rejoined(blocks: list[Block]) -> list[Block]:
+def _rejoined(blocks: list[PdfBlock]) -> list[PdfBlock]:
     """Paragraphs that footnotes or floats at a page's end cut in two, as one again."""
-    joined: list[Block] = []
+    joined: list[PdfBlock] = []
     for block in blocks:
         page, line = block.lines[0]
         earlier = _interrupted(joined, page) if not (block.level or block.note) else None
@@ -292,7 +296,7 @@ def _rejoined(blocks: list[Block]) -> list[Block]:
     return joined
 
 
-def _interrupted(blocks: Sequence[Block], page: int) -> Block | None:
+def _interrupted(blocks: Sequence[PdfBlock], page: int) -> PdfBlock | None:
     """The paragraph before the notes at the end of the page before."""
     at = len(blocks) - 1
     while at >= 0 and blocks[at].note:
@@ -308,7 +312,7 @@ def _interrupted(blocks: Sequence[Block], page: int) -> Block | None:
 class Joiner:
     """Puts the lines of a block together; the document's own words decide about hyphens."""
 
-    def __init__(self, pages: Iterable[Sequence[Line]]) -> None:
+    def __init__(self, pages: Iterable[Sequence[PdfLine]]) -> None:
         self._words: set[str] = set()
         self._compounds: set[str] = set()
         for lines in pages:

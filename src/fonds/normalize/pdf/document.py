@@ -17,7 +17,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from fonds.errors import EncryptedError, MalformedError, ParseError, WrongContentError
-from fonds.normalize.pdf.page import WORDS, Page, Run, cleaned, guarded, unmapped, unreadable
+from fonds.normalize.pdf.page import WORDS, PdfPage, TextRun, cleaned, guarded, unmapped, unreadable
 
 # Where a line ends in a hyphen, pdfium writes a non-character and goes on.
 _LINE: Final = re.compile("[^\r\n\ufffe\x02]+[\ufffe\x02]?")
@@ -55,7 +55,7 @@ class _Style(NamedTuple):
 class NativeText:
     """One page's text; `rows` gives it once, before `close`."""
 
-    def __init__(self, native: Any, page: Page) -> None:
+    def __init__(self, native: Any, page: PdfPage) -> None:
         self._textpage = native.get_textpage()
         self._raw = self._textpage.raw
         self._page = page
@@ -74,11 +74,11 @@ class NativeText:
         """Give pdfium's memory back."""
         self._textpage.close()
 
-    def rows(self) -> list[list[Run]]:
+    def rows(self) -> list[list[TextRun]]:
         """The runs of each line, in the order of the content stream."""
         return [row for line in _LINE.finditer(self.text) if (row := self._row(line))]
 
-    def _row(self, line: re.Match[str]) -> list[Run]:
+    def _row(self, line: re.Match[str]) -> list[TextRun]:
         said = line[0].strip(_BLANKS)
         if not said:
             return []
@@ -86,7 +86,7 @@ class NativeText:
         end = start + len(said)
         boxes = self._boxes(*self._range(start, end))
         if boxes and not any(self._page.shows(*box) for box in boxes):
-            return [Run(*boxes[0], size=0.0, bold=False, text=self._cleaned(said))]
+            return [TextRun(*boxes[0], size=0.0, bold=False, text=self._cleaned(said))]
         groups = [(start, end, self._object(self._index(start)))]
         if len(boxes) > 1:
             groups = self._groups(start, end)
@@ -111,7 +111,7 @@ class NativeText:
             last = address
         return groups
 
-    def _runs(self, groups: list[tuple[int, int, Any]], boxes: list[_Box]) -> list[Run]:
+    def _runs(self, groups: list[tuple[int, int, Any]], boxes: list[_Box]) -> list[TextRun]:
         """One run for each group, or for those in one type that follow each other closely."""
         merged: list[tuple[int, int, _Style, _Box]] = []
         for (start, end, drawn), box in zip(groups, boxes, strict=True):
@@ -129,7 +129,7 @@ class NativeText:
         self._page.removed += removed
         return text
 
-    def _run(self, start: int, end: int, style: _Style, box: _Box) -> Run:
+    def _run(self, start: int, end: int, style: _Style, box: _Box) -> TextRun:
         text = self._cleaned(self.text[start:end])
         self.fonts.setdefault(style.font, []).append(text)
         if text and start and self.text[start - 1].isspace():
@@ -137,7 +137,7 @@ class NativeText:
         x0, y0, x1, y1 = box
         if not style.turned:
             y0, y1 = style.base, style.base + style.size
-        return Run(x0, y0, x1, y1, style.size, style.bold, text, turned=style.turned)
+        return TextRun(x0, y0, x1, y1, style.size, style.bold, text, turned=style.turned)
 
     def _index(self, at: int) -> int:
         """The number pdfium gives a character: it counts some that stand for nothing."""
@@ -301,9 +301,9 @@ class Pdf:
         if self._pdfium is not None:
             self._pdfium.close()
 
-    def page(self, index: int) -> Page:
+    def page(self, index: int) -> PdfPage:
         """What stands on that page, counted from zero."""
-        page = Page(number=index + 1)
+        page = PdfPage(number=index + 1)
         native = guarded(lambda: self._pdfium[index]) if self._pdfium is not None else None
         try:
             self._measure(page, native)
@@ -357,7 +357,7 @@ class Pdf:
     def _oxide_pages(self) -> int:
         return guarded(lambda: int(self._oxide.page_count())) or 0
 
-    def _measure(self, page: Page, native: Any) -> None:
+    def _measure(self, page: PdfPage, native: Any) -> None:
         if native is not None:
             width, height = native.get_size()
             page.left, page.bottom = native.get_bbox()[:2]
@@ -369,7 +369,7 @@ class Pdf:
         if 0 < width < _MAX_SIDE and 0 < height < _MAX_SIDE:
             page.width, page.height = width, height
 
-    def _read(self, page: Page, native: Any) -> None:
+    def _read(self, page: PdfPage, native: Any) -> None:
         said = guarded(lambda: _native_said(page, native)) if native is not None else None
         if said is None or said.trouble > _DOUBTFUL or not WORDS.search(said.text):
             said = self._better(page, said or _Said("", 0))
@@ -380,7 +380,7 @@ class Pdf:
             page.rows = []
         page.drop_outside()
 
-    def _better(self, page: Page, said: _Said) -> _Said:
+    def _better(self, page: PdfPage, said: _Said) -> _Said:
         """The words of the other reader, where it can make more of the fonts than pdfium."""
         spans = guarded(lambda: self._oxide.extract_spans(page.number - 1)) or ()
         fonts: dict[str, list[str]] = {}
@@ -393,7 +393,7 @@ class Pdf:
         return theirs
 
 
-def _native_said(page: Page, native: Any) -> _Said:
+def _native_said(page: PdfPage, native: Any) -> _Said:
     text = NativeText(native, page)
     try:
         page.rows = text.rows()
@@ -402,7 +402,7 @@ def _native_said(page: Page, native: Any) -> _Said:
     return _Said(text.text, unmapped(text.fonts.values()))
 
 
-def _span_rows(page: Page, spans: Any) -> list[list[Run]]:
+def _span_rows(page: PdfPage, spans: Any) -> list[list[TextRun]]:
     rows = []
     ordered = sorted(spans, key=lambda span: span.sequence)
     for _, line in groupby(ordered, key=lambda span: round(span.bbox[1])):
@@ -410,13 +410,13 @@ def _span_rows(page: Page, spans: Any) -> list[list[Run]]:
     return [row for row in rows if row]
 
 
-def _span_run(page: Page, span: Any) -> Run:
+def _span_run(page: PdfPage, span: Any) -> TextRun:
     x, y, width, height = span.bbox
     x, y = x - page.left, y - page.bottom
     text, _ = cleaned(span.text)
     turned = span.page_bbox != span.bbox
     size = span.font_size or height
-    return Run(x, y, x + width, y + height, size, span.is_bold, text, turned=turned)
+    return TextRun(x, y, x + width, y + height, size, span.is_bold, text, turned=turned)
 
 
 def _refuse(data: bytes) -> None:

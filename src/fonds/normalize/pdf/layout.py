@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Line, Page, Piece, Run
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfLine, PdfPage, Piece, TextRun
 
 _BIN: Final = 2.0
 _MIN_BINS: Final = 8
@@ -26,13 +26,13 @@ _MIN_LETTERS: Final = 0.6
 _MIN_LINE_CHARACTERS: Final = 14
 
 
-def columns(runs: list[Run], depth: int) -> list[list[Run]]:
+def columns(runs: list[TextRun], depth: int) -> list[list[TextRun]]:
     """Groups of runs to be read one after the other."""
     inked = [run for run in runs if run.text.strip()]
     strip = gutter(inked) if depth else None
     if strip is None:
         return [runs]
-    groups: list[list[Run]] = []
+    groups: list[list[TextRun]] = []
     for zone, full in _zones(inked, *strip):
         left = [run for run in zone if run.x1 <= strip[1]]
         right = [run for run in zone if run.x1 > strip[1]]
@@ -46,7 +46,7 @@ def columns(runs: list[Run], depth: int) -> list[list[Run]]:
     return groups
 
 
-def gutter(inked: Sequence[Run]) -> tuple[float, float] | None:
+def gutter(inked: Sequence[TextRun]) -> tuple[float, float] | None:
     """The empty strip between two columns of prose, or None."""
     if len(inked) < 2 * _MIN_COLUMN_LINES:
         return None
@@ -66,7 +66,7 @@ def gutter(inked: Sequence[Run]) -> tuple[float, float] | None:
 
 
 def _emptiest_strip(
-    inked: Sequence[Run], start: float, end: float, em: float
+    inked: Sequence[TextRun], start: float, end: float, em: float
 ) -> tuple[float, float] | None:
     """The vertical strip in the middle that the fewest runs reach into."""
     bins = int((end - start) / _BIN) + 1
@@ -93,7 +93,7 @@ def _emptiest_strip(
     return start + best[0] * _BIN, start + best[1] * _BIN
 
 
-def _prose(side: Sequence[Run]) -> bool:
+def _prose(side: Sequence[TextRun]) -> bool:
     """Whether these runs fill a column with sentences, as cells of a table do not."""
     said = "".join("".join(run.text.split()) for run in side)
     if sum(map(str.isalpha, said)) < _MIN_LETTERS * len(said):
@@ -110,12 +110,14 @@ def _prose(side: Sequence[Run]) -> bool:
     return filled >= _MIN_FILL * width and characters >= _MIN_LINE_CHARACTERS
 
 
-def _zones(inked: Sequence[Run], start: float, end: float) -> Iterable[tuple[list[Run], list[Run]]]:
+def _zones(
+    inked: Sequence[TextRun], start: float, end: float
+) -> Iterable[tuple[list[TextRun], list[TextRun]]]:
     """From the top: runs of both columns, and the full-width runs that end them."""
     wide = [run for run in inked if run.x0 < end - 1 and run.x1 > start + 1]
     bands = _bands(wide)
-    full: list[list[Run]] = [[] for _ in bands]
-    zones: list[list[Run]] = [[] for _ in range(len(bands) + 1)]
+    full: list[list[TextRun]] = [[] for _ in bands]
+    zones: list[list[TextRun]] = [[] for _ in range(len(bands) + 1)]
     for run in inked:
         middle = (run.y0 + run.y1) / 2
         above = 0
@@ -128,7 +130,7 @@ def _zones(inked: Sequence[Run], start: float, end: float) -> Iterable[tuple[lis
     return zip(zones, [*full, []], strict=True)
 
 
-def _bands(wide: Sequence[Run]) -> list[tuple[float, float]]:
+def _bands(wide: Sequence[TextRun]) -> list[tuple[float, float]]:
     """The heights that full-width runs take up, from the top, touching ones as one."""
     bands: list[tuple[float, float]] = []
     for run in sorted(wide, key=lambda run: -run.y1):
@@ -139,9 +141,9 @@ def _bands(wide: Sequence[Run]) -> list[tuple[float, float]]:
     return bands
 
 
-def rows(runs: Iterable[Run]) -> list[list[Run]]:
+def rows(runs: Iterable[TextRun]) -> list[list[TextRun]]:
     """Runs on one baseline, from the top; raised and lowered ones stay with their row."""
-    rows: list[list[Run]] = []
+    rows: list[list[TextRun]] = []
     low = high = 0.0
     for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
         overlap = min(high, run.y1) - max(low, run.y0)
@@ -168,7 +170,7 @@ _NOTE: Final = re.compile(r"\d{1,3}")
 _SECTION_SIGN: Final = re.compile(r"\s*§")
 
 
-def lines_of(page: Page) -> list[Line]:
+def lines_of(page: PdfPage) -> list[PdfLine]:
     """All lines of a page as they are read."""
     if page.text:
         return _plain_lines(page)
@@ -176,12 +178,12 @@ def lines_of(page: Page) -> list[Line]:
     return [line for line in found if line.text]
 
 
-def _plain_lines(page: Page) -> list[Line]:
+def _plain_lines(page: PdfPage) -> list[PdfLine]:
     texts = [" ".join(line.split()) for line in page.text.split("\n")]
     widest = max(map(len, texts))
     pitch = min(12.0, page.height / (len(texts) + 1))
     return [
-        Line(
+        PdfLine(
             text=text,
             x0=0.0,
             x1=page.width * len(text) / max(widest, 1),
@@ -197,7 +199,7 @@ def _plain_lines(page: Page) -> list[Line]:
 # Order ------------------------------------------------------------------------------------
 
 
-def _out_of_order(drawn: Sequence[Sequence[Run]]) -> bool:
+def _out_of_order(drawn: Sequence[Sequence[TextRun]]) -> bool:
     """Whether the order of drawing cannot be the order of reading."""
     upright = [row for row in drawn if not row[0].turned]
     steps = list(pairwise(upright))
@@ -209,13 +211,13 @@ def _out_of_order(drawn: Sequence[Sequence[Run]]) -> bool:
     return len(parts) - len(upright) + aside > _FEW_JUMPS and _interleaved(parts)
 
 
-def _jumps_back(last: Run, run: Run) -> bool:
+def _jumps_back(last: TextRun, run: TextRun) -> bool:
     """Whether a row stands above the one drawn before it, in the same column."""
     beside = run.x0 >= last.x1 or run.x1 <= last.x0
     return run.y0 > last.y0 + max(last.size, run.size) and not beside
 
 
-def _interleaved(parts: Sequence[Run]) -> bool:
+def _interleaved(parts: Sequence[TextRun]) -> bool:
     """Whether two columns of prose are drawn line by line, from the one to the other."""
     strip = gutter(parts)
     if strip is None:
@@ -232,11 +234,11 @@ def _interleaved(parts: Sequence[Run]) -> bool:
     return crossings > max(_FEW_JUMPS, _LINE_BY_LINE * min(lines))
 
 
-def _baselines(runs: Iterable[Run]) -> int:
+def _baselines(runs: Iterable[TextRun]) -> int:
     return len({round(run.y0 / 3) for run in runs})
 
 
-def _parts(row: Sequence[Run]) -> list[list[Run]]:
+def _parts(row: Sequence[TextRun]) -> list[list[TextRun]]:
     """The runs of a row, parted where they stand far apart."""
     parts = [[row[0]]]
     for edge, run in pairwise(row):
@@ -247,18 +249,18 @@ def _parts(row: Sequence[Run]) -> list[list[Run]]:
     return parts
 
 
-def _extent(part: Sequence[Run]) -> Run:
+def _extent(part: Sequence[TextRun]) -> TextRun:
     """A part as if it were one run: columns are told by parts, as words alone leave gaps."""
     if len(part) == 1:
         return part[0]
     main = max(part, key=lambda run: run.size)
     x0, x1 = min(run.x0 for run in part), max(run.x1 for run in part)
     text = "".join(run.text for run in part)
-    return Run(x0, main.y0, x1, main.y1, main.size, main.bold, text)
+    return TextRun(x0, main.y0, x1, main.y1, main.size, main.bold, text)
 
 
-def _by_place(page: Page) -> list[Line]:
-    lines: list[Line] = []
+def _by_place(page: PdfPage) -> list[PdfLine]:
+    lines: list[PdfLine] = []
     parts = [part for row in page.rows if not row[0].turned for part in _parts(row)]
     extents = [_extent(part) for part in parts]
     runs = {id(extent): part for extent, part in zip(extents, parts, strict=True)}
@@ -270,10 +272,10 @@ def _by_place(page: Page) -> list[Line]:
     return lines + [_line(row, len(lines) + number) for number, row in enumerate(turned)]
 
 
-def _as_drawn(page: Page) -> list[Line]:
-    lines: list[Line] = []
+def _as_drawn(page: PdfPage) -> list[PdfLine]:
+    lines: list[PdfLine] = []
     column = 0
-    last: list[Run] | None = None
+    last: list[TextRun] | None = None
     for row in _joined(page.rows):
         column += last is not None and _elsewhere(last, row)
         lines.extend(_lines(row, column))
@@ -281,9 +283,9 @@ def _as_drawn(page: Page) -> list[Line]:
     return lines
 
 
-def _joined(drawn: Iterable[list[Run]]) -> list[list[Run]]:
+def _joined(drawn: Iterable[list[TextRun]]) -> list[list[TextRun]]:
     """Rows with the raised, lowered and separately drawn pieces of their line."""
-    joined: list[list[Run]] = []
+    joined: list[list[TextRun]] = []
     for row in drawn:
         if joined and _beside(joined[-1], row[0]):
             joined[-1] = joined[-1] + row
@@ -292,7 +294,7 @@ def _joined(drawn: Iterable[list[Run]]) -> list[list[Run]]:
     return joined
 
 
-def _beside(row: Sequence[Run], run: Run) -> bool:
+def _beside(row: Sequence[TextRun], run: TextRun) -> bool:
     last = row[-1]
     if last.turned or run.turned:
         return False
@@ -303,7 +305,7 @@ def _beside(row: Sequence[Run], run: Run) -> bool:
     return abs(run.y0 - main.y0) < 0.5 * size and -0.3 * size <= gap < _WIDE_GAP * size
 
 
-def _elsewhere(last: Sequence[Run], row: Sequence[Run]) -> bool:
+def _elsewhere(last: Sequence[TextRun], row: Sequence[TextRun]) -> bool:
     """Whether a row begins a column, a cell or a box of its own."""
     if row[0].turned or last[0].turned:
         return not (row[0].turned and last[0].turned)
@@ -314,7 +316,7 @@ def _elsewhere(last: Sequence[Run], row: Sequence[Run]) -> bool:
 # Lines ------------------------------------------------------------------------------------
 
 
-def _lines(row: list[Run], column: int) -> list[Line]:
+def _lines(row: list[TextRun], column: int) -> list[PdfLine]:
     """One line, or two where a bold section heading runs into its text."""
     if row[0].bold and _SECTION_SIGN.match(row[0].text):
         plain = next((i for i, run in enumerate(row) if run.text.strip() and not run.bold), 0)
@@ -323,13 +325,13 @@ def _lines(row: list[Run], column: int) -> list[Line]:
     return [_line(row, column)]
 
 
-def _line(row: Sequence[Run], column: int) -> Line:
+def _line(row: Sequence[TextRun], column: int) -> PdfLine:
     inked = [run for run in row if run.text.strip()] or row
     size = max(run.size for run in inked)
     letters = sum(len(run.text) for run in inked)
     widest = max(inked, key=lambda run: len(run.text))
     pieces, gap = _pieces(inked, size)
-    return Line(
+    return PdfLine(
         text=" ".join(piece.text for piece in pieces),
         x0=min(run.x0 for run in inked),
         x1=max(run.x1 for run in inked),
@@ -342,7 +344,7 @@ def _line(row: Sequence[Run], column: int) -> Line:
     )
 
 
-def _pieces(row: Sequence[Run], size: float) -> tuple[list[Piece], float]:
+def _pieces(row: Sequence[TextRun], size: float) -> tuple[list[Piece], float]:
     """The parts of a line that stand apart, and the widest gap between them."""
     widest = 0.0
     pieces: list[Piece] = []
@@ -361,12 +363,12 @@ def _pieces(row: Sequence[Run], size: float) -> tuple[list[Piece], float]:
     return [*pieces, _piece(begun, texts)], widest
 
 
-def _piece(runs: Sequence[Run], texts: Sequence[str]) -> Piece:
+def _piece(runs: Sequence[TextRun], texts: Sequence[str]) -> Piece:
     text = " ".join("".join(texts).split())
     return Piece(min(run.x0 for run in runs), max(run.x1 for run in runs), text)
 
 
-def _note(run: Run, size: float, edge: Run) -> str | None:
+def _note(run: TextRun, size: float, edge: TextRun) -> str | None:
     """A small number right behind a word may point at a footnote."""
     if run.size > _SMALL * size or not _NOTE.fullmatch(run.text.strip()):
         return None

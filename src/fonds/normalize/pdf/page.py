@@ -47,7 +47,7 @@ _EDGE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Text in one font at one place."""
 
     x0: float
@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Page:
+class PdfPage:
     """One page as read, before anything is put in order."""
 
     number: int
@@ -77,7 +77,7 @@ class Page:
     """Where the visible page begins: printers leave marks outside it."""
     rotation: int = 0
     """Degrees that a viewer turns the page clockwise."""
-    rows: list[list[Run]] = field(default_factory=list)
+    rows: list[list[TextRun]] = field(default_factory=list)
     """Runs of one line each, in the order of the content stream."""
     text: str = ""
     """Plain lines, where their places are unknown: recognized ones."""
@@ -95,7 +95,7 @@ class Page:
 
     def drop_outside(self) -> None:
         """Leave out what no viewer shows."""
-        rows: list[list[Run]] = []
+        rows: list[list[TextRun]] = []
         for row in self.rows:
             visible = [run for run in row if self.shows(run.x0, run.y0, run.x1, run.y1)]
             if len(visible) < len(row):
@@ -176,7 +176,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PdfLine:
     """One line of a column, with what tells headings from text."""
 
     text: str
@@ -195,10 +195,10 @@ class Line:
 
 
 @dataclass(slots=True)
-class Block:
+class PdfBlock:
     """Lines that belong together; each with the page it stands on."""
 
-    lines: list[tuple[int, Line]] = field(default_factory=list)
+    lines: list[tuple[int, PdfLine]] = field(default_factory=list)
     level: int = 0
     """Of a heading; zero is text."""
     section: str | None = None
@@ -211,6 +211,6 @@ class Block:
         return " ".join(line.text for _, line in self.lines)
 
     @property
-    def last(self) -> Line:
+    def last(self) -> PdfLine:
         """The line a next one would follow."""
         return self.lines[-1][1]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fonds.normalize.pdf.page import Line
+from fonds.normalize.pdf.page import PdfLine
 
 _MARGIN: Final = 0.13
 _FAR_MARGIN: Final = 0.25
@@ -32,7 +32,7 @@ _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 class Stripped:
     """A page without what is printed on it for the sake of the page alone."""
 
-    lines: list[Line]
+    lines: list[PdfLine]
     number: str | None
     """As the page prints it."""
     before: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Stripped:
     """Those drawn among and behind it."""
 
 
-def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[Stripped]:
+def without_furniture(pages: Sequence[list[PdfLine]], heights: Sequence[float]) -> list[Stripped]:
     """The pages' lines without heads and feet, and the page number each one prints."""
     margins = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
     repeated = _repeated(margins) - _inner(pages, margins)
@@ -54,8 +54,8 @@ def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> 
 
 def _stripped(
     index: int,
-    lines: Sequence[Line],
-    margin: Sequence[Line],
+    lines: Sequence[PdfLine],
+    margin: Sequence[PdfLine],
     repeated: frozenset[tuple[str, int]],
     shifts: frozenset[int],
 ) -> Stripped:
@@ -88,7 +88,7 @@ def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
     return value is not None and value - index in shifts
 
 
-def _margin(lines: Sequence[Line], height: float) -> list[Line]:
+def _margin(lines: Sequence[PdfLine], height: float) -> list[PdfLine]:
     """The outermost lines at the head and the foot of a page."""
     top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
     bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
@@ -103,12 +103,12 @@ def _margin(lines: Sequence[Line], height: float) -> list[Line]:
     return outer + [line for line in numbers if line not in outer]
 
 
-def _shape(line: Line) -> tuple[str, int]:
+def _shape(line: PdfLine) -> tuple[str, int]:
     """What stays the same from page to page: the words, and about where they stand."""
     return _ENDS.sub("#", _DIGITS.sub("#", line.text)), round(line.y / 8)
 
 
-def _repeated(margins: Sequence[Sequence[Line]]) -> frozenset[tuple[str, int]]:
+def _repeated(margins: Sequence[Sequence[PdfLine]]) -> frozenset[tuple[str, int]]:
     shapes = Counter(shape for margin in margins for shape in {_shape(line) for line in margin})
     return frozenset(
         shape
@@ -123,7 +123,7 @@ def _repeated(margins: Sequence[Sequence[Line]]) -> frozenset[tuple[str, int]]:
 
 
 def _inner(
-    pages: Sequence[Sequence[Line]], margins: Sequence[Sequence[Line]]
+    pages: Sequence[Sequence[PdfLine]], margins: Sequence[Sequence[PdfLine]]
 ) -> frozenset[tuple[str, int]]:
     """Shapes of the margins whose words stand inside a page too: a form's, not a head's."""
     outer = [{id(line) for line in margin} for margin in margins]
@@ -139,7 +139,7 @@ def _inner(
     )
 
 
-def _numbers(line: Line, *, bare: bool) -> list[str]:
+def _numbers(line: PdfLine, *, bare: bool) -> list[str]:
     """Numbers that may be the page's: alone on the line, or at either end of a running one."""
     if match := _BARE.fullmatch(line.text):
         return [match[1]]
@@ -162,7 +162,7 @@ def _value(number: str) -> int | None:
 
 
 def _shifts(
-    margins: Sequence[Sequence[Line]], repeated: frozenset[tuple[str, int]]
+    margins: Sequence[Sequence[PdfLine]], repeated: frozenset[tuple[str, int]]
 ) -> frozenset[int]:
     """How far the printed numbers are from counting pages: a file may leave blank pages out."""
     shifts: Counter[int] = Counter()

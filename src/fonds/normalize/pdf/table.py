@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.page import Grid, Line, Piece
+from fonds.normalize.pdf.page import Grid, PdfLine, Piece
 
 _MIN_ROWS: Final = 3
 _MIN_COLUMNS: Final = 2
@@ -48,21 +48,21 @@ class _Cell:
         self.bottom, self.last = cell.bottom, cell.last
         self.texts.extend(cell.texts)
 
-    def below(self, piece: Piece, line: Line) -> bool:
+    def below(self, piece: Piece, line: PdfLine) -> bool:
         """Whether a piece goes on right under this cell."""
         shared = min(self.x1, piece.x1) - max(self.x0, piece.x0)
         gap = self.bottom - line.y
         near = 0 < gap <= _NEAR * max(self.size, line.size)
         return near and shared > 0.5 * min(self.width, piece.x1 - piece.x0)
 
-    def add(self, piece: Piece, line: Line, number: int) -> None:
+    def add(self, piece: Piece, line: PdfLine, number: int) -> None:
         self.x0, self.x1 = min(self.x0, piece.x0), max(self.x1, piece.x1)
         self.bottom, self.last = line.y, number
         self.texts.append(piece.text)
 
 
 @dataclass(slots=True)
-class _Row:
+class _TableRow:
     cells: list[_Cell] = field(default_factory=list)
 
     def continued_by(self, cell: _Cell) -> bool:
@@ -80,12 +80,12 @@ class _Row:
         return level and cell.x0 >= last.x1 - 0.2 * cell.size
 
 
-def with_tables(lines: Sequence[Line]) -> list[Line]:
+def with_tables(lines: Sequence[PdfLine]) -> list[PdfLine]:
     """The lines of a page, those of each table as one."""
     found = [table for rows in _groups(_rows(_cells(lines))) if (table := _table(rows))]
     if not found:
         return list(lines)
-    kept: list[Line] = []
+    kept: list[PdfLine] = []
     at = 0
     for first, last, rows in found:
         kept.extend(lines[at:first])
@@ -94,7 +94,7 @@ def with_tables(lines: Sequence[Line]) -> list[Line]:
     return kept + list(lines[at:])
 
 
-def _cells(lines: Sequence[Line]) -> list[_Cell]:
+def _cells(lines: Sequence[PdfLine]) -> list[_Cell]:
     cells: list[_Cell] = []
     for number, line in enumerate(lines):
         for at, piece in enumerate(line.pieces or (Piece(line.x0, line.x1, line.text),)):
@@ -109,26 +109,26 @@ def _cells(lines: Sequence[Line]) -> list[_Cell]:
     return cells
 
 
-def _cell(piece: Piece, line: Line, number: int) -> _Cell:
+def _cell(piece: Piece, line: PdfLine, number: int) -> _Cell:
     return _Cell(piece.x0, piece.x1, line.y, line.y, line.size, [piece.text], number, number)
 
 
-def _rows(cells: Iterable[_Cell]) -> list[_Row]:
-    rows: list[_Row] = []
+def _rows(cells: Iterable[_Cell]) -> list[_TableRow]:
+    rows: list[_TableRow] = []
     for cell in cells:
         if rows and rows[-1].continued_by(cell):
             rows[-1].cells[-1].extend(cell)
         elif rows and rows[-1].takes(cell):
             rows[-1].cells.append(cell)
         else:
-            rows.append(_Row([cell]))
+            rows.append(_TableRow([cell]))
     return rows
 
 
-def _groups(rows: Sequence[_Row]) -> Iterable[list[_Row]]:
+def _groups(rows: Sequence[_TableRow]) -> Iterable[list[_TableRow]]:
     """Rows of several cells that follow each other; single cells may stand between them."""
-    group: list[_Row] = []
-    alone: list[_Row] = []
+    group: list[_TableRow] = []
+    alone: list[_TableRow] = []
     for row in rows:
         if len(row.cells) < _MIN_COLUMNS:
             alone.append(row)
@@ -141,7 +141,7 @@ def _groups(rows: Sequence[_Row]) -> Iterable[list[_Row]]:
     yield group
 
 
-def _fits(alone: Sequence[_Row], group: Sequence[_Row], row: _Row) -> bool:
+def _fits(alone: Sequence[_TableRow], group: Sequence[_TableRow], row: _TableRow) -> bool:
     """Whether a row, and a single cell before it, go on with the grid of the rows above."""
     if not group or row.cells[0].top > group[-1].cells[0].top:
         return not group
@@ -153,7 +153,7 @@ def _overlapped(cell: _Cell, columns: Sequence[_Cell]) -> list[int]:
     return [at for at, c in enumerate(columns) if min(c.x1, cell.x1) - max(c.x0, cell.x0) > 0]
 
 
-def _table(rows: Sequence[_Row]) -> tuple[int, int, Grid] | None:
+def _table(rows: Sequence[_TableRow]) -> tuple[int, int, Grid] | None:
     """First and last line of a table and its cells, or None where these rows make no grid."""
     full = [row for row in rows if len(row.cells) >= _MIN_COLUMNS]
     width = max((len(row.cells) for row in full), default=0)
@@ -172,7 +172,7 @@ def _table(rows: Sequence[_Row]) -> tuple[int, int, Grid] | None:
     return first, last, tuple(grid)
 
 
-def _stretched(rows: Sequence[_Row]) -> bool:
+def _stretched(rows: Sequence[_TableRow]) -> bool:
     """Whether these are lines of prose, stretched to a narrow column's width.
 
     They begin and end alike, their gaps are small, and nothing between is aligned.
@@ -194,7 +194,7 @@ def _aligned(cells: Sequence[_Cell], slack: float) -> bool:
     return any(max(side) - min(side) < slack for side in sides)
 
 
-def _columns(rows: Sequence[_Row]) -> list[tuple[float, float]]:
+def _columns(rows: Sequence[_TableRow]) -> list[tuple[float, float]]:
     return [
         (min(row.cells[at].x0 for row in rows), max(row.cells[at].x1 for row in rows))
         for at in range(len(rows[0].cells))
@@ -202,7 +202,7 @@ def _columns(rows: Sequence[_Row]) -> list[tuple[float, float]]:
 
 
 def _placed(
-    row: _Row, columns: Sequence[tuple[float, float]]
+    row: _TableRow, columns: Sequence[tuple[float, float]]
 ) -> tuple[tuple[str, ...], ...] | None:
     """The texts of a row's cells by column, or None where two of them claim one."""
     placed: list[tuple[str, ...]] = [() for _ in columns]

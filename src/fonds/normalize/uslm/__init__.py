@@ -17,7 +17,7 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.uslm.vocabulary import CONTAINERS, DOCUMENTS, NAMESPACES, SECTIONS
-from fonds.normalize.uslm.walker import Walker
+from fonds.normalize.uslm.walker import UslmWalker
 from fonds.normalize.xhtml_table import local_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def is_part(data: bytes) -> bool:
     if tag is None or _USLM.search(tag[2]):
         return False
     name = tag[1].decode("ascii")
-    return name in Walker.HANDLERS and name not in DOCUMENTS
+    return name in UslmWalker.HANDLERS and name not in DOCUMENTS
 
 
 def read_part(data: bytes) -> Any:
@@ -103,7 +103,7 @@ class SectionPart:
 
 def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:
     """One document, title or section, already parsed, as Markdown."""
-    return Walker(element).walk(warnings)
+    return UslmWalker(element).walk(warnings)
 
 
 def iter_sections(stream: IO[bytes]) -> Iterator[SectionPart]:

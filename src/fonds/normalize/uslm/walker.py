@@ -27,7 +27,7 @@ _MARKS_OF_CHANGE: Final = {
 _ROWS: Final = frozenset({"tocItem", "header", "referenceItem", "headingItem"})
 
 
-class Walker(Flow):
+class UslmWalker(Flow):
     """Writes one element and all below it: levels, quotations and tables."""
 
     def _container(self, element: Any) -> None:

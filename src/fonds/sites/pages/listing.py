@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from fonds.sites.pages.outline import Outline, item_of, item_text
-from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.outline import HeadingsAbove, item_of, item_text
+from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.urls import file_name, is_other_file, looks_like_pdf, says_pdf
 from fonds.sites.pages.wording import is_generic, is_unwanted, tells_year, without_dates
 
@@ -138,10 +138,10 @@ class Group:
         return len(self.links) * (0.3 + self.periodic)
 
 
-class Listing:
+class PdfList:
     """The PDF links of one page, told apart."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: WebPage) -> None:
         self.page = page
         self.regions = Regions(page.tree)
         self.pdfs = [link for link in page.links() if is_pdf_link(link)]
@@ -152,7 +152,7 @@ class Listing:
         """Where its PDFs stand, each once."""
         self._items: dict[Any, str] = {}
         self._paths: dict[Any, Signature] = {}
-        self.outline = Outline(
+        self.outline = HeadingsAbove(
             page, [link.element for link in self.pdfs if link.element is not None]
         )
         self.groups = self._chosen()

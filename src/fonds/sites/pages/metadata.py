@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fonds.errors import UsageError
-from fonds.sites.pages.listing import Listing, classes, distinct, has_class
+from fonds.sites.pages.listing import PdfList, classes, distinct, has_class
 from fonds.sites.pages.outline import column_of, item_of
 from fonds.sites.pages.page import Link
 from fonds.sites.pages.selectors import value
@@ -62,7 +62,7 @@ _AROUND: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FieldExpression:
     """An expression that may tell something of a link."""
 
     expression: str
@@ -75,16 +75,16 @@ class Candidate:
         return self.expression == "." or self.expression.startswith("preceding::h")
 
 
-def candidates(elements: Sequence[Any], links: AbstractSet[Any]) -> Iterator[Candidate]:
+def candidates(elements: Sequence[Any], links: AbstractSet[Any]) -> Iterator[FieldExpression]:
     """The places around some links, the nearest first; `links` are all that the page lists."""
-    yield Candidate(".")
+    yield FieldExpression(".")
     yield from _columns(elements)
     yield from _parts(elements[min(len(elements) - 1, 1)], links)
     for expression in _AROUND:
-        yield Candidate(expression)
+        yield FieldExpression(expression)
 
 
-def _parts(element: Any, links: AbstractSet[Any]) -> Iterator[Candidate]:
+def _parts(element: Any, links: AbstractSet[Any]) -> Iterator[FieldExpression]:
     """The parts of the item that a link stands in, or of the link where it is all of the item."""
     item = item_of(element, links)
     found = 0
@@ -94,10 +94,10 @@ def _parts(element: Any, links: AbstractSet[Any]) -> Iterator[Candidate]:
         if found >= _MOST_PARTS or element in part.iterdescendants():
             continue
         found += 1
-        yield Candidate(_seen_from(element, item, part), " ".join([part.tag, *classes(part)]))
+        yield FieldExpression(_seen_from(element, item, part), " ".join([part.tag, *classes(part)]))
 
 
-def _columns(elements: Sequence[Any]) -> Iterator[Candidate]:
+def _columns(elements: Sequence[Any]) -> Iterator[FieldExpression]:
     """The cells of a link's row, counted from either end: cells that span rows shift the others."""
     rows = [row for each in elements if (row := _row(each)) is not None]
     if not rows:
@@ -108,10 +108,10 @@ def _columns(elements: Sequence[Any]) -> Iterator[Candidate]:
     width = min(len(list(row.iterchildren("td", "th"))), _MOST_COLUMNS)
     for number in range(1, width + 1):
         head = heads[number - 1] if len(heads) == width else ""
-        yield Candidate(f"ancestor-or-self::tr[1]/*[{number}]", head)
+        yield FieldExpression(f"ancestor-or-self::tr[1]/*[{number}]", head)
     for number in range(width):
         head = heads[-1 - number] if len(heads) == width else ""
-        yield Candidate(f"ancestor-or-self::tr[1]/*[last()-{number}]", head)
+        yield FieldExpression(f"ancestor-or-self::tr[1]/*[last()-{number}]", head)
 
 
 def _row(element: Any) -> Any:
@@ -156,7 +156,7 @@ _UPLOADED: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
+class LinkMetadata:
     """What was read of one link."""
 
     organization: str | None
@@ -166,7 +166,7 @@ class Told:
 class Metadata:
     """Reads organisations and periods of the links of one page."""
 
-    def __init__(self, listing: Listing, trail: tuple[str, ...] = ()) -> None:
+    def __init__(self, listing: PdfList, trail: tuple[str, ...] = ()) -> None:
         self._listing = listing
         self._trail = trail
         self._title = listing.page.title()
@@ -181,7 +181,7 @@ class Metadata:
         return {name: expression for name, expression in chosen.items() if expression}
 
     def _best(
-        self, links: Sequence[Link], score: Callable[[Candidate, Sequence[Link]], float]
+        self, links: Sequence[Link], score: Callable[[FieldExpression, Sequence[Link]], float]
     ) -> str | None:
         sample = [link for link in distinct(links) if link.element is not None][:_SAMPLE]
         if not sample:
@@ -193,7 +193,7 @@ class Metadata:
                 best, reached = candidate.expression, reaches
         return best if reached >= _LOWEST else None
 
-    def read(self, links: Sequence[Link], expressions: Mapping[str, str]) -> list[Told]:
+    def read(self, links: Sequence[Link], expressions: Mapping[str, str]) -> list[LinkMetadata]:
         """Organisation and period of each link, by expressions or else by what is around it."""
         names = self._expressed_names(links, expressions.get(ORGANIZATION))
         missing = [link for link, name in zip(links, names, strict=True) if name is None]
@@ -201,7 +201,7 @@ class Metadata:
         if missing:
             guessed = self._guessed_names(missing)
         return [
-            Told(
+            LinkMetadata(
                 organization=name or guessed.get(id(link)),
                 period=self._period(link, expressions.get(PERIOD)),
             )
@@ -247,7 +247,7 @@ class Metadata:
                 return name
         return next((name for name in (*led, *headings) if not is_generic(name)), None)
 
-    def _as_name(self, candidate: Candidate, links: Sequence[Link]) -> float:
+    def _as_name(self, candidate: FieldExpression, links: Sequence[Link]) -> float:
         texts = [self._value(candidate.expression, link) for link in links]
         names = [name for text in texts if (name := organization_name(text))]
         if not names:
@@ -268,7 +268,7 @@ class Metadata:
 
     # Periods ------------------------------------------------------------------------------
 
-    def _as_period(self, candidate: Candidate, links: Sequence[Link]) -> float:
+    def _as_period(self, candidate: FieldExpression, links: Sequence[Link]) -> float:
         texts = [self._value(candidate.expression, link) for link in links]
         periods = [period for text in texts if (period := period_of(without_dates(text)))]
         if not periods:

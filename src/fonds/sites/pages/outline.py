@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from fonds.sites.pages.page import Page, folded
+from fonds.sites.pages.page import WebPage, folded
 
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
 _HEADS: Final = {"details": "summary", "fieldset": "legend", "table": "caption"}
@@ -14,10 +14,10 @@ _LONG_ITEM: Final = 600
 _LONG_HEADING: Final = 100
 
 
-class Outline:
+class HeadingsAbove:
     """The headings above each of some elements, nearest first."""
 
-    def __init__(self, page: Page, elements: Iterable[Any]) -> None:
+    def __init__(self, page: WebPage, elements: Iterable[Any]) -> None:
         wanted = set(elements)
         self._above: dict[Any, tuple[str, ...]] = {}
         self._boxes: dict[Any, tuple[str, ...]] = {}

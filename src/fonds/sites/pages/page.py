@@ -290,7 +290,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """A page that was fetched and read."""
 
     url: str
@@ -309,7 +309,7 @@ class Page:
     def links(self) -> list[Link]:
         """Every link that the markup shows, in the order of the document."""
         if not self._found:
-            self._found.extend(_Reader(self).read())
+            self._found.extend(_LinkReader(self).read())
         return list(self._found)
 
     def title(self) -> str:
@@ -321,7 +321,7 @@ class Page:
         return ""
 
 
-def read_page(data: bytes, url: str, media_type: str | None = None) -> Page:
+def read_page(data: bytes, url: str, media_type: str | None = None) -> WebPage:
     """The page that some bytes are; WrongContentError for what is no HTML."""
     media_type = media_type or ""
     if not _HTML_TYPES.fullmatch(media_type.partition(";")[0].strip()):
@@ -335,7 +335,7 @@ def read_page(data: bytes, url: str, media_type: str | None = None) -> Page:
     if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
         raise WrongContentError(f"{url} is XML: its root element is <{xml[1] or xml[2]}>")
     encoding = "utf-8" if decoded.encoding in {"mixed", "ascii"} else decoded.encoding
-    return Page(url, _tree(_DECLARATION.sub("", text, count=1)), text, encoding)
+    return WebPage(url, _tree(_DECLARATION.sub("", text, count=1)), text, encoding)
 
 
 def folded(text: str) -> str:
@@ -368,10 +368,10 @@ def _parser() -> Any:
     return _own.parser
 
 
-class _Reader:
+class _LinkReader:
     """Collects the links of one page."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: WebPage) -> None:
         self._page = page
         self._base = _base(page)
         self._links: list[Link] = []
@@ -479,7 +479,7 @@ def told_by(element: Any) -> str:
     return ""
 
 
-def _base(page: Page) -> str:
+def _base(page: WebPage) -> str:
     for base in page.tree.iter("base"):
         if href := (base.get("href") or "").strip():
             return absolute(href, page.url) or page.url

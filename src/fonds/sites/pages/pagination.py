@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from fonds.sites.pages.listing import Listing, classes, has_class
-from fonds.sites.pages.page import Link, Page
+from fonds.sites.pages.listing import PdfList, classes, has_class
+from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.urls import is_other_file, is_trap, same_site
 from fonds.sites.pages.wording import is_generic, is_unwanted, names_a_body, plain, tells_year
 
@@ -55,7 +55,7 @@ _ELSEWHERE: Final = re.compile(
 )
 
 
-def pagination(listing: Listing) -> str | None:
+def pagination(listing: PdfList) -> str | None:
     """A selector of the links by which a page's list goes on; None where it does not."""
     links = listing.page.links()
     for link in links:
@@ -73,7 +73,7 @@ def pagination(listing: Listing) -> str | None:
     return None
 
 
-def turns(listing: Listing) -> list[str]:
+def turns(listing: PdfList) -> list[str]:
     """The addresses of further pages of a list, however the page writes them."""
     links = listing.page.links()
     found = [link for link in links if _leads_on(link) or _has_rel(link)]
@@ -83,7 +83,7 @@ def turns(listing: Listing) -> list[str]:
     return [url for url in urls if url != listing.page.url and not is_trap(url)]
 
 
-def further(listing: Listing, *, known: Iterable[str] = ()) -> list[tuple[str, str]]:
+def further(listing: PdfList, *, known: Iterable[str] = ()) -> list[tuple[str, str]]:
     """Pages of the same site that may hold more lists, best first, and what leads there."""
     page = listing.page
     seen = {page.url, *known}
@@ -102,7 +102,7 @@ def further(listing: Listing, *, known: Iterable[str] = ()) -> list[tuple[str, s
     return [(url, text) for _, _, url, text in ranked[:_MOST_FURTHER]]
 
 
-def _promise(link: Link, listing: Listing) -> float:
+def _promise(link: Link, listing: PdfList) -> float:
     if link.kind in {"frame", "meta"}:
         return 0.0 if is_other_file(link.url) else 5.0
     text = plain(link.text)
@@ -181,7 +181,7 @@ def _changes_number(link: Link) -> bool:
     return bool(_NUMBERS.search(urlsplit(link.url).query or urlsplit(link.url).path))
 
 
-def _numbered(page: Page, links: Sequence[Link]) -> list[Link]:
+def _numbered(page: WebPage, links: Sequence[Link]) -> list[Link]:
     """Links of a pager: numbers, in one place, to addresses that differ by a number only."""
     held: dict[tuple[Any, str], list[Link]] = {}
     for link in links:
@@ -202,7 +202,7 @@ def _numbered(page: Page, links: Sequence[Link]) -> list[Link]:
     return max(groups, key=len, default=[])
 
 
-def _counts(links: Sequence[Link], page: Page) -> bool:
+def _counts(links: Sequence[Link], page: WebPage) -> bool:
     """Whether the numbers count pages: by the address they stand in, or one after the other."""
     parts = urlsplit(links[0].url)
     if any(_PAGE_KEY.fullmatch(pair.partition("=")[0]) for pair in parts.query.split("&")):

@@ -22,7 +22,7 @@ from lxml import etree
 from fonds.errors import UsageError
 from fonds.sites.models import ScrapingStrategy, StrategyType
 from fonds.sites.pages.css import chained, css
-from fonds.sites.pages.page import Page
+from fonds.sites.pages.page import WebPage
 
 _LONGEST: Final = 500
 _XPATH_SECONDS: Final = 3.0
@@ -279,7 +279,7 @@ def check(strategy: ScrapingStrategy) -> None:
         checked(expression)
 
 
-def elements(selector: str, page: Page, kind: StrategyType = StrategyType.CSS) -> list[Any]:
+def elements(selector: str, page: WebPage, kind: StrategyType = StrategyType.CSS) -> list[Any]:
     """The elements that a selector means: CSS, or XPath where it is one or is said to be one."""
     if _is_xpath(selector, kind):
         return select(selector, page.tree)

@@ -111,7 +111,7 @@ class ListedFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class News:
+class FeedNews:
     """What the feed names, and how far back it reaches."""
 
     folders: frozenset[Folder]
@@ -161,7 +161,7 @@ def _listed(entry: Any) -> ListedFile | None:
 # The feed ---------------------------------------------------------------------------------
 
 
-async def read_news(ask: Ask) -> News:
+async def read_news(ask: Ask) -> FeedNews:
     """The folders that the hundred files changed last are in."""
     answer = await ask(_FEED, path="feeds/billstatus-bulkdata.xml")
     items = read_feed(answer.data).items
@@ -169,7 +169,7 @@ async def read_news(ask: Ask) -> News:
     if not folders:
         raise SuspiciousYieldError("govinfo's feed of changed bill statuses names no file")
     moments = [item.published for item in items if item.published]
-    return News(folders=frozenset(folders), oldest=min(moments, default=None))
+    return FeedNews(folders=frozenset(folders), oldest=min(moments, default=None))
 
 
 def _named(item: FeedItem) -> Iterator[Folder]:

@@ -207,7 +207,7 @@ _BODY_FORMATS: Final[dict[str, BodyFormat]] = {"text_v1": "text", "html_v1": "ht
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Version:
+class BillVersion:
     """One version of one bill, as far as it is known."""
 
     bill: BillName
@@ -259,10 +259,10 @@ def text_tasks(bill: Any, name: BillName, title: str, status: Archived) -> Itera
         )
 
 
-def listed_versions(bill: Any, name: BillName, title: str) -> list[Version]:
+def listed_versions(bill: Any, name: BillName, title: str) -> list[BillVersion]:
     """The versions a status file lists, each code once; a law's own text is none of them."""
     items = [item for item in every(bill, "textVersions/item") if not is_law_text(item)]
-    found: dict[str, Version] = {}
+    found: dict[str, BillVersion] = {}
     for item in sorted(items, key=lambda item: day(first(item, "date")) or "9"):
         version = _listed(item, name, title)
         former = found.get(version.code)
@@ -277,7 +277,7 @@ def listed_versions(bill: Any, name: BillName, title: str) -> list[Version]:
     return list(found.values())
 
 
-def _listed(item: Any, name: BillName, title: str, code: str | None = None) -> Version:
+def _listed(item: Any, name: BillName, title: str, code: str | None = None) -> BillVersion:
     kind = first(item, "type")
     formats = [
         url
@@ -285,7 +285,7 @@ def _listed(item: Any, name: BillName, title: str, code: str | None = None) -> V
         if (url := first(inner, "url")) and _is_offered(url)
     ]
     best = min(formats, key=_rank, default=None)
-    return Version(
+    return BillVersion(
         bill=name,
         code=code or _packaged(best, name) or code_of(kind) or fallback_code(kind),
         title=title,
@@ -310,7 +310,7 @@ def _packaged(url: str | None, name: BillName) -> str | None:
     return found[1] if found and found[0] == name else None
 
 
-def _parts(version: Version) -> Iterator[Part]:
+def _parts(version: BillVersion) -> Iterator[Part]:
     if version.url:
         ending = _FORMATS[_rank(version.url)]
         file = f"BILLS-{version.bill.package}{version.code}{ending}"
@@ -330,7 +330,7 @@ def task_record(task: FetchTask, part: RawPart | None) -> ParsedRecord:
     raw = part.archived if part else task.origin
     if raw is None:
         raise MalformedError(f"{task.key}: no archived file says what it is")
-    version = Version(
+    version = BillVersion(
         bill=bill,
         code=listed["code"],
         title=task.params["title"],
@@ -356,7 +356,7 @@ def loose_record(part: RawPart) -> ParsedRecord:
             f"the text does not say which {missing} it is, and neither does the name of its "
             "file; name it like BILLS-119hr1ih.xml"
         )
-    version = Version(
+    version = BillVersion(
         bill=bill,
         code=code,
         title=header.title,
@@ -397,7 +397,7 @@ def _body(part: RawPart) -> Body:
     )
 
 
-def _record(version: Version, raw: Archived, body: Body | None) -> ParsedRecord:
+def _record(version: BillVersion, raw: Archived, body: Body | None) -> ParsedRecord:
     row = {
         "id": version.id,
         "bill_ref": version.bill.id,
@@ -417,7 +417,7 @@ def _record(version: Version, raw: Archived, body: Body | None) -> ParsedRecord:
     )
 
 
-def _document(version: Version, raw: Archived, body: Body | None) -> Document:
+def _document(version: BillVersion, raw: Archived, body: Body | None) -> Document:
     bill = version.bill
     title = version.title or version.official_title or bill.printed
     return Document(
@@ -442,7 +442,7 @@ def _document(version: Version, raw: Archived, body: Body | None) -> Document:
     )
 
 
-def _aliases(version: Version) -> Iterator[str]:
+def _aliases(version: BillVersion) -> Iterator[str]:
     package = f"{version.bill.package}{version.code}"
     yield f"BILLS-{package}"
     yield f"{version.bill.congress} {version.bill.printed} {version.code.upper()}"

@@ -38,16 +38,16 @@ from fonds.errors import ParseError, UsageError, WrongContentError
 from fonds.sources.base import Rate
 from fonds.sources.cfr.heads import (
     LONGEST,
+    FileHead,
     Gpo,
-    Head,
-    Shape,
-    Uslm,
+    TitleShape,
+    UslmVolume,
     edition_of_name,
     level_number,
     look,
     title_of_name,
 )
-from fonds.sources.cfr.outline import Listing, Outline
+from fonds.sources.cfr.outline import CfrFileParser, CfrOutline
 from fonds.sources.formats import fields
 from fonds.sources.formats.congress import read_object
 from fonds.sources.formats.xml import portions
@@ -102,11 +102,11 @@ def _up_to(title: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EditionFile:
     """A file, and what it says of itself; nothing if it is broken."""
 
     name: str
-    head: Head | None
+    head: FileHead | None
 
     @property
     def title(self) -> str:
@@ -119,7 +119,7 @@ class Found:
         return self.head.edition if self.head else edition_of_name(self.name)
 
 
-def newest_edition(files: Sequence[Found]) -> str:
+def newest_edition(files: Sequence[EditionFile]) -> str:
     """The newest stamp that any file bears; where none does, the day of the last amendment."""
     _refuse_nothing(files)
     stated = [file.edition for file in files if file.edition]
@@ -132,10 +132,10 @@ def newest_edition(files: Sequence[Found]) -> str:
     )
 
 
-def units(files: Sequence[Found], version: str) -> Iterator[TocNode]:
+def units(files: Sequence[EditionFile], version: str) -> Iterator[TocNode]:
     """The titles of one edition in the order of their numbers, each with its files."""
     _refuse_nothing(files)
-    titles: dict[str, list[Found]] = defaultdict(list)
+    titles: dict[str, list[EditionFile]] = defaultdict(list)
     for file in _of_edition(files, version):
         titles[file.title].append(file)
     for title in sorted(titles, key=int):
@@ -152,7 +152,7 @@ def units(files: Sequence[Found], version: str) -> Iterator[TocNode]:
         )
 
 
-def _refuse_nothing(files: Sequence[Found]) -> None:
+def _refuse_nothing(files: Sequence[EditionFile]) -> None:
     if not files:
         raise WrongContentError(
             "no file of the CFR here; expected XML of ecfr.gov (title-40.xml), or of govinfo.gov "
@@ -160,7 +160,7 @@ def _refuse_nothing(files: Sequence[Found]) -> None:
         )
 
 
-def _of_edition(files: Sequence[Found], version: str) -> list[Found]:
+def _of_edition(files: Sequence[EditionFile], version: str) -> list[EditionFile]:
     """Those that bear the stamp; if none does, all of them, unless they are of several editions."""
     if exact := [file for file in files if file.edition == version]:
         return exact
@@ -174,9 +174,9 @@ def _of_edition(files: Sequence[Found], version: str) -> list[Found]:
     return unstated if len(stated) > 1 else list(files)
 
 
-def _pages(title: str, files: list[Found]) -> list[Found]:
+def _pages(title: str, files: list[EditionFile]) -> list[EditionFile]:
     """The files of a title in the order of its text; parts are left out where volumes are there."""
-    largest = max(file.head.shape if file.head else Shape.PIECE for file in files)
+    largest = max(file.head.shape if file.head else TitleShape.PIECE for file in files)
     chosen = [file for file in files if file.head is None or file.head.shape == largest]
     ordered = sorted(chosen, key=_order)
     for one, other in pairwise(ordered):
@@ -187,14 +187,14 @@ def _pages(title: str, files: list[Found]) -> list[Found]:
     return ordered
 
 
-def _holds(head: Head) -> tuple[int, ...]:
+def _holds(head: FileHead) -> tuple[int, ...]:
     """What no two files can hold; pieces may overlap, and say so by their numbers."""
-    if head.shape == Shape.WHOLE:
+    if head.shape == TitleShape.WHOLE:
         return (0,)
-    return (head.volume, head.first) if head.shape == Shape.VOLUME else ()
+    return (head.volume, head.first) if head.shape == TitleShape.VOLUME else ()
 
 
-def _order(file: Found) -> tuple[int, int, str]:
+def _order(file: EditionFile) -> tuple[int, int, str]:
     return (file.head.volume, file.head.first, file.name) if file.head else (0, 0, file.name)
 
 
@@ -397,7 +397,7 @@ class Adapter:
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
         """Every level and every leaf of a title, while its files are read."""
-        outline = Outline()
+        outline = CfrOutline()
         for page in pages.values():
             yield from _listed(node, page, outline)
         yield from outline.close()
@@ -407,7 +407,7 @@ class Adapter:
         return shard(leaf)
 
 
-def _listed(node: TocNode, page: Page, outline: Outline) -> Iterator[TocNode]:
+def _listed(node: TocNode, page: Page, outline: CfrOutline) -> Iterator[TocNode]:
     with page.open() as stream:
         head = look(stream.read(LONGEST), page.name)
     if head.title != node.number:
@@ -417,8 +417,8 @@ def _listed(node: TocNode, page: Page, outline: Outline) -> Iterator[TocNode]:
         kind = heading.partition(" ")[0].lower()
         number = level_number(heading)
         outline.container(TocNode(kind=kind, number=number, label=label, depth=depth))
-    listing = Listing(
-        Uslm() if head.is_uslm else Gpo(),
+    listing = CfrFileParser(
+        UslmVolume() if head.is_uslm else Gpo(),
         outline,
         page=page.name,
         title=node.number,
@@ -429,7 +429,7 @@ def _listed(node: TocNode, page: Page, outline: Outline) -> Iterator[TocNode]:
             yield from outline.drain()
 
 
-async def _found(origin: Origin) -> list[Found]:
+async def _found(origin: Origin) -> list[EditionFile]:
     """The files of the CFR among all; a broken one counts if its name says that it is one."""
     names = origin.files or ()
     found = []
@@ -437,12 +437,12 @@ async def _found(origin: Origin) -> list[Found]:
         with (await origin.read(name)).open() as stream:
             start = stream.read(LONGEST)
         try:
-            found.append(Found(name, look(start, name)))
+            found.append(EditionFile(name, look(start, name)))
         except ParseError:
             if len(names) == 1:
                 raise
             if name.lower().endswith(".xml") and title_of_name(name):
-                found.append(Found(name, None))
+                found.append(EditionFile(name, None))
     return found
 
 

@@ -120,7 +120,7 @@ _LONG_DAY: Final = re.compile(r"([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2}),\s+(\d{4})"
 _FIRST_NUMBER: Final = re.compile(r"\d+")
 
 
-class Shape(IntEnum):
+class TitleShape(IntEnum):
     """How much of a title a file holds; the larger makes the smaller superfluous."""
 
     PIECE = 1
@@ -132,10 +132,10 @@ class Shape(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
+class FileHead:
     """A file, as far as it speaks of itself."""
 
-    shape: Shape
+    shape: TitleShape
     is_uslm: bool
     title: str
     volume: int
@@ -150,7 +150,7 @@ class Head:
     """The levels that a granule stands in below its title: `CHAPTER II`, and all of its heading."""
 
 
-def look(start: bytes, name: str) -> Head:
+def look(start: bytes, name: str) -> FileHead:
     """What the first `LONGEST` bytes of a file, or all, tell; raises if it is none of the CFR."""
     _refuse(start)
     heard = _Heard()
@@ -191,11 +191,11 @@ def _refuse(start: bytes) -> None:
 
 
 _SHAPES: Final = {
-    "ECFR": Shape.WHOLE,
-    "DLPSTEXTCLASS": Shape.WHOLE,
-    "CFRDOC": Shape.VOLUME,
-    "cfrDoc": Shape.VOLUME,
-    "CFRGRANULE": Shape.PIECE,
+    "ECFR": TitleShape.WHOLE,
+    "DLPSTEXTCLASS": TitleShape.WHOLE,
+    "CFRDOC": TitleShape.VOLUME,
+    "cfrDoc": TitleShape.VOLUME,
+    "CFRGRANULE": TitleShape.PIECE,
 }
 _BODY: Final = re.compile(
     r"DIV[2-9]|SUBTITLE|CHAPTER|SUBCHAP|PART|SUBPART|SECTION|APPENDIX|chapter|part|section"
@@ -279,17 +279,17 @@ def _metadata(attributes: Mapping[str, str]) -> str:
     return attributes.get("hierarchy_metadata", "")
 
 
-def _head(heard: _Heard, name: str) -> Head:
+def _head(heard: _Heard, name: str) -> FileHead:
     root, told = heard.root, heard.told
     is_ecfr = root in {"ECFR", "DLPSTEXTCLASS"} or root.startswith("DIV")
-    shape = Shape.WHOLE if root == "DIV1" else _SHAPES.get(root, Shape.PIECE)
+    shape = TitleShape.WHOLE if root == "DIV1" else _SHAPES.get(root, TitleShape.PIECE)
     title = _number(_one_of(_TITLES, told) or heard.title) or int(title_of_name(name) or 0)
     if not title:
         raise WrongContentError("it does not say which title it is of; name it title-40.xml or so")
     revised = _day(_one_of(("ORIGINALDATE", "REVISED", "docReleasePoint"), told))
     amended = max([*filter(None, map(_day, heard.amended)), _day(told.get("AMDDATE")) or ""])
     volume = _VOLUME_NAME.search(name)
-    return Head(
+    return FileHead(
         shape=shape,
         is_uslm=root == "cfrDoc",
         title=str(title),
@@ -402,7 +402,7 @@ class Gpo(Dialect):
         return attributes.get("NODE", "")
 
 
-class Uslm(Dialect):
+class UslmVolume(Dialect):
     """Volumes in United States Legislative Markup."""
 
     wrappers = frozenset({"cfrDoc", "main"})

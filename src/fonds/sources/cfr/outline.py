@@ -37,7 +37,7 @@ class _Placed:
     volume: int
 
 
-class Outline:
+class CfrOutline:
     """Takes nodes as they are found, and gives them away as the tree can be built of them."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ _SHOWN: Final = 60
 
 
 @dataclass(slots=True)
-class _Level:
+class _CfrLevel:
     kind: str
     stated: str
     identifier: str
@@ -147,11 +147,11 @@ class _Level:
         return stated_number(self.stated) or level_number(self.label)
 
 
-class Listing:
+class CfrFileParser:
     """A listener that puts the nodes of one file into an outline."""
 
     def __init__(
-        self, dialect: Dialect, outline: Outline, *, page: str, title: str, above: int
+        self, dialect: Dialect, outline: CfrOutline, *, page: str, title: str, above: int
     ) -> None:
         self._dialect = dialect
         self._outline = outline
@@ -159,9 +159,9 @@ class Listing:
         self._title = title
         self._above = above
         """How many levels the file stands in that are not in it themselves."""
-        self._frames: list[_Level | None] = []
+        self._frames: list[_CfrLevel | None] = []
         """The open elements down to the innermost level; None is one around levels."""
-        self._level: _Level | None = None
+        self._level: _CfrLevel | None = None
         """The innermost level."""
         self._inner = 0
         """How many elements are open below that."""
@@ -249,7 +249,7 @@ class Listing:
         above = self._open()
         around = above[-1].identifier if above else self._dialect.within(self._title)
         levels = self._above + sum(level.kind != "title" for level in above)
-        level = _Level(
+        level = _CfrLevel(
             kind=kind,
             stated=attributes.get("N", ""),
             identifier=self._dialect.identifier(attributes, around),
@@ -265,10 +265,10 @@ class Listing:
         if level is not None and not level.is_over:
             self._finish(level, offset)
 
-    def _open(self) -> list[_Level]:
+    def _open(self) -> list[_CfrLevel]:
         return [frame for frame in self._frames if frame is not None and not frame.is_over]
 
-    def _let_go(self, section: _Level, offset: int) -> None:
+    def _let_go(self, section: _CfrLevel, offset: int) -> None:
         """End a section, whose end was forgotten, where whole parts begin in it.
 
         Its bytes are its elements, side by side, for its own end tag comes much later.
@@ -286,7 +286,7 @@ class Listing:
                 self._flush(level)
                 level.is_over = True
 
-    def _finish(self, level: _Level, offset: int) -> None:
+    def _finish(self, level: _CfrLevel, offset: int) -> None:
         if level.kind in LEAVES:
             self._outline.leaf(self._leaf(level, level.start, offset))
         elif level.is_placed:
@@ -304,7 +304,7 @@ class Listing:
 
     # Nodes ------------------------------------------------------------------------------------
 
-    def _place(self, level: _Level) -> None:
+    def _place(self, level: _CfrLevel) -> None:
         if level.is_placed:
             return
         level.is_placed = True
@@ -318,7 +318,7 @@ class Listing:
         place = self._outline.title if level.kind == "title" else self._outline.container
         level.is_continued = not place(node)
 
-    def _flush(self, level: _Level) -> None:
+    def _flush(self, level: _CfrLevel) -> None:
         if level.text is None:
             return
         front = self._front(level, *level.text)
@@ -326,7 +326,7 @@ class Listing:
         list_it = self._outline.hold if level.is_continued else self._outline.leaf
         list_it(front)
 
-    def _leaf(self, level: _Level, start: int, end: int) -> TocNode:
+    def _leaf(self, level: _CfrLevel, start: int, end: int) -> TocNode:
         return TocNode(
             kind=level.kind,
             number=level.number,
@@ -339,7 +339,7 @@ class Listing:
             status=status_of(level.label),
         )
 
-    def _front(self, level: _Level, start: int, end: int) -> TocNode:
+    def _front(self, level: _CfrLevel, start: int, end: int) -> TocNode:
         return TocNode(
             kind=FRONT,
             label=level.label,

@@ -34,7 +34,7 @@ from fonds.sources.cgs.chapter import (
     SECTION,
     STATUTES,
     Chapter,
-    Item,
+    ChapterItem,
     covers,
     is_chapter,
     key_of,
@@ -42,7 +42,7 @@ from fonds.sources.cgs.chapter import (
     read_chapter,
 )
 from fonds.sources.cgs.index import (
-    Entry,
+    ListedNode,
     Pair,
     Title,
     Titles,
@@ -61,7 +61,7 @@ Path = tuple[tuple[str, str], ...]
 """The parts a section stands under, outermost first: kinds and numbers."""
 
 
-def merged(base: Sequence[Item], supplement: Sequence[Item]) -> list[Item]:
+def merged(base: Sequence[ChapterItem], supplement: Sequence[ChapterItem]) -> list[ChapterItem]:
     """All items in reading order.
 
     A section of the supplement takes the place of those it names. One that is new, or that the
@@ -79,18 +79,18 @@ def merged(base: Sequence[Item], supplement: Sequence[Item]) -> list[Item]:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _SupplementSection:
     """A section of the supplement, and what stands between it and the section before."""
 
-    section: Item | None = None
+    section: ChapterItem | None = None
     path: Path = ()
-    headings: dict[Path, Item] = field(default_factory=dict)
-    notes: list[Item] = field(default_factory=list)
+    headings: dict[Path, ChapterItem] = field(default_factory=dict)
+    notes: list[ChapterItem] = field(default_factory=list)
 
 
-def _batches(supplement: Sequence[Item]) -> Iterator[_Batch]:
-    batch = _Batch()
-    headings: dict[Path, Item] = {}
+def _batches(supplement: Sequence[ChapterItem]) -> Iterator[_SupplementSection]:
+    batch = _SupplementSection()
+    headings: dict[Path, ChapterItem] = {}
     for item, path in _with_paths(supplement):
         batch.path = path
         if item.kind in PARTS:
@@ -100,12 +100,12 @@ def _batches(supplement: Sequence[Item]) -> Iterator[_Batch]:
         else:
             batch.section, batch.headings = item, headings
             yield batch
-            batch = _Batch()
+            batch = _SupplementSection()
     if batch.notes:
         yield batch
 
 
-def _with_paths(items: Sequence[Item]) -> Iterator[tuple[Item, Path]]:
+def _with_paths(items: Sequence[ChapterItem]) -> Iterator[tuple[ChapterItem, Path]]:
     path: Path = ()
     for item in items:
         if item.kind in PARTS:
@@ -115,7 +115,7 @@ def _with_paths(items: Sequence[Item]) -> Iterator[tuple[Item, Path]]:
         yield item, path
 
 
-def _put(items: list[Item], batch: _Batch, placed: set[int]) -> int:
+def _put(items: list[ChapterItem], batch: _SupplementSection, placed: set[int]) -> int:
     """Put a section where it belongs; gives its place."""
     section = batch.section
     if section is None:
@@ -139,7 +139,7 @@ def _put(items: list[Item], batch: _Batch, placed: set[int]) -> int:
     return at + len(missing)
 
 
-def _place(items: list[Item], section: Item, path: Path) -> int:
+def _place(items: list[ChapterItem], section: ChapterItem, path: Path) -> int:
     sections = [at for at, old in enumerate(items) if old.kind == SECTION]
     key = key_of(section.number)
     before = [at for at in sections if key_of(items[at].number) <= key]
@@ -155,7 +155,7 @@ def _place(items: list[Item], section: Item, path: Path) -> int:
     return headed[-1] + 1 if headed else at
 
 
-def _behind_heading(items: list[Item], at: int, path: Path) -> int:
+def _behind_heading(items: list[ChapterItem], at: int, path: Path) -> int:
     """Where notes go: behind the heading of their part and its notes, or where the section is."""
     paths = [known for _, known in _with_paths(items)]
     starts = [0] if not path else []
@@ -197,7 +197,7 @@ def title_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
 
 
 def _listed(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[TocNode]:
-    entries: list[Entry] = []
+    entries: list[ListedNode] = []
     for _, title in titles:
         entries = with_new_entries(entries, title.chapters)
     if not entries and not all_gone(node.label):
@@ -278,7 +278,7 @@ def _content(pair: Pair, depth: int) -> Iterator[TocNode]:
             yield _leaf(item, depth + len(above))
 
 
-def _leaf(item: Item, depth: int) -> TocNode:
+def _leaf(item: ChapterItem, depth: int) -> TocNode:
     return TocNode(
         kind=item.kind,
         number=item.number,
@@ -418,7 +418,7 @@ async def _published_roots(origin: Origin) -> AsyncIterator[TocNode]:
             f"the publisher serves {' and '.join(served)}, not {origin.version!r}; "
             "say --version with one of them, or --from with a folder of the one you want"
         )
-    supplement: tuple[Entry, ...] = ()
+    supplement: tuple[ListedNode, ...] = ()
     if origin.version == titles.supplement:
         supplement = (await _read_titles(origin, f"{titles.supplement}/sup")).entries
     for entry in with_new_entries(titles.entries, supplement):

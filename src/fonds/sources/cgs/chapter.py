@@ -174,7 +174,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class ChapterItem:
     """A heading, a section or a note of a chapter, in the page's order."""
 
     kind: str
@@ -203,7 +203,7 @@ class Chapter:
     """Its name at the publisher's."""
     supplement: str | None
     """The year of the supplement it is from, empty if unknown; None for the statutes themselves."""
-    items: tuple[Item, ...]
+    items: tuple[ChapterItem, ...]
 
 
 def is_chapter(data: bytes) -> bool:
@@ -252,7 +252,7 @@ def read_chapter(name: str, data: bytes) -> Chapter:
         raise MalformedError(f"{name} is cut off: its last tag is missing; fetch it again")
     tokens = [token for token in tokens if token.start() < ends[0]]
     chapter = _described(name, data, tokens)
-    page = _Page(name, data, address_of(chapter.supplement, chapter.file), ends[0])
+    page = _ChapterPage(name, data, address_of(chapter.supplement, chapter.file), ends[0])
     items = page.items(tokens, chapter.label)
     _check_contents(name, tokens, items)
     return replace(chapter, items=tuple(items))
@@ -318,17 +318,17 @@ def _label(number: str, name: str, called: str) -> str:
 # The body ---------------------------------------------------------------------------------
 
 
-class _Page:
+class _ChapterPage:
     """The items of one page."""
 
     def __init__(self, name: str, data: bytes, address: str, end: int) -> None:
         self._name, self._data, self._address, self._end = name, data, address, end
-        self._items: list[Item] = []
-        self._open: Item | None = None
+        self._items: list[ChapterItem] = []
+        self._open: ChapterItem | None = None
         self._since = 0
         self._above = ""
 
-    def items(self, tokens: list[re.Match[bytes]], label: str) -> list[Item]:
+    def items(self, tokens: list[re.Match[bytes]], label: str) -> list[ChapterItem]:
         """Notes, headings and sections in the order in which they are read."""
         self._above = label
         head = [
@@ -367,7 +367,7 @@ class _Page:
         if opened is not None:
             self._items.append(replace(opened, span=span))
         elif any(map(str.isalnum, text := seen(piece))):
-            front = Item(kind=FRONT, number="", label=f"Notes to {self._above}", text=text)
+            front = ChapterItem(kind=FRONT, number="", label=f"Notes to {self._above}", text=text)
             front = replace(front, page=self._name, span=span, address=self._address)
             self._items.append(front)
 
@@ -376,7 +376,7 @@ class _Page:
         before = list(PARAGRAPH.finditer(self._data, self._since, position))
         return before[-1].start() if before and not before[-1][1] else position
 
-    def _section(self, token: re.Match[bytes]) -> Item:
+    def _section(self, token: re.Match[bytes]) -> ChapterItem:
         fragment, line = identifier(token["catchln"]), seen(token["line"])
         number = number_of(fragment, line)
         if number is None:
@@ -385,7 +385,7 @@ class _Page:
         first = seen(self._data[token.end() : closing.start() if closing else self._end])
         status = status_of(line, first)
         bare = status and not any(map(str.isalnum, heading_of(line)))
-        return Item(
+        return ChapterItem(
             kind=SECTION,
             number=number,
             label=f"{line} {status.capitalize()}" if bare else line,
@@ -407,10 +407,10 @@ class _Page:
             return
         number = _numbered(text, level)[1] if token["field"] == b"no" else ""
         self._above = text
-        self._items.append(Item(kind=level, number=number, label=text))
+        self._items.append(ChapterItem(kind=level, number=number, label=text))
 
 
-def _check_contents(name: str, tokens: list[re.Match[bytes]], items: list[Item]) -> None:
+def _check_contents(name: str, tokens: list[re.Match[bytes]], items: list[ChapterItem]) -> None:
     """The table of contents and the sections must be the same list: pages come cut and mixed."""
     anchors = (ANCHOR.search(token["entry"]) for token in tokens if token["toc"])
     listed = Counter(unescape(found[1].decode("utf-8", "replace")) for found in anchors if found)

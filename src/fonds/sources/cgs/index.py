@@ -46,7 +46,7 @@ _BODY: Final = re.compile(rb"<body\b[^<>]*>(.*?)(?:</body|</html|\Z)", re.DOTALL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class ListedNode:
     """A title or a chapter as it is listed above."""
 
     kind: str
@@ -62,7 +62,7 @@ class Entry:
         """Its label, and the remark in brackets."""
         return f"{self.label} ({self.remark})" if self.remark else self.label
 
-    def in_(self, entries: Sequence[Entry]) -> bool:
+    def in_(self, entries: Sequence[ListedNode]) -> bool:
         """Whether a list has the same page."""
         return any(self.file == entry.file for entry in entries)
 
@@ -71,7 +71,7 @@ class Entry:
 class Titles:
     """The list of all titles."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListedNode, ...]
     revision: str | None
     """The year the statutes are revised to."""
     supplement: str | None
@@ -84,7 +84,7 @@ class Title:
 
     number: str
     label: str
-    chapters: tuple[Entry, ...]
+    chapters: tuple[ListedNode, ...]
     notes: Span | None
     text: str
     """What the notes say."""
@@ -154,7 +154,9 @@ def _file_name(number: str) -> str:
     return f"title_{digits.zfill(2)}{number[len(digits) :]}.htm"
 
 
-def with_new_entries(base: Sequence[Entry], supplement: Sequence[Entry]) -> list[Entry]:
+def with_new_entries(
+    base: Sequence[ListedNode], supplement: Sequence[ListedNode]
+) -> list[ListedNode]:
     """All entries, those that only the supplement has in the place of their number."""
     entries = list(base)
     for entry in supplement:
@@ -165,12 +167,12 @@ def with_new_entries(base: Sequence[Entry], supplement: Sequence[Entry]) -> list
     return entries
 
 
-def _titles(root: Any) -> Iterator[Entry]:
+def _titles(root: Any) -> Iterator[ListedNode]:
     for file, (found, links) in _linked(root, _TITLE_FILE).items():
         texts = [text for text in map(text_of, links) if text]
         number = _NAMED.match(texts[0]) if texts else None
         remark = _DEAD.search(_row(links[-1]))
-        yield Entry(
+        yield ListedNode(
             kind="title",
             number=number[1] if number else found[2].lower(),
             label=" - ".join(dict.fromkeys(texts)) or f"Title {found[2]}",
@@ -179,12 +181,12 @@ def _titles(root: Any) -> Iterator[Entry]:
         )
 
 
-def _chapters(root: Any) -> Iterator[Entry]:
+def _chapters(root: Any) -> Iterator[ListedNode]:
     for file, (found, links) in _linked(root, _CHAPTER_FILE).items():
         kind = "article" if found[2].lower() == "art" else "chapter"
         texts = [text for text in map(text_of, links) if text]
         number = _NAMED.match(texts[0]) if texts else None
-        yield Entry(
+        yield ListedNode(
             kind=kind,
             number=number[1] if number else found[3],
             label=" - ".join(dict.fromkeys(texts)) or f"{kind.capitalize()} {found[3]}",
@@ -231,7 +233,7 @@ _LOOKED_AT: Final = 4096
 
 
 @dataclass(slots=True)
-class Held:
+class TitleFiles:
     """What a folder holds of one title."""
 
     number: str
@@ -241,14 +243,14 @@ class Held:
 
 
 @dataclass(slots=True)
-class Folder:
+class StatutesFolder:
     """What a folder holds of the statutes."""
 
-    titles: dict[str, Held] = field(default_factory=dict)
+    titles: dict[str, TitleFiles] = field(default_factory=dict)
     lists: list[Titles] = field(default_factory=list)
     years: set[str] = field(default_factory=set)
 
-    def in_order(self) -> list[Held]:
+    def in_order(self) -> list[TitleFiles]:
         """The titles by their number, named as the lists of titles name them."""
         names = {entry.number: entry.full_label for one in self.lists for entry in one.entries}
         for number, held in self.titles.items():
@@ -262,9 +264,9 @@ class Folder:
         return max([*self.years, *told], default="")
 
 
-async def scan(origin: Origin) -> Folder:
+async def scan(origin: Origin) -> StatutesFolder:
     """Look into every file; raises if none is a page of the statutes."""
-    folder = Folder()
+    folder = StatutesFolder()
     for name in origin.files or ():
         page = await origin.read(name)
         with page.open() as stream:
@@ -291,8 +293,8 @@ async def scan(origin: Origin) -> Folder:
     return folder
 
 
-def _held(folder: Folder, number: str) -> Held:
-    return folder.titles.setdefault(number, Held(number))
+def _held(folder: StatutesFolder, number: str) -> TitleFiles:
+    return folder.titles.setdefault(number, TitleFiles(number))
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.crs.reports import (
     LIST_COLUMNS,
     NUMBER,
-    Report,
+    CrsReport,
     Row,
     publish_day,
     read_congress_gov,
@@ -174,7 +174,7 @@ _KINDS: Final = {
 _PAGE: Final = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
-def record(report: Report, *, raw: Archived, body: Body | None = None) -> ParsedRecord:
+def record(report: CrsReport, *, raw: Archived, body: Body | None = None) -> ParsedRecord:
     """The rows of a report and the document it is."""
     key, newest = ids.crs_id(report.number), report.newest
     row: dict[str, Any] = {
@@ -273,7 +273,7 @@ _JSON: Final = re.compile(rb'\s*(?:\{\s*["}]|\[)')
 _MARKUP: Final = re.compile(rb"\s*<|.*<(?:p|div|h[1-6]|table)[ >]", re.DOTALL | re.IGNORECASE)
 _BOM: Final = b"\xef\xbb\xbf"
 
-_Described = tuple[Report, Archived]
+_Described = tuple[CrsReport, Archived]
 
 
 def read_loose(parts: Sequence[RawPart]) -> Iterator[ParsedRecord]:
@@ -334,7 +334,7 @@ def _reports(part: RawPart) -> Iterator[_Described]:
         raise WrongContentError("neither metadata, nor a list, nor the text of CRS reports")
 
 
-def _in_json(content: Mapping[str, Any]) -> Iterator[Report]:
+def _in_json(content: Mapping[str, Any]) -> Iterator[CrsReport]:
     if "CRSReport" in content:
         yield read_congress_gov(fields.section(content, "CRSReport"))
     elif "CRSReports" in content:

@@ -30,7 +30,7 @@ _AMERICAN: Final = "%m/%d/%Y"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Version:
+class CrsVersion:
     """One version of a report; its fields are columns."""
 
     title: str
@@ -56,11 +56,11 @@ class Topic:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
+class CrsReport:
     """A report with its versions, in the publisher's order."""
 
     number: str
-    versions: tuple[Version, ...]
+    versions: tuple[CrsVersion, ...]
     topics: tuple[Topic, ...] = ()
     columns: Mapping[str, Any] = field(default_factory=dict)
     """What else is known of it, by column of crs_reports."""
@@ -68,16 +68,16 @@ class Report:
     """With all its versions, not only the newest."""
 
     @property
-    def newest(self) -> Version:
+    def newest(self) -> CrsVersion:
         """The version with the latest date; of several, the first in the list."""
         return max(self.versions, key=lambda version: version.date or "")
 
-    def with_columns(self, columns: Mapping[str, Any]) -> Report:
+    def with_columns(self, columns: Mapping[str, Any]) -> CrsReport:
         """The same report with columns that it does not know by itself."""
         known = {name: value for name, value in self.columns.items() if value is not None}
         return replace(self, columns={**columns, **known})
 
-    def completed_by(self, other: Report | None) -> Report:
+    def completed_by(self, other: CrsReport | None) -> CrsReport:
         """The same report with what another publisher knows besides: authors, topics, status."""
         if other is None or other is self:
             return self
@@ -98,7 +98,7 @@ def report_number(written: str | None) -> str:
 # EveryCRSReport.com -----------------------------------------------------------------------
 
 
-def read_everycrs(content: Mapping[str, Any]) -> Report:
+def read_everycrs(content: Mapping[str, Any]) -> CrsReport:
     """The report that a metadata file describes."""
     # In the oldest files `id` is a number of a database, and `number` the report's.
     number = report_number(fields.text(content, "number") or fields.required(content, "id"))
@@ -107,7 +107,7 @@ def read_everycrs(content: Mapping[str, Any]) -> Report:
     )
     if not versions:
         raise WrongContentError(f"the metadata of {number} names no version of it")
-    report = Report(number=number, versions=versions, is_whole=True)
+    report = CrsReport(number=number, versions=versions, is_whole=True)
     newest = fields.sections(content, "versions")[versions.index(report.newest)]
     named = (Topic(name=name, source=EVERYCRS) for name in _names(content, "topics"))
     return replace(
@@ -122,13 +122,13 @@ def read_everycrs(content: Mapping[str, Any]) -> Report:
     )
 
 
-def _everycrs_version(version: Mapping[str, Any], number: str) -> Version:
+def _everycrs_version(version: Mapping[str, Any], number: str) -> CrsVersion:
     formats = {
         (fields.text(one, "format") or "").upper(): one
         for one in fields.sections(version, "formats")
     }
     html, pdf = formats.get("HTML", {}), formats.get("PDF", {})
-    return Version(
+    return CrsVersion(
         title=plain_text(fields.text(version, "title")) or number,
         version_id=fields.text(version, "id"),
         date=_day(fields.text(version, "date")),
@@ -154,7 +154,7 @@ def _everycrs_topics(version: Mapping[str, Any]) -> Iterator[Topic]:
 # congress.gov -----------------------------------------------------------------------------
 
 
-def read_congress_gov(entry: Mapping[str, Any]) -> Report:
+def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
     """The report that the API describes, whole or as an entry of its list."""
     number = report_number(fields.required(entry, "id"))
     published = _moment(entry, "publishDate")
@@ -162,7 +162,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> Report:
         (fields.text(one, "format") or "").upper(): fields.text(one, "url")
         for one in fields.sections(entry, "formats")
     }
-    version = Version(
+    version = CrsVersion(
         title=plain_text(fields.text(entry, "title")) or number,
         version_id=fields.text(entry, "version"),
         date=published.astimezone(WASHINGTON).date().isoformat() if published else None,
@@ -172,7 +172,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> Report:
         pdf=formats.get("PDF"),
     )
     topics = (plain_text(fields.text(one, "topic")) for one in fields.sections(entry, "topics"))
-    return Report(
+    return CrsReport(
         number=number,
         versions=(version,),
         topics=tuple(Topic(name=name, source=CONGRESS_GOV) for name in topics if name),
@@ -232,18 +232,18 @@ def read_csv(data: bytes, columns: tuple[str, ...], what: str) -> Iterator[Row]:
         raise MalformedError(f"{what}, after line {reader.line_num}: {error}") from error
 
 
-def read_search_results(data: bytes) -> Iterator[Report]:
+def read_search_results(data: bytes) -> Iterator[CrsReport]:
     """The reports of SearchResults.csv, which has its two dates in two formats."""
     for row in read_csv(data, SEARCH_COLUMNS, "SearchResults.csv"):
         number = report_number(row["ProductNumber"])
-        version = Version(
+        version = CrsVersion(
             title=plain_text(row["Title"]) or number,
             version_id=row["Version"] or None,
             date=_american_day(row, "CoverDate"),
             source="crsreports.congress.gov",
             pdf=row["Url"] or None,
         )
-        yield Report(
+        yield CrsReport(
             number=number,
             versions=(version,),
             columns={

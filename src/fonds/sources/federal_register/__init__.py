@@ -115,7 +115,7 @@ _DETAILS: Final = frozenset({"citation", "full_text_xml_url"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Page:
+class _ResultPage:
     entries: list[Entry]
     count: int
     pages: int
@@ -244,7 +244,7 @@ async def _windows(
         first = last + timedelta(days=1)
 
 
-def _is_capped(page: _Page) -> bool:
+def _is_capped(page: _ResultPage) -> bool:
     return page.count >= CAP or page.pages * PER_PAGE < page.count
 
 
@@ -259,7 +259,7 @@ def _halved(since: date, until: date, count: int) -> list[tuple[date, date]]:
     return [(middle + timedelta(days=1), until), (since, middle)]
 
 
-async def _tasks(ask: Ask, since: date, until: date, first: _Page) -> list[FetchTask]:
+async def _tasks(ask: Ask, since: date, until: date, first: _ResultPage) -> list[FetchTask]:
     tasks: dict[str, FetchTask] = {}
     page = first
     for number in range(1, first.pages + 1):
@@ -281,7 +281,7 @@ async def _tasks(ask: Ask, since: date, until: date, first: _Page) -> list[Fetch
     return list(tasks.values())
 
 
-async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
+async def _page(ask: Ask, since: date, until: date, number: int) -> _ResultPage:
     # Addresses are built here: next_page_url may lead to another host.
     path = f"lists/{since}_{until}/{number}.json"
     answer = await ask(list_address(since, until, number), path=path)
@@ -289,7 +289,7 @@ async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
     if not isinstance(content, dict) or not isinstance(content.get("count"), int):
         raise WrongContentError(f"page {number} of {since} to {until} is not a list of documents")
     pages = content.get("total_pages")
-    return _Page(
+    return _ResultPage(
         entries=entries_of(content),
         count=content["count"],
         pages=max(pages, 1) if isinstance(pages, int) else 1,
@@ -300,7 +300,7 @@ async def _page(ask: Ask, since: date, until: date, number: int) -> _Page:
 # Tasks ------------------------------------------------------------------------------------
 
 
-def _tasks_of(page: _Page) -> dict[str, FetchTask]:
+def _tasks_of(page: _ResultPage) -> dict[str, FetchTask]:
     tasks: dict[str, FetchTask] = {}
     for entry in page.entries:
         task = _task(entry, page.archived)

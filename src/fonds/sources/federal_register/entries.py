@@ -425,7 +425,7 @@ def _refuse_json(answer: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Place:
+class _IssuePosition:
     """What stands around a document: the issue's volume and date, the page it begins on."""
 
     volume: int | None = None
@@ -440,7 +440,7 @@ def _from_xml(part: RawPart, start: bytes) -> Iterator[ParsedRecord]:
         )
     root, warnings = read_xml(part.data)
     if root.tag in DOCUMENTS:
-        yield _xml_record(root, _Place(), part.archived, warnings)
+        yield _xml_record(root, _IssuePosition(), part.archived, warnings)
         return
     found = False
     for document, place in _documents_of(root):
@@ -450,14 +450,14 @@ def _from_xml(part: RawPart, start: bytes) -> Iterator[ParsedRecord]:
         raise WrongContentError(f"a <{root.tag}> without any document in it")
 
 
-def _documents_of(issue: Any) -> Iterator[tuple[Any, _Place]]:
+def _documents_of(issue: Any) -> Iterator[tuple[Any, _IssuePosition]]:
     volume, published = _number(issue.findtext("VOL")), _issue_date(issue)
     page: int | None = None
     for element in issue.iter("PRTPAGE", *DOCUMENTS):
         if element.tag == "PRTPAGE":
             page = _number(element.get("P"))
         else:
-            yield element, _Place(volume=volume, published=published, page=page)
+            yield element, _IssuePosition(volume=volume, published=published, page=page)
 
 
 def _issue_date(issue: Any) -> date | None:
@@ -471,7 +471,7 @@ def _issue_date(issue: Any) -> date | None:
 
 
 def _xml_record(
-    document: Any, place: _Place, archived: Archived, warnings: tuple[str, ...]
+    document: Any, place: _IssuePosition, archived: Archived, warnings: tuple[str, ...]
 ) -> ParsedRecord:
     body = Body(
         archived=archived,
@@ -482,7 +482,7 @@ def _xml_record(
     return record(_xml_entry(document, place), raw=archived, body=body)
 
 
-def _xml_entry(document: Any, place: _Place) -> Entry:
+def _xml_entry(document: Any, place: _IssuePosition) -> Entry:
     """What the text itself says, under the names the API would use."""
     number = document_number(document)
     if number is None:
@@ -542,7 +542,7 @@ def _reading(element: Any) -> str:
     return plain(re.sub(r"^#+ ", "", text))
 
 
-def _pages(document: Any, place: _Place) -> tuple[int | None, int | None]:
+def _pages(document: Any, place: _IssuePosition) -> tuple[int | None, int | None]:
     marks = [_number(mark.get("P")) for mark in document.iter("PRTPAGE")]
     pages = [page for page in marks if page is not None]
     if not pages:

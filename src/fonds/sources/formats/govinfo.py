@@ -35,7 +35,7 @@ from fonds.model import (
     SourceState,
     Watermark,
 )
-from fonds.sources.base import Answer, Ask, Expected, SourceInfo
+from fonds.sources.base import Ask, Expected, ListingResponse, SourceInfo
 from fonds.sources.formats import fields, mods, xml, yaml
 from fonds.sources.formats.congress import congress_of, first_day_of
 from fonds.sources.formats.gpo_files import (
@@ -46,7 +46,7 @@ from fonds.sources.formats.gpo_files import (
     text_body,
 )
 from fonds.sources.formats.html import parts_of
-from fonds.sources.formats.mods import Item, Package, Rendition
+from fonds.sources.formats.mods import ModsItem, ModsPackage, Rendition
 
 API: Final = "https://api.govinfo.gov"
 PER_PAGE: Final = 1000
@@ -57,7 +57,7 @@ _DAY: Final = re.compile(r"[A-Z]+-([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Collection:
+class GovinfoCollection:
     """A collection as one source reads it."""
 
     source: str
@@ -94,7 +94,7 @@ class Collection:
             )
         yield Watermark(last_seen_key=newest)
 
-    async def _sitemap(self, ask: Ask, year: int) -> Answer | None:
+    async def _sitemap(self, ask: Ask, year: int) -> ListingResponse | None:
         address = f"{mods.SITE}/sitemap/{self.code}_{year}_sitemap.xml"
         try:
             answer = await ask(address, path=f"sitemaps/{year}.xml")
@@ -138,7 +138,7 @@ class Collection:
 
     # Reading ------------------------------------------------------------------------------
 
-    def read_package(self, raw: Raw) -> Package:
+    def read_package(self, raw: Raw) -> ModsPackage:
         """What the MODS of a fetched package says; of another package, it is refused."""
         part = raw.part("mods")
         if part is None:
@@ -156,7 +156,7 @@ class Collection:
         yield from self.parse_package(raw, self.read_package(raw), record)
 
     def parse_package(
-        self, raw: Raw, package: Package, record: MakeRecord
+        self, raw: Raw, package: ModsPackage, record: MakeRecord
     ) -> Iterator[ParsedRecord | FetchTask]:
         """The same for a package whose MODS is read already."""
         described = next(part for part in raw.parts if part.name == "mods")
@@ -174,7 +174,7 @@ class Collection:
                 yield record(item, described.archived, None)
 
     def _parse_granule(self, raw: Raw, record: MakeRecord) -> ParsedRecord | FetchTask:
-        item, origin = Item.model_validate(raw.task.params["item"]), raw.task.origin
+        item, origin = ModsItem.model_validate(raw.task.params["item"]), raw.task.origin
         if origin is None:
             raise WrongContentError(f"{raw.task.key}: no archived file says what it is")
         text, pdf = raw.part("html"), raw.part("pdf")
@@ -185,7 +185,7 @@ class Collection:
         return record(item, origin, body)
 
     def _granule_task(
-        self, task: FetchTask, item: Item, offered: dict[Rendition, str], origin: Archived
+        self, task: FetchTask, item: ModsItem, offered: dict[Rendition, str], origin: Archived
     ) -> FetchTask:
         rendition: Rendition = "html" if "html" in offered else "pdf"
         # Two issues of one day may call their granules alike.
@@ -279,7 +279,7 @@ class _Wanted:
         return (self.since or day) <= day <= (self.until or day)
 
 
-def _asked_for(collection: Collection, state: SourceState) -> _Wanted:
+def _asked_for(collection: GovinfoCollection, state: SourceState) -> _Wanted:
     this_year = state.now.year
     if not state.backfill:
         return _Wanted(years=(this_year, this_year - 1))
@@ -339,13 +339,15 @@ def _part(package: str, rendition: Rendition, url: str) -> Part:
 class PackageSource:
     """A source whose packages are documents, or hold them as granules."""
 
-    def __init__(self, info: SourceInfo, collection: Collection, reader: LooseReader) -> None:
+    def __init__(
+        self, info: SourceInfo, collection: GovinfoCollection, reader: LooseReader
+    ) -> None:
         self.info = info
         self.collection = collection
         self.reader = reader
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """The packages of the years asked for; see `Collection.discover` for the defaults."""
+        """The packages of the years asked for, by the defaults of `GovinfoCollection.discover`."""
         async for found in self.collection.discover(state, ask):
             yield found
 
@@ -379,7 +381,7 @@ _MONTHS: Final = (
 )
 
 
-class Listing(NamedTuple):
+class FolderListing(NamedTuple):
     """The entries of one folder, and the archived file they stand in."""
 
     entries: list[Any]
@@ -390,7 +392,7 @@ class Listing(NamedTuple):
         return [name_of(entry) for entry in self.entries]
 
 
-async def read_folder(ask: Ask, collection: str, *path: str | int) -> Listing:
+async def read_folder(ask: Ask, collection: str, *path: str | int) -> FolderListing:
     """A folder of a collection; links in it lead to either form, so addresses are built here."""
     url = "/".join(map(str, (BULK, "json", collection, *path)))
     name = "/".join(map(str, path)) if len(path) > 1 else "/".join([*map(str, path), "index"])
@@ -398,7 +400,7 @@ async def read_folder(ask: Ask, collection: str, *path: str | int) -> Listing:
     content = yaml.load(answer.data)
     if not isinstance(content, dict) or "files" not in content:
         raise WrongContentError(f"{url} is not a listing: {fields.describe(content)}")
-    return Listing(fields.sections(content, "files"), answer.archived)
+    return FolderListing(fields.sections(content, "files"), answer.archived)
 
 
 async def offered_congresses(ask: Ask, collection: str) -> list[int]:

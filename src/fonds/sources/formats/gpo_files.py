@@ -19,7 +19,7 @@ from fonds.model import Archived, Body, ParsedRecord, RawPart
 from fonds.normalize.encodings import decode
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.formats import mods, yaml
-from fonds.sources.formats.mods import Item
+from fonds.sources.formats.mods import ModsItem
 
 _ERROR_PAGE: Final = re.compile(rb"<title>[^<]*(?:Page Not Found|Error)|/error\b", re.IGNORECASE)
 _HTML: Final = re.compile(rb"<(?:!doctype html|html)\b", re.IGNORECASE)
@@ -29,7 +29,7 @@ _LOOKED_AT: Final = 4096
 # A cover takes a thousand characters or two; a text longer than this has only a gap in it.
 _LONGEST_COVER: Final = 6000
 
-MakeRecord = Callable[[Item, Archived, Body | None], ParsedRecord]
+MakeRecord = Callable[[ModsItem, Archived, Body | None], ParsedRecord]
 """What a source makes of a granule, the file that describes it, and its body."""
 
 
@@ -91,14 +91,14 @@ class LooseReader:
 
     code: str
     record: MakeRecord
-    from_text: Callable[[str, str], Item]
+    from_text: Callable[[str, str], ModsItem]
     """A granule as far as its text describes it, by its name."""
-    from_json: Callable[[Any], Sequence[Item]]
+    from_json: Callable[[Any], Sequence[ModsItem]]
     """Granules of a JSON file of another publisher, or an error that says what it is."""
 
     def read(self, parts: Iterable[RawPart]) -> Iterator[ParsedRecord]:
         """Granules with the bodies that lie beside them; a text alone describes itself."""
-        described: list[tuple[Item, Archived]] = []
+        described: list[tuple[ModsItem, Archived]] = []
         texts: dict[str, RawPart] = {}
         pdfs: dict[str, RawPart] = {}
         for part in parts:
@@ -117,12 +117,12 @@ class LooseReader:
             raise WrongContentError(f"the PDF of {min(pdfs)}: its mods.xml is missing beside it")
 
     def _recorded(
-        self, item: Item, archived: Archived, text: RawPart | None, pdf: RawPart | None
+        self, item: ModsItem, archived: Archived, text: RawPart | None, pdf: RawPart | None
     ) -> ParsedRecord:
         body = text_body(text) if text else None
         return self.record(item, archived, body or (pdf_body(pdf) if pdf else None))
 
-    def _described(self, data: bytes) -> Sequence[Item]:
+    def _described(self, data: bytes) -> Sequence[ModsItem]:
         if _HTML.search(data[:_LOOKED_AT]):
             what = "the page for a missing file" if is_error_page(data) else "a web page, a listing"
             raise WrongContentError(f"expected a typeset text or MODS, found {what}")
@@ -162,20 +162,20 @@ def children(
         )
 
 
-def bill_rows(item: Item) -> Iterator[dict[str, Any]]:
+def bill_rows(item: ModsItem) -> Iterator[dict[str, Any]]:
     """The bills a granule names."""
     for bill in item.bills:
         yield {"bill_ref": bill.reference, **bill.model_dump()}
 
 
-def member_rows(item: Item) -> Iterator[dict[str, Any]]:
+def member_rows(item: ModsItem) -> Iterator[dict[str, Any]]:
     """The members a granule names."""
     for member in item.members:
         row = member.model_dump(exclude={"congress", "last_first"})
         yield {"legislator_ref": member.reference, **row}
 
 
-def committee_rows(item: Item) -> Iterator[dict[str, Any]]:
+def committee_rows(item: ModsItem) -> Iterator[dict[str, Any]]:
     """The committees a granule names."""
     for committee in item.committees:
         row = committee.model_dump(mode="json")

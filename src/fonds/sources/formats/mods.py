@@ -53,7 +53,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Committee(_Frozen):
+class ModsCommittee(_Frozen):
     """A committee named by a granule."""
 
     name: str
@@ -64,7 +64,7 @@ class Committee(_Frozen):
     subcommittees: tuple[str, ...] = ()
 
     @classmethod
-    def of_api(cls, entry: Mapping[str, Any]) -> Committee:
+    def of_api(cls, entry: Mapping[str, Any]) -> ModsCommittee:
         """The committee that an entry of the congress.gov API names."""
         code = fields.required(entry, "systemCode")
         name = fields.text(entry, "name") or code
@@ -78,7 +78,7 @@ class Committee(_Frozen):
         return ids.committee_id(self.authority_id.upper().removesuffix("00"))
 
 
-class Member(_Frozen):
+class ModsMember(_Frozen):
     """A member of Congress named by a granule."""
 
     name: str
@@ -103,7 +103,7 @@ class Member(_Frozen):
         return (self.last_first or self.name.split()[-1]).partition(",")[0].strip()
 
 
-class Bill(_Frozen):
+class ModsBill(_Frozen):
     """A bill named by a granule, and where in it."""
 
     congress: int | None = None
@@ -120,7 +120,7 @@ class Bill(_Frozen):
         return ids.bill_id(self.congress, kind, self.number)
 
 
-class Item(_Frozen):
+class ModsItem(_Frozen):
     """One citable thing: a granule, or a package that is its own granule.
 
     It holds JSON values only, so that it can travel in the parameters of a task.
@@ -146,9 +146,9 @@ class Item(_Frozen):
     """Address of each that is offered."""
     fields: dict[str, tuple[str, ...]] = {}
     """The plain elements of the extensions, by name; the granule's own before the package's."""
-    committees: tuple[Committee, ...] = ()
-    members: tuple[Member, ...] = ()
-    bills: tuple[Bill, ...] = ()
+    committees: tuple[ModsCommittee, ...] = ()
+    members: tuple[ModsMember, ...] = ()
+    bills: tuple[ModsBill, ...] = ()
 
     def field(self, name: str) -> str | None:
         """The first value of a field."""
@@ -169,14 +169,14 @@ class Item(_Frozen):
         return details_page(self.package, self.id)
 
 
-class Package(_Frozen):
+class ModsPackage(_Frozen):
     """What one MODS file describes."""
 
     id: str
     title: str
     date_issued: str | None
     fields: dict[str, tuple[str, ...]]
-    items: tuple[Item, ...]
+    items: tuple[ModsItem, ...]
 
 
 def details_page(package: str, granule: str) -> str:
@@ -203,7 +203,7 @@ def iso_day(value: str | None) -> str | None:
         return None
 
 
-def read(data: bytes) -> Package:
+def read(data: bytes) -> ModsPackage:
     """The package and its granules, in the publisher's order."""
     root = xml.without_namespaces(xml.read(data))
     if root.tag != "mods":
@@ -221,7 +221,7 @@ def read(data: bytes) -> Package:
     items = [_item(element, described, common) for element in constituents or [root]]
     names = {item.id for item in items}
     leading = package if package in names or host is not None else items[0].id
-    return Package(
+    return ModsPackage(
         id=package,
         title=_title(about) or package,
         date_issued=described["date_issued"],
@@ -246,12 +246,12 @@ def _safe(name: str | None, missing: str) -> str:
     return name
 
 
-def _item(element: Any, described: dict[str, Any], common: dict[str, tuple[str, ...]]) -> Item:
+def _item(element: Any, described: dict[str, Any], common: dict[str, tuple[str, ...]]) -> ModsItem:
     own = _extensions(element)
     package = described["package"]
     name = next((found for one in reversed(own) if (found := text(one, "accessId"))), package)
     granule = _safe(name, f"a granule of {package} has no name")
-    return Item(
+    return ModsItem(
         **described,
         id=granule,
         title=_title(element) or granule,
@@ -323,10 +323,10 @@ def _renditions(element: Any, package: str) -> dict[Rendition, str]:
     return found
 
 
-def _committee(element: Any) -> Committee:
+def _committee(element: Any) -> ModsCommittee:
     names = _names(element)
     name = names.get("authority-standard") or names.get("parsed") or names.get("authority-short")
-    return Committee(
+    return ModsCommittee(
         name=name or element.get("authorityId") or "unnamed committee",
         authority_id=element.get("authorityId"),
         chamber=element.get("chamber"),
@@ -336,10 +336,10 @@ def _committee(element: Any) -> Committee:
     )
 
 
-def _member(element: Any) -> Member:
+def _member(element: Any) -> ModsMember:
     names = _names(element)
     first = next(iter(names.values()), None)
-    return Member(
+    return ModsMember(
         name=names.get("authority-fnf") or first or element.get("bioGuideId") or "unnamed member",
         bioguide=element.get("bioGuideId"),
         parsed=names.get("parsed"),
@@ -357,8 +357,8 @@ def _names(element: Any) -> dict[str, str]:
     return {kind: value for kind, value in named if value}
 
 
-def _bill(element: Any) -> Bill:
-    return Bill(
+def _bill(element: Any) -> ModsBill:
+    return ModsBill(
         congress=_whole(element.get("congress")),
         type=element.get("type"),
         number=_whole(element.get("number")),

@@ -47,7 +47,7 @@ from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.sources.base import Rate
 from fonds.sources.formats import xml
 from fonds.sources.formats.act_files import ActFiles
-from fonds.sources.jp.outline import SUPPLEMENT, Outline, cite_jp, other_forms
+from fonds.sources.jp.outline import SUPPLEMENT, JpOutline, cite_jp, other_forms
 from fonds.sources.jurisdiction import CodeInfo, Leaf, Page, Shard, Step, TocNode
 
 # What a law is called: its id at e-Gov, its number, its title, and the day of a revision.
@@ -156,9 +156,9 @@ class Jp(ActFiles):
             published_at=day_in(name) or day_in(_text(head, ".//law_revision_id")),
         )
 
-    def listener(self, unit: TocNode) -> Outline:
+    def listener(self, unit: TocNode) -> JpOutline:
         """The outline of one law."""
-        return Outline(unit.identifier)
+        return JpOutline(unit.identifier)
 
     def listed(self, index: Page) -> Iterator[TocNode]:
         """The laws of e-Gov's list, each once."""

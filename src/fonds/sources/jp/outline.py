@@ -169,7 +169,7 @@ _LONGEST_STATUS: Final = 8
 
 
 @dataclass(slots=True)
-class _Run:
+class _LooseElements:
     """Elements beside each other that stand in no article: one leaf."""
 
     start: int
@@ -178,7 +178,7 @@ class _Run:
     has_text: bool = False
 
 
-class Outline(ActListener):
+class JpOutline(ActListener):
     """Lists a law's nodes. What is quoted, or set into a table, is no node."""
 
     heard = _LABELS.union(_HEARD)
@@ -190,7 +190,7 @@ class Outline(ActListener):
         """The levels that are open, those without a node included."""
         self._listed = 0
         """How many of them have been listed, or need not be."""
-        self._run: _Run | None = None
+        self._run: _LooseElements | None = None
         self._seen = False
 
     # What is heard ------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Outline(ActListener):
             self._end_run()
         elif self._run is None:
             self._list_levels()
-            self._run = _Run(element.start, element.start, element.name)
+            self._run = _LooseElements(element.start, element.start, element.name)
 
     def closed(self, element: Element) -> None:
         """A leaf is known once it has ended."""

@@ -168,7 +168,7 @@ ONE_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Page:
+class _FilingsPage:
     entries: list[Entry]
     count: int
     archived: Archived
@@ -299,21 +299,21 @@ async def _tasks(ask: Ask, window: _Window) -> AsyncIterator[FetchTask]:
         )
 
 
-def _check_filter(page: _Page, window: _Window) -> None:
+def _check_filter(page: _FilingsPage, window: _Window) -> None:
     if page.entries and page.count > PAGE_SIZE and not any(map(window.holds, page.entries)):
         raise SuspiciousYieldError(
             f"the list of {window} holds {page.count} filings of other days; is its filter gone?"
         )
 
 
-async def _page(ask: Ask, window: _Window, number: int) -> _Page:
+async def _page(ask: Ask, window: _Window, number: int) -> _FilingsPage:
     path = f"lists/{window.first:%Y}/{window.first}_{window.last}/{number}.json"
     # Addresses are built here: `next` may lead to another host.
     answer = await ask(list_address(window.first, window.last, number), path=path)
     content = read_json(answer.data)
     if not isinstance(content, dict) or not isinstance(content.get("count"), int):
         raise WrongContentError(f"page {number} of {window} is not a list of filings")
-    return _Page(
+    return _FilingsPage(
         entries=sections(content, "results"), count=content["count"], archived=answer.archived
     )
 

@@ -54,8 +54,8 @@ from fonds.sources.roll_call_votes.votes import (
     NAME,
     SENATE,
     Matter,
-    Session,
     Vote,
+    VoteSession,
     days_of_session,
     read_house_vote,
     read_matters,
@@ -76,7 +76,7 @@ _CELLS: Final = ("date", "issue", "question", "result", "title")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class VoteEntry:
     """A vote as a list names it."""
 
     number: int
@@ -89,25 +89,25 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class VoteList:
     """An index page of the Clerk: votes, newest first, and the hundreds it links to."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[VoteEntry, ...]
     hundreds: frozenset[int]
 
 
-def clerk_address(session: Session, hundred: int | None = None) -> str:
+def clerk_address(session: VoteSession, hundred: int | None = None) -> str:
     """A page of the Clerk's list of a year: the newest votes, or those of one hundred."""
     name = "index.asp" if hundred is None else f"ROLL_{hundred:03}.asp"
     return f"{CLERK}/evs/{session.year}/{name}"
 
 
-def menu_address(session: Session) -> str:
+def menu_address(session: VoteSession) -> str:
     """The Senate's list of a session."""
     return f"{SENATE}/roll_call_lists/vote_menu_{session.congress}_{session.number}.xml"
 
 
-def read_clerk_page(data: bytes, session: Session) -> Page:
+def read_clerk_page(data: bytes, session: VoteSession) -> VoteList:
     """The votes that an index page lists; another page in its place is an error."""
     root = html.read_page(data)
     heading = _HEADING.search(" ".join(" ".join(root.itertext()).split()))
@@ -119,10 +119,10 @@ def read_clerk_page(data: bytes, session: Session) -> Page:
     hundreds = (int(match[1]) for link in links if (match := _PAGE_LINK.search(link)))
     entries = tuple(_clerk_entries(root, session))
     _refuse_repeats(entries, f"the Clerk's list of {session.year}")
-    return Page(entries=entries, hundreds=frozenset(hundreds))
+    return VoteList(entries=entries, hundreds=frozenset(hundreds))
 
 
-def read_menu(data: bytes, session: Session) -> list[Entry]:
+def read_menu(data: bytes, session: VoteSession) -> list[VoteEntry]:
     """The votes that the menu of a session lists, the earliest first."""
     root = xml.read(data, "vote_summary")
     stated = required_whole(root, "congress"), required_whole(root, "session")
@@ -135,7 +135,7 @@ def read_menu(data: bytes, session: Session) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.number)
 
 
-def _clerk_entries(root: Any, session: Session) -> Iterator[Entry]:
+def _clerk_entries(root: Any, session: VoteSession) -> Iterator[VoteEntry]:
     for row in root.iter("tr"):
         link = _VOTE_LINK.search(" ".join(row.xpath("td[1]//a/@href")))
         if link is None:
@@ -146,14 +146,14 @@ def _clerk_entries(root: Any, session: Session) -> Iterator[Entry]:
         said = dict(zip(_CELLS, cells[1:], strict=False))
         if not said.get("date"):
             raise MalformedError(f"the list of {session.year} gives no day for roll {link[2]}")
-        yield Entry(number=int(link[2]), date=said["date"] or "", said=said)
+        yield VoteEntry(number=int(link[2]), date=said["date"] or "", said=said)
 
 
-def _menu_entry(vote: Any) -> Entry:
+def _menu_entry(vote: Any) -> VoteEntry:
     matters = read_matters(vote)
     said = {name: text(vote, name) for name in ("vote_date", "issue", "question", "result")}
     said |= {name: text(vote, name) for name in ("vote_tally/yeas", "vote_tally/nays", "title")}
-    return Entry(
+    return VoteEntry(
         number=required_whole(vote, "vote_number"),
         date=required(vote, "vote_date"),
         said={**said, "en_bloc": matters},
@@ -161,7 +161,7 @@ def _menu_entry(vote: Any) -> Entry:
     )
 
 
-def _refuse_repeats(entries: Sequence[Entry], where: str) -> None:
+def _refuse_repeats(entries: Sequence[VoteEntry], where: str) -> None:
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) < len(numbers):
         twice = min(number for number in numbers if numbers.count(number) > 1)
@@ -172,7 +172,7 @@ FIRST_YEARS: Final = {"house": 1990, "senate": 1989}
 # The Clerk corrects positions in the days after a vote, and the list may show it.
 OVERLAP: Final = 50
 
-_Listed = tuple[Entry, Archived]
+_Listed = tuple[VoteEntry, Archived]
 # A Congress ends, and the next begins, at noon of January 3.
 _UNTIL_NOON: Final = timedelta(days=2)
 _LONGEST_OVERHANG: Final = timedelta(days=7)
@@ -255,21 +255,21 @@ def _today(state: SourceState) -> date:
     return state.now.astimezone(EASTERN).date()
 
 
-def _current(state: SourceState) -> Session:
-    return Session(year=(_today(state) - _UNTIL_NOON).year)
+def _current(state: SourceState) -> VoteSession:
+    return VoteSession(year=(_today(state) - _UNTIL_NOON).year)
 
 
-def _sessions(state: SourceState) -> Iterator[tuple[str, Session]]:
+def _sessions(state: SourceState) -> Iterator[tuple[str, VoteSession]]:
     """Chamber and session, year by year."""
     last = _current(state).year
     for year in range(min(FIRST_YEARS.values()), last + 1):
-        session = Session(year=year)
+        session = VoteSession(year=year)
         for chamber, first_year in FIRST_YEARS.items():
             if year >= first_year and _is_wanted(chamber, session, state):
                 yield chamber, session
 
 
-def _is_wanted(chamber: str, session: Session, state: SourceState) -> bool:
+def _is_wanted(chamber: str, session: VoteSession, state: SourceState) -> bool:
     current = _current(state)
     if not state.backfill:
         reached = state.custom.get(chamber)
@@ -292,7 +292,9 @@ def _is_asked_for(day: date, state: SourceState) -> bool:
 # Lists ------------------------------------------------------------------------------------
 
 
-async def _listed(chamber: str, session: Session, state: SourceState, ask: Ask) -> list[_Listed]:
+async def _listed(
+    chamber: str, session: VoteSession, state: SourceState, ask: Ask
+) -> list[_Listed]:
     read = _clerk_list if chamber == "house" else _menu
     try:
         listed = await read(session, state, ask)
@@ -307,13 +309,13 @@ async def _listed(chamber: str, session: Session, state: SourceState, ask: Ask) 
     return listed
 
 
-def _may_be_without_votes(session: Session, state: SourceState) -> bool:
+def _may_be_without_votes(session: VoteSession, state: SourceState) -> bool:
     """A list appears with its first vote, in the second half of January at times."""
     today = _today(state)
     return session == _current(state) and today < date(session.year, 2, 1)
 
 
-async def _clerk_list(session: Session, state: SourceState, ask: Ask) -> list[_Listed]:
+async def _clerk_list(session: VoteSession, state: SourceState, ask: Ask) -> list[_Listed]:
     answer = await ask(clerk_address(session), path=f"lists/house/{session.year}/index.html")
     index = read_clerk_page(answer.data, session)
     newest = {entry.number for entry in index.entries}
@@ -331,12 +333,12 @@ async def _clerk_list(session: Session, state: SourceState, ask: Ask) -> list[_L
     return listed
 
 
-def _first_roll(session: Session, state: SourceState) -> int:
+def _first_roll(session: VoteSession, state: SourceState) -> int:
     year, reached = state.custom.get("house") or (0, 0)
     return reached - OVERLAP if year == session.year and not state.backfill else 0
 
 
-async def _clerk_hundred(session: Session, hundred: int, ask: Ask) -> list[_Listed]:
+async def _clerk_hundred(session: VoteSession, hundred: int, ask: Ask) -> list[_Listed]:
     path = f"lists/house/{session.year}/ROLL_{hundred:03}.html"
     answer = await ask(clerk_address(session, hundred), path=path)
     entries = read_clerk_page(answer.data, session).entries
@@ -349,14 +351,14 @@ async def _clerk_hundred(session: Session, hundred: int, ask: Ask) -> list[_List
     return [(item, answer.archived) for item in sorted(entries, key=lambda item: item.number)]
 
 
-async def _menu(session: Session, state: SourceState, ask: Ask) -> list[_Listed]:
+async def _menu(session: VoteSession, state: SourceState, ask: Ask) -> list[_Listed]:
     del state  # A menu is one file: it is asked for whole, and conditionally.
     name = f"{session.congress}_{session.number}"
     answer = await ask(menu_address(session), path=f"lists/senate/vote_menu_{name}.xml")
     return [(entry, answer.archived) for entry in read_menu(answer.data, session)]
 
 
-def _task(chamber: str, session: Session, entry: Entry, origin: Archived) -> FetchTask:
+def _task(chamber: str, session: VoteSession, entry: VoteEntry, origin: Archived) -> FetchTask:
     url = vote_address(chamber, session, entry.number)
     path = f"{chamber}/{session.year}/{url.rpartition('/')[2]}"
     return FetchTask(

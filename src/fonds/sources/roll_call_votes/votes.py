@@ -80,7 +80,7 @@ _SPACING: Final = re.compile(r"[\s.]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Session:
+class VoteSession:
     """One year of a Congress: its votes are numbered from 1."""
 
     year: int
@@ -165,7 +165,7 @@ def bill_reference(congress: int, name: str | None) -> str | None:
     return bill.document_id(congress) if bill else None
 
 
-def vote_address(chamber: str, session: Session, number: int) -> str:
+def vote_address(chamber: str, session: VoteSession, number: int) -> str:
     """Where a chamber publishes the XML of a vote."""
     if chamber == "house":
         return f"{CLERK}/evs/{session.year}/roll{number:03}.xml"
@@ -225,12 +225,12 @@ def _title(vote: Vote, row: Row) -> str:
 def _page(vote: Vote) -> str:
     if vote.chamber == "house":
         return f"{CLERK}/Votes/{vote.year}{vote.number}"
-    return vote_address("senate", Session(year=vote.year), vote.number).replace(".xml", ".htm")
+    return vote_address("senate", VoteSession(year=vote.year), vote.number).replace(".xml", ".htm")
 
 
 def _aliases(vote: Vote) -> Iterator[str]:
     yield _page(vote)
-    yield vote_address(vote.chamber, Session(year=vote.year), vote.number)
+    yield vote_address(vote.chamber, VoteSession(year=vote.year), vote.number)
     if vote.chamber == "house":
         yield f"{CLERK}/cgi-bin/vote.asp?year={vote.year}&rollnumber={vote.number}"
     # As GovTrack and the data sets that grew from it call it.

@@ -35,9 +35,9 @@ from fonds.sources.jurisdiction import CodeInfo, Leaf, Origin, Page, Shard, TocN
 from fonds.sources.usc.outline import (
     CURRENT,
     LEAVES,
-    Outline,
     TitleFile,
-    Unit,
+    UscOutline,
+    UscTitle,
     linked_files,
     newest,
     past_page,
@@ -198,7 +198,7 @@ class Usc:
             files = await self._listed(origin, page)
         for file in files:
             if file.release_point == stamp:
-                yield _root(Unit(title=file.title, page=file.page))
+                yield _root(UscTitle(title=file.title, page=file.page))
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
         """All nodes of a title, from its one file or from those of its sections."""
@@ -246,7 +246,7 @@ class Usc:
 source: Final = Usc()
 
 
-def _root(unit: Unit) -> TocNode:
+def _root(unit: UscTitle) -> TocNode:
     number = unit.title.removesuffix("a")
     label = f"Title {number}" if number == unit.title else f"Title {number} Appendix"
     return TocNode(
@@ -267,7 +267,7 @@ def _identifier(title: str) -> str:
 
 
 def _title(unit: TocNode, page: Page) -> Iterator[TocNode]:
-    outline = Outline()
+    outline = UscOutline()
     with page.open() as stream:
         for node in read_outline(stream, outline):
             if node.depth:
@@ -284,7 +284,7 @@ def _sections(unit: TocNode, page: Page) -> Iterator[TocNode]:
     yield replace(unit, depth=0, pages=())
     if len(unit.leaf_pages) <= 1:
         with page.open() as stream:
-            for node in read_outline(stream, Outline()):
+            for node in read_outline(stream, UscOutline()):
                 yield replace(node, pages=(page.name,), span=None)
         return
     for name in unit.leaf_pages:

@@ -80,7 +80,7 @@ _STATUSES: Final = frozenset(
 )
 
 
-class _Open:
+class _OpenLevel:
     """A level or a section that has begun and not ended."""
 
     __slots__ = (
@@ -141,14 +141,14 @@ class _Open:
         return ""
 
 
-class Outline:
+class UscOutline:
     """A listener that collects nodes in reading order; `take` gives those heard so far."""
 
     def __init__(self) -> None:
         self.meta: dict[str, str] = {}
         """What the file says of itself, by the names of its elements."""
         self._nodes: list[TocNode] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenLevel] = []
         self._nesting = 0
         self._deaf = 0
         """How deep the element stands that is not looked into; 0 for none."""
@@ -162,7 +162,7 @@ class Outline:
         self._front_end = -1
         self._has_words = False
         self._early: list[Span] = []
-        self._unit: _Open | None = None
+        self._unit: _OpenLevel | None = None
 
     def finish(self) -> None:
         """Raise for text that could be placed nowhere."""
@@ -248,7 +248,9 @@ class Outline:
         if name in LEAVES or name in _LEVELS:
             self._end_front()
             level = self._open[-1].level + 1 if self._open else self._level_of_first(name)
-            entered = _Open(name, attributes, nesting=self._nesting, level=level, offset=offset)
+            entered = _OpenLevel(
+                name, attributes, nesting=self._nesting, level=level, offset=offset
+            )
             self._open.append(entered)
         elif name == "meta":
             self._in_meta = True
@@ -302,7 +304,7 @@ class Outline:
 
     # What is listed ---------------------------------------------------------------------------
 
-    def _list_leaf(self, leaf: _Open, end: int) -> None:
+    def _list_leaf(self, leaf: _OpenLevel, end: int) -> None:
         self._nodes.append(
             TocNode(
                 kind=leaf.name.lower(),
@@ -316,7 +318,7 @@ class Outline:
             )
         )
 
-    def _list_level(self, level: _Open) -> None:
+    def _list_level(self, level: _OpenLevel) -> None:
         if level.is_listed:
             return
         level.is_listed = True
@@ -359,7 +361,7 @@ class Outline:
         return self.meta.get("created", "")[:10] or None
 
 
-def read_outline(stream: IO[bytes], outline: Outline) -> Iterator[TocNode]:
+def read_outline(stream: IO[bytes], outline: UscOutline) -> Iterator[TocNode]:
     """The nodes of a file, each as soon as it is complete."""
     for _ in portions(stream, outline):
         yield from outline.take()
@@ -437,7 +439,7 @@ _TEXT: Final = frozenset({"main", "appendix"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unit:
+class UscTitle:
     """A title that was found."""
 
     title: str
@@ -447,7 +449,7 @@ class Unit:
     """The files of its sections, if it has one for each; the page is the first of them."""
 
 
-class Head:
+class HeadHandler:
     """A listener for what a file says of itself before its text begins."""
 
     def __init__(self) -> None:
@@ -477,9 +479,9 @@ class Head:
         self._heard.append(data)
 
 
-def read_head(page: Page) -> Head:
+def read_head(page: Page) -> HeadHandler:
     """What a file is, from its first bytes; raises `ParseError` if it is nothing of the Code."""
-    head = Head()
+    head = HeadHandler()
     with page.open() as stream:
         for _ in portions(stream, head):
             if head.is_complete:
@@ -487,9 +489,9 @@ def read_head(page: Page) -> Head:
     return head
 
 
-async def units_in(origin: Origin, files: Sequence[str]) -> list[Unit]:
+async def units_in(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
     """The titles that files hold, in the order of the Code; at least one, and none twice."""
-    found: dict[str, Unit] = {}
+    found: dict[str, UscTitle] = {}
     for unit in await _units(origin, files):
         other = found.setdefault(unit.title, unit)
         # Whoever downloads an archive may unpack it beside it.
@@ -503,10 +505,10 @@ async def units_in(origin: Origin, files: Sequence[str]) -> list[Unit]:
     return sorted(found.values(), key=lambda unit: natural_order(unit.title))
 
 
-async def _units(origin: Origin, files: Sequence[str]) -> list[Unit]:
+async def _units(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
     """Files of titles first, then folders of sections, then archives."""
-    titles: list[Unit] = []
-    folders: dict[str, Unit] = {}
+    titles: list[UscTitle] = []
+    folders: dict[str, UscTitle] = {}
     for page in _candidates(files):
         folder = dirname(page)
         if folder in folders and _SECTION_FILE.fullmatch(basename(page)):
@@ -521,7 +523,7 @@ async def _units(origin: Origin, files: Sequence[str]) -> list[Unit]:
     return sorted([*titles, *of_sections], key=lambda unit: "!" in unit.page)
 
 
-def _with_all_sections(unit: Unit, files: Sequence[str]) -> Unit:
+def _with_all_sections(unit: UscTitle, files: Sequence[str]) -> UscTitle:
     folder = dirname(unit.page)
     beside = [name for name in files if dirname(name) == folder]
     found = sorted(filter(section_in, beside), key=section_in) or [unit.page]
@@ -542,7 +544,7 @@ def _candidates(files: Sequence[str]) -> list[str]:
     return [name for name in files if name.lower().endswith(".xml")] + archives
 
 
-async def _looked_at(origin: Origin, page: str) -> Unit | None:
+async def _looked_at(origin: Origin, page: str) -> UscTitle | None:
     name = basename(page.partition("!")[0])
     found = _TITLE_FILE.fullmatch(name)
     named = title_number(found[1]) if found else ""
@@ -550,13 +552,13 @@ async def _looked_at(origin: Origin, page: str) -> Unit | None:
         head = read_head(await origin.read(page))
     except (NotFoundError, ParseError):
         # A file with the name of a title is one that is damaged; the walk will say how.
-        return Unit(title=named, page=page) if named else None
+        return UscTitle(title=named, page=page) if named else None
     if head.root in LEAVES:
         title = _title_in(head.identifier) or title_number(basename(dirname(page)))
-        return Unit(title=title, page=page, sections=(page,)) if title else None
+        return UscTitle(title=title, page=page, sections=(page,)) if title else None
     stated = title_number(head.meta.get("docNumber", "")) or _title_in(head.identifier)
     title = stated or named
-    return Unit(title=title, page=page, release_point=_stamp(head, name)) if title else None
+    return UscTitle(title=title, page=page, release_point=_stamp(head, name)) if title else None
 
 
 def _title_in(identifier: str) -> str:
@@ -564,7 +566,7 @@ def _title_in(identifier: str) -> str:
     return title_number(found[1]) if found else ""
 
 
-def _stamp(head: Head, name: str) -> str:
+def _stamp(head: HeadHandler, name: str) -> str:
     """The release point, which USLM 2 leaves out of the metadata."""
     for stated in (
         head.meta.get("docPublicationName", ""),

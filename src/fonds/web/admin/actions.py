@@ -20,7 +20,7 @@ from fonds.errors import UsageError
 from fonds.runs import commands
 from fonds.runs.commands import Command, Kind
 from fonds.runs.state import RunStatus
-from fonds.web.templates import Visitor, operator_of, page, query, require_own_form
+from fonds.web.rendering import Visitor, operator_of, page, query, require_own_form
 
 AT: Final = "/admin/ingestion"
 PATIENCE: Final = timedelta(seconds=15)
@@ -38,7 +38,7 @@ router: Final = APIRouter(prefix=AT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class OpenCommands:
     """What is being asked for while a page is looked at."""
 
     under_way: tuple[Command, ...]
@@ -56,14 +56,14 @@ class Standing:
         return BUSY if self.under_way else QUIET
 
 
-def standing(connection: Connection, now: datetime, asked: int = 0) -> Standing:
+def standing(connection: Connection, now: datetime, asked: int = 0) -> OpenCommands:
     """How commands stand; `asked` is the one that a page is shown for."""
     under_way = commands.listing(connection, is_open=True, limit=SHOWN_OPEN)
     command = commands.get(connection, asked) if asked else None
     run_id = command.run_id if command else None
     if command and command.state == "working" and command.source:
         run_id = commands.running(connection, command.source)
-    return Standing(
+    return OpenCommands(
         under_way=tuple(under_way),
         asked=command,
         run_id=run_id,
@@ -79,7 +79,7 @@ def _is_ignored(under_way: list[Command], now: datetime) -> bool:
 
 
 def admin_page(
-    request: Request, template: str, visitor: Visitor, state: Standing, **context: Any
+    request: Request, template: str, visitor: Visitor, state: OpenCommands, **context: Any
 ) -> Response:
     """A page of operators."""
     return page(

@@ -21,7 +21,7 @@ from fonds.sources.registry import all_sources
 from fonds.web import charts
 from fonds.web.admin.actions import AT, Asked, admin_page, standing
 from fonds.web.admin.status import is_late
-from fonds.web.templates import operator_of, query
+from fonds.web.rendering import operator_of, query
 
 SOURCES_ON_A_PAGE: Final = 15
 Cursor = Annotated[str, Query(pattern=r"^([0-9]{13}-[0-9a-f]{32})?$")]

@@ -32,7 +32,7 @@ from fonds.sources.registry import all_sources
 from fonds.uploads.states import FAILURES, WORKED_ON, JobStatus
 from fonds.web import charts
 from fonds.web.admin.actions import AT, Asked, admin_page, standing
-from fonds.web.templates import ago, operator_of, query
+from fonds.web.rendering import ago, operator_of, query
 
 SHORT: Final = frozenset({RunStatus.FAILED, RunStatus.PARTIAL})
 
@@ -40,7 +40,7 @@ router: Final = APIRouter(prefix=AT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trouble:
+class OpenProblem:
     """Something that somebody should look at."""
 
     what: str
@@ -50,7 +50,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Totals:
+class SourceTotals:
     """All sources together."""
 
     documents: int
@@ -111,10 +111,10 @@ def _gravity(each: SourceInsight, late: set[str]) -> int:
     return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks))
 
 
-def _totals(sources: Sequence[SourceInsight]) -> Totals:
+def _totals(sources: Sequence[SourceInsight]) -> SourceTotals:
     short = sum(each.overview.last_status in SHORT for each in sources)
     never = sum(not each.strip for each in sources)
-    return Totals(
+    return SourceTotals(
         documents=sum(each.overview.documents for each in sources),
         fine=len(sources) - short - never,
         short=short,
@@ -126,7 +126,7 @@ def _totals(sources: Sequence[SourceInsight]) -> Totals:
 
 def _of_sources(
     sources: Sequence[SourceInsight], late: set[str], now: datetime
-) -> Iterator[Trouble]:
+) -> Iterator[OpenProblem]:
     for each in sources:
         last, href = each.overview.last_status, f"{AT}/sources/{each.name}"
         if last in SHORT:
@@ -134,24 +134,26 @@ def _of_sources(
             why = run.error_summary or f"{run.counts.error:,} of its tasks failed"
             what = "failed" if last == RunStatus.FAILED else "fell short"
             told = f"{each.title} {what} {ago(run.started_at, now)}"
-            yield Trouble(what=told, why=why, href=href, is_grave=last == RunStatus.FAILED)
+            yield OpenProblem(what=told, why=why, href=href, is_grave=last == RunStatus.FAILED)
         elif each.name in late:
             told = f"{each.title} is behind its schedule"
             why = f"last success {ago(each.overview.last_success_at, now)}"
-            yield Trouble(what=told, why=why, href=href, is_grave=False)
+            yield OpenProblem(what=told, why=why, href=href, is_grave=False)
 
 
-def _of_queues(queues: Sequence[Backlog], now: datetime) -> Iterator[Trouble]:
+def _of_queues(queues: Sequence[Backlog], now: datetime) -> Iterator[OpenProblem]:
     for queue in queues:
         href = f"{AT}/{queue.queue}"
         if queue.given_up:
             cause = f": {queue.causes[0].cause}" if queue.causes else ""
             told = f"{queue.given_up:,} documents were given up in the queue for {queue.queue}"
-            yield Trouble(what=told, why=f"tried again and again{cause}", href=href, is_grave=False)
+            yield OpenProblem(
+                what=told, why=f"tried again and again{cause}", href=href, is_grave=False
+            )
         elif (queue.oldest_seconds or 0) > SLOW.total_seconds():
             told = f"The queue for {queue.queue} does not move"
             why = f"{queue.waiting:,} wait, the first came {ago(queue.oldest_at, now)}"
-            yield Trouble(what=told, why=why, href=href, is_grave=False)
+            yield OpenProblem(what=told, why=why, href=href, is_grave=False)
 
 
 TITLES: Final[dict[QueueName, str]] = {

@@ -23,12 +23,12 @@ from fastapi import Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from fonds.api.dependencies import Desk, desk_of
+from fonds.api.dependencies import AppState, desk_of
 from fonds.api.problems import ProblemError
-from fonds.api.sessions import Visit, new_name
+from fonds.api.sessions import SessionCookies, new_name
 from fonds.seams import Clock
 from fonds.uploads.users import Caller
-from fonds.web.document_html import BIDI, Texts
+from fonds.web.document_html import BIDI, HtmlTexts
 
 FORM_KEY: Final = "form_key"
 """The field of every form that says where the form was shown."""
@@ -42,7 +42,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 class Visitor:
     """Who looks at a page."""
 
-    visit: Visit
+    visit: SessionCookies
     caller: Caller | None
 
     @property
@@ -123,7 +123,7 @@ def page(
 class _Forms:
     """The keys of the forms of one page; a browser without a name gets one with the page."""
 
-    def __init__(self, desk: Desk, visitor: Visitor) -> None:
+    def __init__(self, desk: AppState, visitor: Visitor) -> None:
         self._sessions = desk.sessions
         self._visit = visitor.visit
         self._made: str | None = None
@@ -140,9 +140,9 @@ class _Forms:
             self._sessions.name(response, self._made)
 
 
-def texts_of(request: Request) -> Texts:
+def texts_of(request: Request) -> HtmlTexts:
     """The rendered texts of the application that was asked."""
-    texts: Texts = request.app.state.texts
+    texts: HtmlTexts = request.app.state.texts
     return texts
 
 
@@ -261,7 +261,7 @@ MOST_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _TemplatePage:
     response: Response
     at: float
 
@@ -271,7 +271,7 @@ class Kept:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._pages: OrderedDict[Hashable, _Page] = OrderedDict()
+        self._pages: OrderedDict[Hashable, _TemplatePage] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -285,7 +285,7 @@ class Kept:
         response = make()
         with self._lock:
             self._forget(key)
-            self._pages[key] = _Page(response, now)
+            self._pages[key] = _TemplatePage(response, now)
             self._bytes += len(response.body)
             while self._bytes > MOST_BYTES:
                 self._forget(next(iter(self._pages)))
