@@ -148,9 +148,9 @@ class Worked:
 
     def steps(self) -> Iterator[Took]:
         """What each some documents took, but for the first."""
-        with self._library.workbench() as bench:
-            jobs = BaseWorker(bench).jobs()
-            bench.model()
+        with self._library.worker_resources() as resources:
+            jobs = BaseWorker(resources).jobs()
+            resources.model()
             next(jobs)
             for some in pieces(range(1, self._count), STEP):
                 yield _timed(partial(next, jobs), [()] * len(some))

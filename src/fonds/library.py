@@ -1,4 +1,4 @@
-"""The library: database, blobs and settings, opened together. What every face holds.
+"""The library: database, blobs and settings, opened together; every interface uses one.
 
 What only some of its methods need is imported by them: to read a document takes neither the sources
 nor a client, and a command that reads starts a quarter faster without them.
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
+from fonds.context import Context, Progress, ignore_progress
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.runs.concurrency import in_order
-from fonds.runs.state import Counts, RunReport, RunRequest
+from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import ensure_plugin_tables, require_current
 from fonds.seams import Clock, Seams
 from fonds.settings import Settings, read_settings
@@ -42,22 +43,19 @@ if TYPE_CHECKING:
     from threading import Event
     from uuid import UUID
 
-    from fonds.chunk.chunker import Chunker
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.engine.base import Engine
     from fonds.fetch.transport import Transport
     from fonds.results import QuoteCheck, Resolution, RetrievalResult, SearchPage, Verification
     from fonds.runs import citations
-    from fonds.runs.context import Progress, Workplace
     from fonds.runs.normalization import Drained, Renormalized
-    from fonds.runs.shelf import Shelf
     from fonds.search.filters import Filters
     from fonds.search.retrieve import Mode, Understanding
     from fonds.sites.cluster import PartOrder
     from fonds.sites.session import CrawlWatch, Expedition, Plan
     from fonds.sites.website import Website
-    from fonds.uploads.workbench import Workbench
+    from fonds.uploads.resources import WorkerResources
 
 WEBSITE: Final = "site-"
 """How the names of those sources begin that are websites."""
@@ -107,9 +105,9 @@ class Library:
         """Run one source, recording its exchanges to a WARC file or answering them from one."""
         if isinstance(source, str) and source.startswith(WEBSITE):
             return await self._crawl_again(source.removeprefix(WEBSITE), progress)
-        async with self.workplace(progress=progress, record=record, replay=replay) as workplace:
+        async with self.open_context(progress=progress, record=record, replay=replay) as context:
             known = get_source(source) if isinstance(source, str) else source
-            return await _run(known, request, workplace)
+            return await _run(known, request, context)
 
     async def ingest_code(
         self,
@@ -127,14 +125,14 @@ class Library:
         from fonds.codes.run import CodeReport, run_code  # noqa: PLC0415 — as above
 
         adapter = get_code(name)
-        async with self.workplace(progress=progress, tables=False) as workplace:
+        async with self.open_context(progress=progress, tables=False) as context:
             run = RunRequest(mode="manual", options=request.as_options())
             try:
-                with open_invoker(adapter, workplace, apart=apart) as invoker:
+                with open_invoker(adapter, context, apart=apart) as invoker:
                     at_once = invoker.at_once
-                    return await run_code(adapter, run, workplace, invoker, at_once=at_once)
+                    return await run_code(adapter, run, context, invoker, at_once=at_once)
             except asyncio.CancelledError:
-                return CodeReport(run=_cancelled(name, workplace))
+                return CodeReport(run=_cancelled(name, context))
 
     async def crawl(
         self,
@@ -153,12 +151,12 @@ class Library:
 
         part = plan.share.name if plan.share else ""
         async with (
-            self.workplace(progress=progress, tables=False) as workplace,
-            turn_at(plan.output, workplace, waits=waits, part=part),
-            open_expedition(plan, workplace, watch=watch) as expedition,
+            self.open_context(progress=progress, tables=False) as context,
+            turn_at(plan.output, context, waits=waits, part=part),
+            open_expedition(plan, context, watch=watch) as expedition,
         ):
             waiting = [website.info.name for website in expedition.websites()]
-            reports = await _crawled(expedition, workplace)
+            reports = await _crawled(expedition, context)
         adopt(_websites(self.database))
         return [reports[name] for name in waiting]
 
@@ -177,11 +175,11 @@ class Library:
         A source that cannot even begin (its key is missing, another run of it is going on) is
         reported as such, and the others go on.
         """
-        async with self.workplace(progress=progress) as workplace:
+        async with self.open_context(progress=progress) as context:
 
             async def run(name: str) -> RunReport:
                 try:
-                    return await _run(get_source(name), request, workplace)
+                    return await _run(get_source(name), request, context)
                 except FondsError as error:
                     return RunReport.refused(name, error)
 
@@ -189,36 +187,35 @@ class Library:
             reports = await in_order(graph, run, at_once=SIDE_BY_SIDE)
         return [reports[name] for name in graph]
 
+    @cached_property
+    def context(self) -> Context:
+        """Shared by everything that works on the library and fetches nothing."""
+        return Context(
+            settings=self.settings, seams=self.seams, database=self.database, blobs=self.blobs
+        )
+
     @asynccontextmanager
-    async def workplace(
+    async def open_context(
         self,
         *,
         progress: Progress | None = None,
         record: Path | None = None,
         replay: Path | None = None,
         tables: bool = True,
-    ) -> AsyncIterator[Workplace]:
-        """What a run works with; open for as long as its connections are."""
-        from fonds.fetch.archive import Archive  # noqa: PLC0415 — reading needs none of these
-        from fonds.fetch.client import Fetcher  # noqa: PLC0415 — as above
-        from fonds.runs.context import Workplace  # noqa: PLC0415 — as above
-
+    ) -> AsyncIterator[Context]:
+        """The context of runs: with progress, and a client that is closed at the end."""
         if tables:
             builtin_sources()  # tables refer to each other: a run must know them all
         settings, seams, transport = self._exchanges(record, replay)
-        folder = settings.home / "tmp"
-        fetcher = Fetcher(settings, seams=seams, folder=folder, transport=transport)
-        async with fetcher:
-            yield Workplace(
-                settings=settings,
-                seams=seams,
-                database=self.database,
-                blobs=self.blobs,
-                fetcher=fetcher,
-                archive=Archive(self.blobs, fetcher),
-                chunker=self._chunker(),
-                progress=progress or _unwatched,
-            )
+        opened = replace(
+            self.context,
+            settings=settings,
+            seams=seams,
+            progress=progress or ignore_progress,
+            transport=transport,
+        )
+        async with opened as context:
+            yield context
 
     def _exchanges(
         self, record: Path | None, replay: Path | None
@@ -324,19 +321,19 @@ class Library:
         """Whether words stand in what a citation leads to: exactly, changed since, or not."""
         from fonds.search.check_quote import check_quote  # noqa: PLC0415 — ingesting needs none
 
-        return check_quote(self.shelf(), cite, text, as_of=_day(as_of), owner=owner)
+        return check_quote(self.context, cite, text, as_of=_day(as_of), owner=owner)
 
     def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
         """Make a document or passage again from the archived bytes, and compare each link."""
         from fonds.runs.verify import verify  # noqa: PLC0415 — ingesting needs none
 
-        return verify(self.shelf(), name, owner=owner)
+        return verify(self.context, name, owner=owner)
 
     def sample(self, source: str, count: int) -> list[str]:
         """Ids of some public documents of a source, by chance."""
         from fonds.runs.verify import sample  # noqa: PLC0415 — as above
 
-        return sample(self.shelf(), source, count)
+        return sample(self.context, source, count)
 
     @cached_property
     def _understanding(self) -> Understanding:
@@ -349,7 +346,7 @@ class Library:
         from fonds.runs.normalization import drain  # noqa: PLC0415 — few commands need it
 
         with self.readers(workers) as engine:
-            return drain(self.shelf(), engine)
+            return drain(self.context, engine)
 
     def readers(self, workers: int | None = None) -> Engine:
         """Processes that read documents, here or on the cluster of the settings."""
@@ -364,7 +361,7 @@ class Library:
         """Make texts anew that an older normalizer made; nothing is fetched."""
         from fonds.runs.normalization import renormalize  # noqa: PLC0415 — few commands need it
 
-        return renormalize(self.shelf(), source=source, normalizer=normalizer)
+        return renormalize(self.context, source=source, normalizer=normalizer)
 
     def extract_citations(
         self, *, limit: int | None = None, watch: citations.Watch | None = None
@@ -396,14 +393,14 @@ class Library:
         )
 
     @contextmanager
-    def workbench(self, *, stop: Event | None = None) -> Iterator[Workbench]:
+    def worker_resources(self, *, stop: Event | None = None) -> Iterator[WorkerResources]:
         """What a worker on uploads works with; `stop` ends it soon."""
-        from fonds.uploads.workbench import Workbench  # noqa: PLC0415 — few commands need it
+        from fonds.uploads.resources import WorkerResources  # noqa: PLC0415 — few commands need it
 
         with self.readers() as engine:
-            bench = Workbench(shelf=self.shelf(), settings=self.settings, engine=engine)
-            bench.stop = stop or bench.stop
-            yield bench
+            resources = WorkerResources(context=self.context, engine=engine)
+            resources.stop = stop or resources.stop
+            yield resources
 
     def document(
         self, name: str, *, owner: UUID | None = None, with_text: bool = True
@@ -434,25 +431,11 @@ class Library:
         """The bytes a document's text was made from; of a section, only its own are read."""
         return read_body(self.blobs, document["body_raw_path"] or document["raw_path"])
 
-    def shelf(self) -> Shelf:
-        """Where documents and their bytes are, and how their texts are cut."""
-        from fonds.runs.shelf import Shelf  # noqa: PLC0415 — few commands need it
-
-        return Shelf(
-            database=self.database, blobs=self.blobs, seams=self.seams, chunker=self._chunker()
-        )
-
-    def _chunker(self) -> Chunker:
-        from fonds.chunk.chunker import Chunker  # noqa: PLC0415 — few readings need it
-
-        settings = self.settings
-        return Chunker(max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap)
-
     def _at(self, clock: Clock) -> Seams:
         return replace(self.seams, clock=clock)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the database and release its connections."""
         self.database.close()
 
 
@@ -483,20 +466,20 @@ def _websites(database: Database) -> list[Website]:
     return known_websites(database)
 
 
-async def _run(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
+async def _run(source: Registered, request: RunRequest, context: Context) -> RunReport:
     from fonds.pipeline import run_source  # noqa: PLC0415 — reading needs none of it
 
     try:
-        return await run_source(source, request, workplace)
+        return await run_source(source, request, context)
     except asyncio.CancelledError:
-        return _cancelled(source.info.name, workplace)
+        return _cancelled(source.info.name, context)
 
 
-async def _crawled(expedition: Expedition, workplace: Workplace) -> dict[str, RunReport]:
+async def _crawled(expedition: Expedition, context: Context) -> dict[str, RunReport]:
     """The websites of a crawl, here or on a cluster; what came of each source."""
     from fonds.sites.output import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
 
-    if workplace.settings.engine != "local":
+    if context.settings.engine != "local":
         from fonds.sites.cluster import crawl_apart, divide  # noqa: PLC0415 — as above
 
         if orders := divide(expedition):
@@ -509,7 +492,7 @@ async def _crawled(expedition: Expedition, workplace: Workplace) -> dict[str, Ru
     async def run(name: str) -> RunReport:
         try:
             request = RunRequest(mode="manual")
-            report = await patiently(lambda: _run(waiting[name], request, workplace), patience)
+            report = await patiently(lambda: _run(waiting[name], request, context), patience)
         except FondsError as error:
             report = RunReport.refused(name, error)
         await expedition.end(waiting[name], report)
@@ -529,21 +512,17 @@ def crawl_part(order: PartOrder) -> list[RunReport]:
         library.close()
 
 
-def _cancelled(source: str, workplace: Workplace) -> RunReport:
+def _cancelled(source: str, context: Context) -> RunReport:
     """The report of a run that a command has ended; whoever asks this task to stop has none."""
     task = asyncio.current_task()
     if task is None or task.cancelling():
         raise asyncio.CancelledError
     from fonds.runs.overview import last_report  # noqa: PLC0415 — few runs are cancelled
 
-    return last_report(workplace.database, source)
+    return last_report(context.database, source)
 
 
 _LONG: Final = frozenset({"body_text", "body_map"})
-
-
-def _unwatched(_source: str, _counts: Counts) -> None:
-    return
 
 
 def _day(value: date | str | None) -> date | None:

@@ -1,9 +1,9 @@
-"""The nouns. Frozen records that cross boundaries; nothing here opens a file or a socket."""
+"""Records that cross boundaries; nothing here opens a file or a socket."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -259,3 +259,52 @@ class Chunk:
 
 Discovery = FetchTask | Watermark | Listing
 """What `discover` may yield."""
+
+
+# What a run does -------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, slots=True)
+class Counts:
+    """What a run, or a part of it, did."""
+
+    discovered: int = 0
+    fetched: int = 0
+    parsed: int = 0
+    inserted: int = 0
+    updated: int = 0
+    skipped: int = 0
+    error: int = 0
+    gone: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        names = [entry.name for entry in fields(self)]
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    def columns(self) -> dict[str, int]:
+        """As `ingestion_runs` names them."""
+        return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
+
+    def summary(self) -> str:
+        """The counts in words, without those that are zero."""
+        shown = {
+            "found": self.discovered,
+            "fetched": self.fetched,
+            "new": self.inserted,
+            "updated": self.updated,
+            "unchanged": self.skipped,
+            "gone": self.gone,
+            "errors": self.error,
+        }
+        words = [f"{number:,} {word}" for word, number in shown.items() if number]
+        return ", ".join(words) or "nothing yet"
+
+    def by_stage(self) -> dict[str, int]:
+        """Items that each stage got done: tasks, tasks, records, records that changed a row."""
+        return {
+            "discover": self.discovered,
+            "fetch": self.fetched,
+            "parse": self.parsed,
+            "load": self.inserted + self.updated,
+        }

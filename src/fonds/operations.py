@@ -24,13 +24,13 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.codes.run import audit_code
+from fonds.context import Context
 from fonds.errors import FondsError, SourceBusyError
 from fonds.library import WEBSITE, Library
 from fonds.runs import audit, commands, normalization, queue_status
 from fonds.runs.audit import Audit, audit_source
 from fonds.runs.citations import BATCH_SIZE
 from fonds.runs.commands import Command, Kind, QueueName
-from fonds.runs.context import Workplace
 from fonds.runs.locks import claim_source
 from fonds.runs.state import RunReport, RunRequest, close_dead_runs
 from fonds.runs.tasks import MAX_ATTEMPTS
@@ -329,8 +329,8 @@ async def audited(
     library: Library, source: str, since: date | None, until: date | None, *, requested_by: str
 ) -> Audit:
     """Compare what the upstream of a source lists with what is held, and keep the result."""
-    async with library.workplace() as workplace:
-        found = await _compared(get_source(source), workplace, since, until)
+    async with library.open_context() as context:
+        found = await _compared(get_source(source), context, since, until)
     with library.database.write() as connection:
         now = library.seams.clock.now()
         audit.store(connection, found, requested_by=requested_by, now=now)
@@ -338,23 +338,23 @@ async def audited(
 
 
 async def _compared(
-    named: Registered, workplace: Workplace, since: date | None, until: date | None
+    named: Registered, context: Context, since: date | None, until: date | None
 ) -> Audit:
     if isinstance(named, JurisdictionAdapter):
-        return await asyncio.to_thread(audit_code, named, workplace)
+        return await asyncio.to_thread(audit_code, named, context)
     if named.info.name.startswith(WEBSITE):
-        return await _audit_website(named, workplace)
-    return await audit_source(named, workplace, since, until)
+        return await _audit_website(named, context)
+    return await audit_source(named, context, since, until)
 
 
-async def _audit_website(named: Registered, workplace: Workplace) -> Audit:
+async def _audit_website(named: Registered, context: Context) -> Audit:
     from fonds.sites.probe import looking  # noqa: PLC0415 — only websites need it
     from fonds.sites.structure_advisor import StructureAdvisor  # noqa: PLC0415 — as above
     from fonds.sites.website import Website  # noqa: PLC0415 — as above
 
     assert isinstance(named, Website)
-    async with looking(workplace, (StructureAdvisor(),)) as crawl:
-        return await audit_source(Website(named.configuration, crawl), workplace, None, None)
+    async with looking(context, (StructureAdvisor(),)) as crawl:
+        return await audit_source(Website(named.configuration, crawl), context, None, None)
 
 
 async def _audit(library: Library, command: Command) -> CommandResult:
@@ -406,7 +406,7 @@ async def drain_normalization(library: Library) -> CommandResult:
 
 def _normalize(library: Library, stop: Event) -> normalization.Drained:
     with library.readers(2) as engine:
-        return normalization.drain(library.shelf(), engine, stop=stop)
+        return normalization.drain(library.context, engine, stop=stop)
 
 
 @contextmanager

@@ -22,16 +22,16 @@ from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
+from fonds.context import Context
 from fonds.errors import SuspiciousYieldError
 from fonds.fetch.redact import Redaction
+from fonds.runs.active_run import ActiveRun, heartbeat
 from fonds.runs.concurrency import each
-from fonds.runs.context import ActiveRun, Workplace
 from fonds.runs.discover import Asker, changed, check_yield, discover, discovery_key, require_key
 from fonds.runs.fetch import Fetched, fetch
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.load import Loader
 from fonds.runs.locks import claim_source, kept
-from fonds.runs.pulse import shown
 from fonds.runs.state import Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import Failure, open_errors, resolve
 from fonds.sources.base import Registered, Source
@@ -40,33 +40,33 @@ from fonds.stores.records import link_references
 
 
 @notes_hosts
-async def run_source(source: Registered, request: RunRequest, workplace: Workplace) -> RunReport:
+async def run_source(source: Registered, request: RunRequest, context: Context) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
     if isinstance(source, JurisdictionAdapter):  # a code is planned as a tree, and executed
         from fonds.codes.invocation import open_invoker  # noqa: PLC0415 — other sources need none of it
         from fonds.codes.run import run_code  # noqa: PLC0415 — as above
 
-        with open_invoker(source, workplace) as invoker:
+        with open_invoker(source, context) as invoker:
             at_once = invoker.at_once
-            report = await run_code(source, request, workplace, invoker, at_once=at_once)
+            report = await run_code(source, request, context, invoker, at_once=at_once)
         return report.run
     assert isinstance(source, Source)
-    database, clock, info = workplace.database, workplace.seams.clock, source.info
-    require_key(info, workplace.settings)
+    database, clock, info = context.database, context.seams.clock, source.info
+    require_key(info, context.settings)
     with (
-        claim_source(database, workplace.settings.home, info.name, clock) as claim,
+        claim_source(database, context.settings.home, info.name, clock) as claim,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix=info.name) as thread,
     ):
-        redact = Redaction(workplace.settings)
+        redact = Redaction(context.settings)
         run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
-        job = ActiveRun(source=source, run=run, claim=claim, workplace=workplace, thread=thread)
+        job = ActiveRun(source=source, run=run, claim=claim, context=context, thread=thread)
         state = run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
-        asker = Asker(info, workplace, run.stages.discover)
+        asker = Asker(info, context, run.stages.discover)
         loader = Loader(job, standing, asker.take_learned)
         try:
-            async with kept(claim), shown(run, claim):
+            async with kept(claim), heartbeat(run, claim):
                 found = discover(job, state, asker, standing)  # what there is, less what is known
                 fetched = fetch(job, found)  # its bytes, archived
                 await load(job, fetched, loader)  # its records, in batches
@@ -101,16 +101,16 @@ async def _take(job: ActiveRun, ready: list[Fetched], loader: Loader) -> None:
 def _conclude(job: ActiveRun, loader: Loader) -> RunReport:
     """Link what can be linked, doubt what looks empty, and say what came of it."""
     counts, info = job.run.counts, job.source.info
-    with job.workplace.database.write() as connection:
+    with job.context.database.write() as connection:
         job.claim.confirm(connection)
         link_references(connection)
         made_good = [discovery_key(job.run.request), *([] if counts.error else ["yield"])]
-        now = job.workplace.seams.clock.now()
+        now = job.context.seams.clock.now()
         resolve(connection, info.name, made_good, now, but=job.run.id)
     if not counts.error:
         try:
             # A stand-in for the upstream may hold as little as it likes, but not nothing.
-            at_least = 1 if job.workplace.settings.hosts else info.at_least
+            at_least = 1 if job.context.settings.hosts else info.at_least
             check_yield(info.name, counts.parsed + counts.skipped, at_least)
         except SuspiciousYieldError as error:
             loader.take(deque([Failure.of(error, "discover", "yield")]))

@@ -139,7 +139,7 @@ def test_job_whose_file_never_came_fails_and_begins_again_when_announced(
 ) -> None:
     announced = api.announce(DATA).json()
     clock.move(hours=1, seconds=1)
-    expire_uploads(api.library.shelf())
+    expire_uploads(api.library.context)
     job = api.job(announced["document_id"])
     assert job["status"] == "failed_parse"
     assert job["last_error"]["message"] == "the file never came"

@@ -361,7 +361,7 @@ def test_document_of_another_has_no_versions_to_show(library: Library) -> None:
 def test_two_documents_are_compared_word_by_word(library: Library) -> None:
     hold(library, "note:1", "The fee is ten dollars.")
     hold(library, "note:2", "The fee is twelve dollars.")
-    found = compare(library.shelf(), VersionName(id="note:1"), VersionName(id="note:2"))
+    found = compare(library.context, VersionName(id="note:1"), VersionName(id="note:2"))
     assert [(op, words.strip()) for op, words in found.redline.shown() if op != "keep"] == [
         ("delete", "ten"),
         ("insert", "twelve"),
@@ -375,7 +375,7 @@ def test_earlier_version_is_made_again_and_compared(library: Library, clock: Man
     hold(library, "note:1", "The fee is twelve dollars.")
     new, old = shapes(library.database, "note:1").versions
     before = VersionName(id="note:1", version=old.content_sha256[:12])
-    found = compare(library.shelf(), before, VersionName(id="note:1", version=new.content_sha256))
+    found = compare(library.context, before, VersionName(id="note:1", version=new.content_sha256))
     assert found.redline.before.strip() == "The fee is ten dollars."
     assert found.redline.after.strip() == "The fee is twelve dollars."
     assert (found.before.version, found.after.version) == (old.content_sha256, None)
@@ -386,14 +386,14 @@ def test_version_that_there_is_not_is_refused(library: Library, version: str) ->
     hold(library, "note:1", "Text.")
     with pytest.raises(UsageError):
         compare(
-            library.shelf(), VersionName(id="note:1", version=version), VersionName(id="note:1")
+            library.context, VersionName(id="note:1", version=version), VersionName(id="note:1")
         )
 
 
 def test_document_of_another_is_compared_with_nothing(library: Library) -> None:
     hold(library, "note:5", "Mine.", owner=OWNER)
     with pytest.raises(UnknownDocumentError):
-        compare(library.shelf(), VersionName(id="note:5"), VersionName(id="note:5"))
+        compare(library.context, VersionName(id="note:5"), VersionName(id="note:5"))
 
 
 # Facets -----------------------------------------------------------------------------------

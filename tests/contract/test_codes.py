@@ -186,9 +186,9 @@ def invoke_from(library: Library, folder: Path, first: int, subrequests: int) ->
     request = CodeRequest(version="2024", given=str(folder), budget=plenty(subrequests))
 
     async def run() -> None:
-        async with library.workplace(tables=False) as workplace:
-            (order,) = await find_orders(adapter, request, workplace)
-            await invoke(replace(order, first_batch=first), adapter, workplace)
+        async with library.open_context(tables=False) as context:
+            (order,) = await find_orders(adapter, request, context)
+            await invoke(replace(order, first_batch=first), adapter, context)
 
     asyncio.run(run())
 
@@ -613,8 +613,8 @@ def _of_edition(library: Library, version: str) -> list[dict[str, Any]]:
 
 def _audit(library: Library) -> Sequence[str]:
     async def run() -> list[str]:
-        async with library.workplace(tables=False) as workplace:
-            audit = audit_code(FakeCode(), workplace)
+        async with library.open_context(tables=False) as context:
+            audit = audit_code(FakeCode(), context)
             return [known for scope in audit.scopes for known in scope.missing]
 
     return asyncio.run(run())

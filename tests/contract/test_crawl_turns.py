@@ -63,8 +63,8 @@ def test_who_does_not_wait_is_told_that_the_output_is_taken(
 
     async def crawl() -> None:
         async with (
-            library.workplace() as workplace,
-            output.turn_at(str(tmp_path / "output"), workplace, waits=False),
+            library.open_context() as context,
+            output.turn_at(str(tmp_path / "output"), context, waits=False),
         ):
             await library.crawl(plans[0])
 
@@ -80,8 +80,8 @@ def test_outputs_of_their_own_are_written_at_the_same_time(
 ) -> None:
     async def crawl() -> list[RunStatus]:
         async with (
-            library.workplace() as workplace,
-            output.turn_at(str(tmp_path / "elsewhere"), workplace, waits=False),
+            library.open_context() as context,
+            output.turn_at(str(tmp_path / "elsewhere"), context, waits=False),
         ):
             return [report.status for report in await library.crawl(plans[0])]
 

@@ -115,19 +115,19 @@ def notes(count: int, passages: int = 3) -> dict[str, list[str]]:
     }
 
 
-def all_texts(shelf: dict[str, list[str]]) -> list[str]:
-    return sorted(each for texts in shelf.values() for each in texts)
+def all_texts(context: dict[str, list[str]]) -> list[str]:
+    return sorted(each for texts in context.values() for each in texts)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_every_passage_gets_one_vector_and_the_queue_is_empty(
     database: Database, run: Run, model: Counting, generation: Generation, workers: int
 ) -> None:
-    shelf = notes(230)
-    put(database, shelf)
+    context = notes(230)
+    put(database, context)
     report = run(workers=workers)
     assert problems(database, generation) == []
-    assert sorted(model.texts) == all_texts(shelf)
+    assert sorted(model.texts) == all_texts(context)
     assert max(map(len, model.asked)) == 256
     assert (report.done, report.embedded, report.reused) == (230, 690, 0)
     assert (report.waiting, report.failed, report.given_up, report.ended) == (0, 0, 0, None)
@@ -156,14 +156,14 @@ def test_the_text_is_embedded_as_a_reader_sees_it(
 def test_equal_text_is_embedded_once_wherever_it_stands(
     database: Database, run: Run, model: Counting, generation: Generation, workers: int
 ) -> None:
-    shelf = {
+    context = {
         f"note:{number}": ["Signed by the clerk.", f"Matter {number % 7}", f"Only {number}"]
         for number in range(250)
     }
-    put(database, shelf)
+    put(database, context)
     report = run(workers=workers)
     assert problems(database, generation) == []
-    assert sorted(model.texts) == sorted({each for texts in shelf.values() for each in texts})
+    assert sorted(model.texts) == sorted({each for texts in context.values() for each in texts})
     assert (report.embedded, report.reused) == (258, 750 - 258)
     model.asked.clear()
     put(database, {"note:later": ["Signed by the clerk.", "Another matter"]})
@@ -186,13 +186,13 @@ def test_a_thousand_passages_of_one_text_need_one_request(
 def test_only_changed_passages_reach_the_model(
     database: Database, run: Run, model: Counting, generation: Generation
 ) -> None:
-    shelf = notes(40)
-    put(database, shelf)
+    context = notes(40)
+    put(database, context)
     run()
     model.asked.clear()
-    shelf["note:7"] = ["put in front", *shelf["note:7"]]
-    shelf["note:9"][1] = "another text"
-    put(database, shelf)
+    context["note:7"] = ["put in front", *context["note:7"]]
+    context["note:9"][1] = "another text"
+    put(database, context)
     report = run()
     assert sorted(model.texts) == ["another text", "put in front"]
     assert report.done == 2
@@ -253,9 +253,9 @@ def test_a_document_without_passages_leaves_the_queue(database: Database, run: R
 def test_only_the_document_with_the_bad_passage_fails(
     database: Database, run: Run, model: Counting, generation: Generation
 ) -> None:
-    shelf = notes(100)
-    shelf["note:50"][1] = "unspeakable"
-    put(database, shelf)
+    context = notes(100)
+    context["note:50"][1] = "unspeakable"
+    put(database, context)
 
     def refuse(texts: Sequence[str]) -> None:
         if "unspeakable" in texts:
@@ -370,33 +370,33 @@ def test_an_interrupt_keeps_what_is_made_and_gives_the_rest_back(
 def test_a_document_that_changes_while_it_is_embedded_keeps_no_vector_of_its_old_text(
     database: Database, run: Run, model: Counting, generation: Generation
 ) -> None:
-    shelf = notes(3)
+    context = notes(3)
 
     def change(texts: Sequence[str]) -> None:
         if "passage 1 of note 1" in texts:
             put(database, {"note:1": ["passage 0 of note 1", "changed", "changed too"]})
 
     model.before = change
-    put(database, shelf)
+    put(database, context)
     report = run()
     assert (report.done, report.waiting) == (2, 1)
     assert run().done == 1
     assert problems(database, generation) == []
-    assert sorted(model.texts) == sorted([*all_texts(shelf), "changed", "changed too"])
+    assert sorted(model.texts) == sorted([*all_texts(context), "changed", "changed too"])
 
 
 def test_a_document_that_changes_there_and_back_is_not_forgotten(
     database: Database, run: Run, model: Counting, generation: Generation
 ) -> None:
-    shelf = notes(1)
+    context = notes(1)
 
     def change(_texts: Sequence[str]) -> None:
         if len(model.asked) == 1:
             put(database, {"note:0": ["something else"]})
-            put(database, shelf)
+            put(database, context)
 
     model.before = change
-    put(database, shelf)
+    put(database, context)
     assert (run().done, run().done) == (0, 1)
     assert problems(database, generation) == []
 
@@ -523,8 +523,8 @@ def test_a_model_of_another_version_is_refused(
 def test_a_second_generation_is_filled_beside_the_first(
     database: Database, run: Run, seams: Seams, generation: Generation, workers: int
 ) -> None:
-    shelf = {f"note:{number}": ["Signed.", f"Matter {number}"] for number in range(150)}
-    put(database, shelf, tokens=TOKENS)
+    context = {f"note:{number}": ["Signed.", f"Matter {number}"] for number in range(150)}
+    put(database, context, tokens=TOKENS)
     run()
     newer = Counting("2")
     second = ensure_generation(database, seams, newer, "counting")

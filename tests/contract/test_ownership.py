@@ -95,9 +95,8 @@ METHODS_THAT_SHOW_NOTHING: Final = {
     "renormalize",
     "run",
     "readers",
-    "shelf",
+    "context",
     "workbench",
-    "workplace",
 }
 
 COMMANDS: Final[Mapping[str, Sequence[Sequence[str]]]] = {

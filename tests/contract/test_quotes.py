@@ -42,7 +42,7 @@ def library(
 
 def check(library: Library, cite: str, quote: str, as_of: str = "", **more: Any) -> QuoteCheck:
     day = date.fromisoformat(as_of) if as_of else None
-    return check_quote(library.shelf(), cite, quote, as_of=day, **more)
+    return check_quote(library.context, cite, quote, as_of=day, **more)
 
 
 def hold_editions(library: Library) -> dict[str, str]:

@@ -25,9 +25,9 @@ from tests.support.libraries.uploads import (
 )
 
 from fonds import ids
+from fonds.context import Context
 from fonds.errors import ParserError, RetryableParserError, StoreError, WebhookError
 from fonds.library import Library
-from fonds.runs.shelf import Shelf
 from fonds.seams import Seams
 from fonds.stores.blobs import Data, FolderBlobs
 from fonds.stores.tables import upload_jobs, webhook_nonces
@@ -98,11 +98,11 @@ def deliver(
     *,
     name: str | None = None,
     secret: str = SECRET,
-    shelf: Shelf | None = None,
+    context: Context | None = None,
 ) -> Effect:
     moment = library.seams.clock.now()
     headers = sign(name or f"msg_{uuid4().hex}", moment, body, [secret])
-    return receive_webhook(shelf or library.shelf(), library.settings, headers.items(), body)
+    return receive_webhook(context or library.context, library.settings, headers.items(), body)
 
 
 def refusal(library: Library, body: bytes, **how: Any) -> str:
@@ -154,7 +154,7 @@ def test_failure_ends_the_job_with_the_message_of_the_parser(library: Library, j
 
 def test_answer_after_a_retry_is_taken(library: Library, job: Job) -> None:
     deliver(library, failed(job, "too busy"))
-    retry_upload(library.shelf(), now_of(library, job), by="tester")
+    retry_upload(library.context, now_of(library, job), by="tester")
     assert deliver(library, parsed(job)) == "taken"
     work(library)
     assert now_of(library, job).status is JobStatus.COMPLETE
@@ -200,7 +200,7 @@ def test_answer_before_the_file_has_come_changes_nothing(library: Library) -> No
 
 def test_replay_is_refused_and_changes_nothing(library: Library, job: Job) -> None:
     deliver(library, failed(job, "too busy"), name="msg_1")
-    retry_upload(library.shelf(), now_of(library, job), by="tester")
+    retry_upload(library.context, now_of(library, job), by="tester")
     before = traces(library)
     assert refusal(library, failed(job, "too busy"), name="msg_1") == "replayed"
     assert traces(library) == before
@@ -283,10 +283,10 @@ class Down(FolderBlobs):
 def test_handling_that_failed_can_be_repeated_under_the_same_id(
     library: Library, job: Job, tmp_path: Path
 ) -> None:
-    down = replace(library.shelf(), blobs=Down(tmp_path / "down", seams=Seams()))
+    down = replace(library.context, blobs=Down(tmp_path / "down", seams=Seams()))
     before = traces(library)
     with pytest.raises(StoreError):
-        deliver(library, parsed(job), name="msg_1", shelf=down)
+        deliver(library, parsed(job), name="msg_1", context=down)
     assert traces(library) == before
     assert deliver(library, parsed(job), name="msg_1") == "taken"
     assert refusal(library, parsed(job), name="msg_1") == "replayed"
@@ -350,9 +350,9 @@ class Outside(LlamaParse):
 
 def _asking(library: Library, clock: ManualClock, asked: Callable[[], Fetched | None]) -> None:
     """A worker submits the file, and asks for the answer when it is overdue."""
-    with library.workbench() as bench:
-        bench._llamaparse = Outside(library, asked)
-        worker = BaseWorker(bench)
+    with library.worker_resources() as resources:
+        resources._llamaparse = Outside(library, asked)
+        worker = BaseWorker(resources)
         assert worker.work_once()
         clock.move(minutes=2)
         assert worker.work_once()

@@ -15,8 +15,8 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
 from fonds.errors import SourceBusyError
 from fonds.library import Library
+from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import audit_source
-from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.locks import claim_source
 from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
@@ -292,8 +292,8 @@ def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
         return run
 
     async def bury() -> int:
-        async with library.workplace() as workplace:
-            return bury_dead_runs(workplace)
+        async with library.open_context() as context:
+            return mark_dead_runs_failed(context)
 
     start()
     with claim_source(library.database, library.settings.home, "fake", library.seams.clock):
@@ -336,8 +336,8 @@ def test_history_past_retention_goes_but_standing_failures_stay(
     clock.move(days=40)
 
     async def clean() -> int:
-        async with library.workplace() as workplace:
-            return drop_old_history(workplace)
+        async with library.open_context() as context:
+            return drop_old_history(context)
 
     asyncio.run(clean())
     tasks = rows(library, "SELECT task_key FROM ingestion_tasks")
@@ -351,8 +351,8 @@ def test_audit_names_what_is_missing(library: Library, office: NoteOffice) -> No
     ingest(library)
 
     async def audit() -> object:
-        async with library.workplace() as workplace:
-            return await audit_source(FakeSource(), workplace, None, None)
+        async with library.open_context() as context:
+            return await audit_source(FakeSource(), context, None, None)
 
     found = asyncio.run(audit())
     assert found.expected == 12  # type: ignore[attr-defined]

@@ -62,11 +62,11 @@ def test_no_job_gets_stuck_or_lies_whatever_happens(opener: Opener, calm: Calm) 
 
 def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) -> None:
     with opener() as world:
-        worker = BaseWorker(world.bench())
+        worker = BaseWorker(world.resources())
         job = _carried(world, worker, JobStatus.EMBEDDINGS_STORED)
         worker._settle(job, ParserError("something broke just before the end"))
         assert now_of(world.library, job).status is JobStatus.FAILED_EMBEDDING
-        retry_upload(world.shelf, job, by="tester")
+        retry_upload(world.context, job, by="tester")
         world.drain([worker])
         assert now_of(world.library, job).status is JobStatus.COMPLETE
 
@@ -80,7 +80,7 @@ def _carried(world: World, worker: BaseWorker, status: JobStatus) -> Job:
         held = claim(connection, worker._owner, world.clock.now(), LEASE)
     assert held is not None
     while held.status is not status:
-        held = STEPS[held.status](worker._bench, held)
+        held = STEPS[held.status](worker._resources, held)
     return held
 
 
@@ -94,7 +94,7 @@ def test_file_that_is_announced_by_another_name_while_it_is_looked_at_is_not_los
 
         def renamed() -> None:
             world.pass_time(3601)
-            expire_uploads(world.shelf)
+            expire_uploads(world.context)
             world.announce(user, paper, "cover.txt")
 
         world.around.meanwhile = renamed
@@ -103,7 +103,7 @@ def test_file_that_is_announced_by_another_name_while_it_is_looked_at_is_not_los
         if held.status is JobStatus.UPLOADED:
             world.files.put(staging_key(held), paper.data)
             world.complete(held)
-        world.drain([BaseWorker(world.bench())])
+        world.drain([BaseWorker(world.resources())])
         assert now_of(world.library, job).status is JobStatus.COMPLETE
 
 
@@ -111,7 +111,7 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
     postgres_database: str, tmp_path: Path
 ) -> None:
     with opened(tmp_path, database=postgres_database) as world:
-        worker = BaseWorker(world.bench())
+        worker = BaseWorker(world.resources())
         job = _carried(world, worker, JobStatus.PARSED)
         engine = world.library.database.engine
 

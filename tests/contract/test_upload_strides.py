@@ -41,10 +41,10 @@ from fonds.stores.tables import (
 )
 from fonds.testing import ManualClock
 from fonds.uploads.jobs import Job, claim, events_of, moving
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import MOVES, WORKED_ON, JobStatus
 from fonds.uploads.strides import SMALL
-from fonds.uploads.workbench import Workbench
 from fonds.uploads.worker import LEASE, BaseWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
@@ -88,11 +88,11 @@ def library(
 
 
 @contextmanager
-def _ready(library: Library) -> Iterator[tuple[Workbench, BaseWorker]]:
+def _ready(library: Library) -> Iterator[tuple[WorkerResources, BaseWorker]]:
     """A worker whose model is open."""
-    with library.workbench() as bench:
-        bench.model()
-        yield bench, BaseWorker(bench)
+    with library.worker_resources() as resources:
+        resources.model()
+        yield resources, BaseWorker(resources)
 
 
 def _moves(library: Library, job: Job) -> list[str]:
@@ -158,10 +158,10 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
 ) -> None:
     user = make_user(library)
     left: dict[JobStatus, Job] = {}
-    with _ready(library) as (bench, _):
+    with _ready(library) as (resources, _):
         for number, status in enumerate(WORKED_ON):
             left[status] = send(library, user, _text(number))
-            _leave_at(bench, status)
+            _leave_at(resources, status)
     assert {status: now_of(library, job).status for status, job in left.items()} == {
         status: status for status in WORKED_ON
     }
@@ -178,18 +178,18 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
         assert stored(calm)["vectors"] == stored(library)["vectors"]  # which say what was cut
 
 
-def _leave_at(bench: Workbench, status: JobStatus) -> None:
+def _leave_at(resources: WorkerResources, status: JobStatus) -> None:
     """A worker takes the only job that is free to a status, and is never heard of again."""
-    shelf = bench.shelf
-    with shelf.database.write() as connection:
-        held = claim(connection, f"left at {status}", shelf.seams.clock.now(), LEASE)
+    context = resources.context
+    with context.database.write() as connection:
+        held = claim(connection, f"left at {status}", context.seams.clock.now(), LEASE)
     assert held is not None
     while held.status is not status:
         if status in PASSING and status in MOVES[held.status]:
-            with moving(shelf.database, held) as way:
-                way.move(status, why="on the way", now=shelf.seams.clock.now())
+            with moving(context.database, held) as way:
+                way.move(status, why="on the way", now=context.seams.clock.now())
             return
-        held = STEPS[held.status](bench, held)
+        held = STEPS[held.status](resources, held)
 
 
 def test_worker_that_is_overtaken_on_the_way_writes_nothing(
@@ -264,9 +264,9 @@ class _Asked:
 
 @contextmanager
 def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iterator[BaseWorker]:
-    with _ready(library) as (bench, worker):
+    with _ready(library) as (resources, worker):
         calls = Calls(_Asked(before), library.seams, Settings(retries=1))
-        bench._model = replace(bench.model(), calls=calls)
+        resources._model = replace(resources.model(), calls=calls)
         yield worker
 
 
@@ -299,8 +299,8 @@ def test_text_that_cannot_be_cut_fails_where_it_should_have_been(
     library: Library, chunker: Chunker
 ) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    with _ready(library) as (bench, worker):
-        bench.shelf = replace(bench.shelf, chunker=chunker)
+    with _ready(library) as (resources, worker):
+        resources.context.__dict__["chunker"] = chunker
         assert worker.work_once()
     assert _moves(library, job) == [*PATH[:5], "failed_chunking"]
     assert _count(library, document_chunk_buffer) == 0

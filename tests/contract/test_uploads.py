@@ -220,7 +220,7 @@ def test_nothing_is_published_before_the_counts_are_right(library: Library) -> N
     assert failed.last_error is not None
     assert "passages have a vector" in failed.last_error["message"]
     assert _count(library, documents) == 0
-    retry_upload(library.shelf(), failed, by="tester")
+    retry_upload(library.context, failed, by="tester")
     work(library)
     assert now_of(library, job).status is JobStatus.COMPLETE
 
@@ -229,12 +229,12 @@ def _carry_to(library: Library, job: Job, status: JobStatus) -> None:
     """Work step by step until the job stands there, and no further."""
     from fonds.uploads.stages import STEPS  # noqa: PLC0415 — only here
 
-    with library.workbench() as bench:
+    with library.worker_resources() as resources:
         with library.database.write() as connection:
             held = claim(connection, "tester", library.seams.clock.now(), timedelta(minutes=1))
         assert held is not None
         while held.status is not status:
-            held = STEPS[held.status](bench, held)
+            held = STEPS[held.status](resources, held)
         with library.database.write() as connection:
             release(connection, held)
     assert now_of(library, job).status is status
@@ -261,7 +261,7 @@ def test_retry_of_a_failed_parse_reads_the_file_again(library: Library) -> None:
     assert path is not None
     library.blobs.put(path, b"# Another text\n")
     work(library)
-    retried = retry_upload(library.shelf(), now_of(library, job), by="tester")
+    retried = retry_upload(library.context, now_of(library, job), by="tester")
     assert retried.status is JobStatus.PARSE_QUEUED
     work(library)
     done = now_of(library, job)
@@ -280,7 +280,7 @@ def test_file_without_a_word_fails_for_good(library: Library) -> None:
 def test_only_a_failed_job_can_be_retried(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
     with pytest.raises(UsageError, match="only a job that failed"):
-        retry_upload(library.shelf(), job, by="tester")
+        retry_upload(library.context, job, by="tester")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_other_bytes_than_announced_end_the_job(library: Library, data: bytes, k
     job = announce(library, user, promised, "a.txt")
     library.blobs.put(staging_key(job), data)
     with pytest.raises(UploadRefusedError) as refused:
-        complete_upload(library.shelf(), library.settings, job)
+        complete_upload(library.context, library.settings, job)
     assert refused.value.kind == kind
     assert now_of(library, job).status is JobStatus.FAILED_PARSE
     assert [info.key for info in library.blobs.list("")] == []
@@ -330,7 +330,7 @@ def test_claims_that_cannot_be_met_make_no_job(
 ) -> None:
     with pytest.raises(UploadRefusedError) as refused:
         begin_upload(
-            library.shelf(),
+            library.context,
             library.settings,
             make_user(library),
             UploadRequest(name=name, size=size, sha256="0" * 64),
@@ -352,9 +352,9 @@ def test_file_that_never_comes_ends_the_job_after_an_hour(
     user = make_user(library)
     job = announce(library, user, TEXT.encode())
     clock.move(minutes=59)
-    assert expire_uploads(library.shelf()) == 0
+    assert expire_uploads(library.context) == 0
     clock.move(minutes=2)
-    assert expire_uploads(library.shelf()) == 1
+    assert expire_uploads(library.context) == 1
     failed = now_of(library, job)
     assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
@@ -365,14 +365,14 @@ def test_file_that_never_comes_ends_the_job_after_an_hour(
 def test_completing_before_the_file_came_changes_nothing(library: Library) -> None:
     job = announce(library, make_user(library), TEXT.encode())
     with pytest.raises(UploadRefusedError) as refused:
-        complete_upload(library.shelf(), library.settings, job)
+        complete_upload(library.context, library.settings, job)
     assert refused.value.kind == "not-there"
     assert now_of(library, job).status is JobStatus.UPLOADED
 
 
 def test_completing_twice_is_completing_once(library: Library) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    assert complete_upload(library.shelf(), library.settings, job).status is JobStatus.PARSE_QUEUED
+    assert complete_upload(library.context, library.settings, job).status is JobStatus.PARSE_QUEUED
     assert _statuses(library, job) == ["uploaded", "parse_queued"]
 
 
@@ -421,8 +421,8 @@ def test_worker_that_lost_its_lease_writes_nothing(library: Library, clock: Manu
     clock.move(seconds=31)
     work(library)
     before = stored(library)
-    with library.workbench() as bench:
-        BaseWorker(bench)._carry(slow)
+    with library.worker_resources() as resources:
+        BaseWorker(resources)._carry(slow)
     assert stored(library) == before
     assert now_of(library, job).status is JobStatus.COMPLETE
 
@@ -449,9 +449,9 @@ def test_jobs_are_taken_in_the_order_they_came_and_each_by_one(
 def test_next_job_is_claimed_as_one_ends(library: Library) -> None:
     user = make_user(library)
     first, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
-    with library.workbench() as bench:
-        bench.model()
-        jobs = BaseWorker(bench).jobs()
+    with library.worker_resources() as resources:
+        resources.model()
+        jobs = BaseWorker(resources).jobs()
         assert next(jobs) == first.job_id
         held = now_of(library, second)
         assert held.lease_owner is not None
@@ -465,11 +465,11 @@ def test_next_job_is_claimed_as_one_ends(library: Library) -> None:
 def test_job_that_was_claimed_ahead_is_given_back_at_the_end(library: Library) -> None:
     user = make_user(library)
     _, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
-    with library.workbench() as bench:
-        bench.model()
-        jobs = BaseWorker(bench).jobs()
+    with library.worker_resources() as resources:
+        resources.model()
+        jobs = BaseWorker(resources).jobs()
         next(jobs)
-        bench.stop.set()
+        resources.stop.set()
         assert list(jobs) == [second.job_id]
     left = now_of(library, second)
     assert (left.status, left.lease_owner) == (JobStatus.PARSE_QUEUED, None)
@@ -497,7 +497,7 @@ def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(
     assert failed.last_error is not None
     assert failed.last_error["type"] == "BlobMissingError"
     library.blobs.put(job.raw_path, raw)
-    retry_upload(library.shelf(), failed, by="tester")
+    retry_upload(library.context, failed, by="tester")
     work(library)
     assert now_of(library, job).status is JobStatus.COMPLETE
 

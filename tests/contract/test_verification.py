@@ -17,12 +17,10 @@ from tests.unit.codes.trees import SHAPES, flat, pages_of, publish
 from tests.unit.codes.trees import ingest as ingest_code
 
 from fonds import ids
-from fonds.chunk.chunker import Chunker
 from fonds.errors import UnknownDocumentError, UnknownSourceError
 from fonds.library import Library
 from fonds.model import ParsedRecord, Raw
 from fonds.results import Verification
-from fonds.runs.shelf import Shelf
 from fonds.runs.verify import sample, verify
 from fonds.sources.base import Source
 from fonds.stores.tables import document_chunk_buffer, documents
@@ -59,7 +57,7 @@ def library(
 
 
 def prove(library: Library, name: str, source: Source | None = None) -> Verification:
-    return verify(library.shelf(), name, find_source=lambda _name: source or FakeSource())
+    return verify(library.context, name, find_source=lambda _name: source or FakeSource())
 
 
 def outcomes(checked: Verification) -> dict[str, str]:
@@ -151,13 +149,8 @@ def test_section_in_a_pack_is_proven_by_its_own_bytes(library: Library, tmp_path
 
 def test_passages_are_cut_as_they_were_whatever_the_settings_are_now(library: Library) -> None:
     hold(library, "held:1", LONG)
-    shelf = library.shelf()
-    other = Shelf(
-        database=shelf.database,
-        blobs=shelf.blobs,
-        seams=shelf.seams,
-        chunker=Chunker(max_tokens=64, overlap_tokens=0),
-    )
+    context = library.context
+    other = replace(context, settings=replace(context.settings, chunk_tokens=64, chunk_overlap=0))
     assert verify(other, "held:1").verdict == "match"
 
 
@@ -318,7 +311,7 @@ def test_source_that_is_not_registered_leaves_its_records_unproven(library: Libr
     def unknown(name: str) -> Source:
         raise UnknownSourceError(f"there is no source {name}")
 
-    checked = verify(library.shelf(), "fake:2", find_source=unknown)
+    checked = verify(library.context, "fake:2", find_source=unknown)
     assert (checked.verdict, outcomes(checked)) == (
         "unproven",
         {"raw": "match", "record": "unproven"},
@@ -344,8 +337,8 @@ def test_what_is_not_held_cannot_be_proven(library: Library) -> None:
 def test_sample_is_of_the_source_and_of_the_size_asked_for(library: Library) -> None:
     ingest(library)
     hold(library, "held:1", "Words.")
-    shelf = library.shelf()
-    assert len(set(sample(shelf, "fake", 2))) == 2
-    assert sorted(sample(shelf, "fake", 20)) == ["fake:1", "fake:2", "fake:3"]
-    assert sample(shelf, "held", 20) == ["held:1"]
-    assert sample(shelf, "nobody", 20) == []
+    context = library.context
+    assert len(set(sample(context, "fake", 2))) == 2
+    assert sorted(sample(context, "fake", 20)) == ["fake:1", "fake:2", "fake:3"]
+    assert sample(context, "held", 20) == ["held:1"]
+    assert sample(context, "nobody", 20) == []

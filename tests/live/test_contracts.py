@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from tests.support import servers
 
+from fonds.context import Context
 from fonds.demo.server import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError
 from fonds.library import Library, open_library
 from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
-from fonds.runs.context import Workplace
 from fonds.runs.discover import Asker, pace_of
 from fonds.sources.base import Source
 from fonds.sources.registry import all_feeds
@@ -58,10 +58,10 @@ def test_the_first_item_of_an_upstream_is_what_its_source_expects(
 
 
 async def _first_record(source: Source, library: Library) -> ParsedRecord:
-    async with library.workplace() as workplace:
+    async with library.open_context() as context:
         tried = 0
-        async for task in _tasks(source, workplace):
-            for record in source.parse(await _fetched(task, source, workplace)):
+        async for task in _tasks(source, context):
+            for record in source.parse(await _fetched(task, source, context)):
                 if isinstance(record, ParsedRecord):
                     return record
             tried += 1
@@ -70,22 +70,22 @@ async def _first_record(source: Source, library: Library) -> ParsedRecord:
     pytest.fail(f"{source.info.name} gave no record in {tried} tasks")
 
 
-async def _tasks(source: Source, workplace: Workplace) -> AsyncIterator[FetchTask]:
-    now = workplace.seams.clock.now() if LIVE else BUNDLED_NOW
-    async for item in source.discover(SourceState(now=now), Asker(source.info, workplace)):
+async def _tasks(source: Source, context: Context) -> AsyncIterator[FetchTask]:
+    now = context.seams.clock.now() if LIVE else BUNDLED_NOW
+    async for item in source.discover(SourceState(now=now), Asker(source.info, context)):
         if isinstance(item, FetchTask):
             yield item
 
 
-async def _fetched(task: FetchTask, source: Source, workplace: Workplace) -> Raw:
+async def _fetched(task: FetchTask, source: Source, context: Context) -> Raw:
     parts = []
     for part in task.parts:
         try:
-            obtained = await workplace.archive.download(
+            obtained = await context.archive.download(
                 source=source.info.name,
                 url=part.url,
                 path=part.path,
-                pace=pace_of(source.info, workplace.settings),
+                pace=pace_of(source.info, context.settings),
                 known=None,
                 headers=part.headers,
             )
@@ -93,6 +93,6 @@ async def _fetched(task: FetchTask, source: Source, workplace: Workplace) -> Raw
             if not part.optional:
                 raise
             continue
-        data = workplace.archive.read(obtained.archived)
+        data = context.archive.read(obtained.archived)
         parts.append(RawPart(name=part.name, archived=obtained.archived, data=data))
     return Raw(task=task, parts=tuple(parts))

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
-from fonds.chunk.chunker import Chunker
+from fonds.context import Context
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.client import PROBE, Calls
 from fonds.embed.hashing import HashingEmbedder
@@ -30,7 +30,6 @@ from fonds.errors import (
     UploadRefusedError,
     WebhookError,
 )
-from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.vectors import current_generation
 from fonds.uploads.intake import (
@@ -42,8 +41,8 @@ from fonds.uploads.intake import (
 )
 from fonds.uploads.jobs import Job
 from fonds.uploads.llamaparse import Fetched, LlamaParse
+from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.webhook import receive_webhook, sign
-from fonds.uploads.workbench import SearchModel, Workbench
 from fonds.uploads.worker import BaseWorker
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.jobs_truth import JobsTruth
@@ -120,11 +119,13 @@ class JobsWorld(World):
         paper = self.chance.choice(PAPERS)
         return paper, self.chance.choice(paper.names)
 
-    def shelf(self, process: Process) -> Shelf:
+    def context(self, process: Process) -> Context:
         """What a process works with."""
-        chunker = Chunker(max_tokens=ON["chunk_tokens"], overlap_tokens=ON["chunk_overlap"])
-        return Shelf(
-            database=self.database, blobs=self.blobs, seams=self.seams(process), chunker=chunker
+        return Context(
+            settings=self.settings,
+            seams=self.seams(process),
+            database=self.database,
+            blobs=self.blobs,
         )
 
     # Users --------------------------------------------------------------------------------
@@ -147,15 +148,15 @@ class JobsWorld(World):
         return True
 
     def _send(self, process: Process, user: UUID, paper: Paper, name: str) -> None:
-        shelf, data = self.shelf(process), paper.data
+        context, data = self.context(process), paper.data
         claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
-        job = begin_upload(shelf, self.settings, user, claim)
+        job = begin_upload(context, self.settings, user, claim)
         self.scheduler.note(f"{name} is announced")
         sent = data[::-1] if self.weather.strikes(0.1) else data
         self.blobs.put(staging_key(job), sent)
         if self.weather.strikes(0.1):
-            complete_upload(shelf, self.settings, job)  # somebody clicks twice
-        complete_upload(shelf, self.settings, job)
+            complete_upload(context, self.settings, job)  # somebody clicks twice
+        complete_upload(context, self.settings, job)
 
     def retry(self, process: Process) -> bool:
         """Send what failed back, now and then."""
@@ -168,41 +169,41 @@ class JobsWorld(World):
     def retry_all(self, process: Process) -> None:
         """Send all that failed back whose file is here."""
         for job in self.truth.failed():
-            retry_upload(self.shelf(process), job, by="operator")
+            retry_upload(self.context(process), job, by="operator")
 
     # Workers ------------------------------------------------------------------------------
 
     def work(self, process: Process) -> bool:
         """A real worker, with its threads and its heart, until all is over."""
         try:
-            bench = self._bench(process)
+            resources = self._resources(process)
         except SQLAlchemyError:
             return False
-        worker = self._worker(bench, concurrency=self.chance.choice([1, 2]), poll=40.0)
+        worker = self._worker(resources, concurrency=self.chance.choice([1, 2]), poll=40.0)
 
         def stop() -> None:
             while not self.is_over:
                 self.scheduler.pause(10)
-            bench.stop.set()
+            resources.stop.set()
 
         process.spawn("stopper", stop)
         worker.run()
         return True
 
-    def _worker(self, bench: Workbench, **more: Any) -> BaseWorker:
-        worker = BaseWorker(bench, **more)
+    def _worker(self, resources: WorkerResources, **more: Any) -> BaseWorker:
+        worker = BaseWorker(resources, **more)
         self.truth.owners.add(worker._owner)
         return worker
 
-    def _bench(self, process: Process) -> Workbench:
+    def _resources(self, process: Process) -> WorkerResources:
         seams = self.seams(process)
-        bench = Workbench(shelf=self.shelf(process), settings=self.settings, engine=LocalEngine())
-        bench.stop = SeededEvent(self.scheduler)  # type: ignore[assignment]  # does what an Event does
-        bench._lock = SeededLock(self.scheduler)  # type: ignore[assignment]  # as above
-        calls = Calls(_Moody(self), seams, Settings(retries=2), stop=bench.stop)
-        bench._model = SearchModel(generation=self.generation, calls=calls)
-        bench._llamaparse = _Outside(self, seams)
-        return bench
+        resources = WorkerResources(context=self.context(process), engine=LocalEngine())
+        resources.stop = SeededEvent(self.scheduler)  # type: ignore[assignment]  # does what an Event does
+        resources._lock = SeededLock(self.scheduler)  # type: ignore[assignment]  # as above
+        calls = Calls(_Moody(self), seams, Settings(retries=2), stop=resources.stop)
+        resources._model = SearchModel(generation=self.generation, calls=calls)
+        resources._llamaparse = _Outside(self, seams)
+        return resources
 
     # The parser outside -------------------------------------------------------------------
 
@@ -213,8 +214,8 @@ class JobsWorld(World):
             if self.webhooks:
                 headers, body = self.webhooks[0]
                 try:
-                    shelf = self.shelf(process)
-                    effect = receive_webhook(shelf, self.settings, headers.items(), body)
+                    context = self.context(process)
+                    effect = receive_webhook(context, self.settings, headers.items(), body)
                     self.scheduler.note(f"webhook {effect}")
                 except WebhookError as error:
                     self.scheduler.note(f"webhook {error.kind}")
@@ -250,7 +251,7 @@ class JobsWorld(World):
             raise ViolationError(f"a worker with nothing to do wrote {changed}")
 
     def _drain(self, process: Process) -> None:
-        self._worker(self._bench(process)).drain()
+        self._worker(self._resources(process)).drain()
 
 
 class _Moody:

@@ -8,13 +8,11 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.chunk.chunker import Chunker
+from fonds.context import Context
 from fonds.errors import FondsError, SourceBusyError
-from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.pipeline import run_source
-from fonds.runs.context import Workplace
-from fonds.runs.janitor import bury_dead_runs, drop_old_history
+from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.state import Mode, RunReport, RunRequest, RunStatus
 from fonds.settings import Settings
 from tests.simulation.database import SeededDatabase, make_template
@@ -68,6 +66,8 @@ class RunnerWorld(World):
             retries=2,
             retry_wait_max=4.0,
             batch_records=chance.choice([1, 2, 500]),
+            chunk_tokens=64,
+            chunk_overlap=8,
         )
         self._left = {f"machine{number}": chance.randint(1, 2) for number in range(2)}
 
@@ -127,19 +127,17 @@ class RunnerWorld(World):
         folder = self.home / "bodies"
         opened = Fetcher(self._settings, seams=seams, folder=folder, transport=transport)
         async with opened as fetcher:
-            return await run_source(self.source, request, self._workplace(process, fetcher))
+            return await run_source(self.source, request, self._context(process, fetcher))
 
-    def _workplace(self, process: Process, fetcher: Fetcher) -> Workplace:
-        return Workplace(
+    def _context(self, process: Process, fetcher: Fetcher) -> Context:
+        context = Context(
             settings=self._settings,
             seams=self.seams(process),
             database=self.database,
             blobs=self.blobs,
-            fetcher=fetcher,
-            archive=Archive(self.blobs, fetcher),
-            chunker=Chunker(max_tokens=64, overlap_tokens=8),
-            progress=lambda _source, _counts: None,
         )
+        context.__dict__["fetcher"] = fetcher
+        return context
 
     def revise(self, _process: Process) -> bool:
         """Publish something else now and then."""
@@ -152,11 +150,11 @@ class RunnerWorld(World):
         """What a scheduler does every day, and rather often here."""
         folder = self.home / "bodies"
         fetcher = Fetcher(self._settings, seams=self.seams(process), folder=folder)
-        workplace = self._workplace(process, fetcher)
+        context = self._context(process, fetcher)
         while not self.is_over:
             with suppress(SQLAlchemyError):
-                buried = bury_dead_runs(workplace)
-                dropped = drop_old_history(workplace)
+                buried = mark_dead_runs_failed(context)
+                dropped = drop_old_history(context)
                 self.scheduler.note(f"buried {buried}, dropped {dropped}")
             self.scheduler.pause(self.chance.uniform(0, 60))
         return True

@@ -20,8 +20,6 @@ from tests.support.upstreams.redirecting_loop import RedirectingLoop
 from fonds.demo import http
 from fonds.demo.bundle import DATA, BundledRegister, StaticFiles
 from fonds.demo.federal_register_api import RegisterApi
-from fonds.fetch.archive import Archive
-from fonds.fetch.client import Fetcher
 from fonds.fetch.transport import HttpTransport
 from fonds.library import Library, open_library
 from fonds.pipeline import run_source
@@ -154,13 +152,8 @@ async def _run_guarded(library: Library) -> RunReport:
     # The name of a public server, which a redirecting loop leads to the one on this machine.
     hosts = dict.fromkeys((FAKE_HOST, "127.0.0.1"), f"http://{FAKE_HOST}")
     transport = HttpTransport(allow_private=False, hosts=hosts, look_up=_look_up)
-    folder = settings.home / "tmp"
-    async with (
-        library.workplace() as workplace,
-        Fetcher(settings, seams=library.seams, folder=folder, transport=transport) as fetcher,
-    ):
-        guarded = replace(workplace, archive=Archive(library.blobs, fetcher))
-        return await run_source(FakeSource(), RunRequest(), guarded)
+    async with replace(library.context, settings=settings, transport=transport) as context:
+        return await run_source(FakeSource(), RunRequest(), context)
 
 
 # Notes: how lists fail --------------------------------------------------------------------

@@ -119,8 +119,8 @@ def drain_to_the_end(run: Run, *, at_most: int) -> list[EmbeddingReport]:
 def test_whatever_the_endpoint_does_the_queue_drains_in_the_end(
     database: Database, endpoint: EmbeddingEndpoint, run: Run, seed: int
 ) -> None:
-    shelf = notes(200)
-    put(database, shelf, tokens=TOKENS)
+    context = notes(200)
+    put(database, context, tokens=TOKENS)
     endpoint.behave(moody(seed=seed, share=0.5))
     reports = drain_to_the_end(run, at_most=30)
     assert_all_is_right(database, endpoint)
@@ -147,9 +147,9 @@ def test_each_misbehaviour_is_survived_by_asking_again(
 def test_a_text_that_spoils_every_batch_fails_alone(
     database: Database, endpoint: EmbeddingEndpoint, run: Run, mood: Mood
 ) -> None:
-    shelf = notes(100)
-    shelf["note:42"][0] = "poison"
-    put(database, shelf)
+    context = notes(100)
+    context["note:42"][0] = "poison"
+    put(database, context)
     endpoint.behave(lambda asked: mood if "poison" in asked.texts else FINE)
     report = run()
     assert (report.done, report.failed, report.ended) == (99, 1, None)
@@ -205,16 +205,16 @@ def test_one_percent_of_ten_thousand_is_all_that_reaches_the_endpoint(
 
 
 def _reingest(database: Database, endpoint: EmbeddingEndpoint, run: Run, *, documents: int) -> None:
-    shelf = notes(documents)
-    _put_in_steps(database, shelf)
+    context = notes(documents)
+    _put_in_steps(database, context)
     assert run().done == documents
     assert len(endpoint.texts) == 2 * documents
     endpoint.forget()
     chance = random.Random(4)
-    changed = chance.sample(sorted(shelf), documents // 100)
+    changed = chance.sample(sorted(context), documents // 100)
     for name in changed:
-        shelf[name][chance.randrange(2)] = f"The changed text of {name}."
-    _put_in_steps(database, shelf)
+        context[name][chance.randrange(2)] = f"The changed text of {name}."
+    _put_in_steps(database, context)
     report = run()
     assert sorted(endpoint.texts) == sorted(f"The changed text of {name}." for name in changed)
     assert (report.done, report.embedded) == (len(changed), len(changed))
@@ -222,10 +222,10 @@ def _reingest(database: Database, endpoint: EmbeddingEndpoint, run: Run, *, docu
     assert_all_is_right(database, endpoint)
 
 
-def _put_in_steps(database: Database, shelf: dict[str, list[str]]) -> None:
-    names = list(shelf)
+def _put_in_steps(database: Database, context: dict[str, list[str]]) -> None:
+    names = list(context)
     for start in range(0, len(names), 500):
-        put(database, {name: shelf[name] for name in names[start : start + 500]})
+        put(database, {name: context[name] for name in names[start : start + 500]})
 
 
 # Kills ------------------------------------------------------------------------------------
@@ -254,10 +254,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _filled(address: str) -> Database:
     database = open_database(address, seams=Seams())
-    shelf = notes(300)
+    context = notes(300)
     for number in range(0, 300, 3):
-        shelf[f"note:{number}"][1] = f"Shared by some, {number % 5}."
-    put(database, shelf, tokens=TOKENS)
+        context[f"note:{number}"][1] = f"Shared by some, {number % 5}."
+    put(database, context, tokens=TOKENS)
     return database
 
 

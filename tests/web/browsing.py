@@ -61,11 +61,14 @@ class Site:
     @contextmanager
     def worker(self) -> Iterator[None]:
         """A worker on uploads, beside the site."""
-        with self.library.workbench() as bench, _beside(BaseWorker(bench, poll=0.05).run):
+        with (
+            self.library.worker_resources() as resources,
+            _beside(BaseWorker(resources, poll=0.05).run),
+        ):
             try:
                 yield
             finally:
-                bench.stop.set()
+                resources.stop.set()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.admin_status import IndexHealth, SiteHealth, WaitingUpload
 from fonds.api.schemas import UUID_PATTERN
+from fonds.model import Counts
 from fonds.runs.audit import StoredAudit
 from fonds.runs.commands import Command, Kind, QueueName
 from fonds.runs.overview import (
@@ -24,7 +25,7 @@ from fonds.runs.overview import (
     TaskInsight,
 )
 from fonds.runs.queue_status import Backlog, EmbeddingWork
-from fonds.runs.state import Counts, RunStatus
+from fonds.runs.state import RunStatus
 from fonds.stores.columns import format_timestamp
 
 AT: Final = "/api/admin/ingestion"

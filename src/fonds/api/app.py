@@ -74,7 +74,7 @@ def make_app(
     )
     desk = app.state.desk = AppState(
         library=library,
-        shelf=library.shelf(),
+        context=library.context,
         signer=Signer(secret),
         sessions=Sessions(secret, is_secure=library.settings.public_url.startswith("https:")),
         is_exposed=is_exposed,

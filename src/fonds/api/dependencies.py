@@ -22,8 +22,8 @@ from sqlalchemy import Connection
 from fonds.api.middleware import Traffic
 from fonds.api.problems import ProblemError
 from fonds.api.sessions import Sessions
+from fonds.context import Context
 from fonds.library import Library
-from fonds.runs.shelf import Shelf
 from fonds.seams import Clock
 from fonds.serving import is_loopback
 from fonds.stores.blobs import Method
@@ -57,7 +57,7 @@ class AppState:
     """One for an application; shared by all its threads."""
 
     library: Library
-    shelf: Shelf
+    context: Context
     signer: Signer
     sessions: Sessions
     is_exposed: bool

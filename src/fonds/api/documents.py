@@ -347,7 +347,7 @@ def compare(
         desk.library.document(name, owner=owner, with_text=False)["id"] for name in (before, after)
     )
     found = versions.compare(
-        desk.shelf,
+        desk.context,
         versions.VersionName(id=old, version=from_version),
         versions.VersionName(id=new, version=to_version),
         owner=owner,

@@ -23,10 +23,10 @@ from fonds.api.dependencies import desk_of, require_scope, unknown_job
 from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import BEARER, Advance, JobAnswer, JobPage, UploadId, problems
+from fonds.context import Context
 from fonds.errors import BlobMissingError, GateError, LeaseLostError
 from fonds.model import NormalizedBody
 from fonds.runs.normalization import chunker_label, passages_of_text
-from fonds.runs.shelf import Shelf
 from fonds.stores.columns import format_timestamp
 from fonds.stores.passages import staged, staged_hashes
 from fonds.stores.tables import upload_jobs
@@ -51,15 +51,15 @@ class _PreparedText:
     """The hash of each passage that the text has."""
 
 
-def advance_job(shelf: Shelf, document_id: UUID, to: JobStatus, *, by: str) -> Job | None:
+def advance_job(context: Context, document_id: UUID, to: JobStatus, *, by: str) -> Job | None:
     """Move a job, if it may and can; None where there is none."""
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         seen = job_of(connection, document_id)
     if seen is None:
         return None
     _check_move(seen, to)
-    found = _look(shelf, seen, to)
-    with shelf.database.write() as connection:
+    found = _look(context, seen, to)
+    with context.database.write() as connection:
         job = job_of(connection, document_id, to_write=True)
         if job is None or _what_counts(job) != _what_counts(seen):
             raise LeaseLostError(f"job {seen.job_id} has moved on; nothing was written")
@@ -77,22 +77,22 @@ def advance_job(shelf: Shelf, document_id: UUID, to: JobStatus, *, by: str) -> J
         )
 
 
-def _look(shelf: Shelf, job: Job, to: JobStatus) -> _PreparedText:
-    label, passages = chunker_label(shelf.chunker), {}
+def _look(context: Context, job: Job, to: JobStatus) -> _PreparedText:
+    label, passages = chunker_label(context.chunker), {}
     if to in _NEED_TEXT:
-        text = _text(shelf, job)
+        text = _text(context, job)
         if to is JobStatus.CHUNKS_STORED:
             name = ids.upload_id(job.document_id)
-            cut = passages_of_text(name, job.name, None, text, shelf.chunker)
+            cut = passages_of_text(name, job.name, None, text, context.chunker)
             passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in cut.chunks}
-    return _PreparedText(now=shelf.seams.clock.now(), chunker=label, passages=passages)
+    return _PreparedText(now=context.seams.clock.now(), chunker=label, passages=passages)
 
 
-def _text(shelf: Shelf, job: Job) -> NormalizedBody:
+def _text(context: Context, job: Job) -> NormalizedBody:
     if job.parsed_path is None or job.parsed_sha256 is None:
         raise GateError("no parsed text is stored")
     try:
-        return read_parsed(shelf.blobs, job)
+        return read_parsed(context.blobs, job)
     except BlobMissingError:
         raise GateError("the parsed text is not in the store") from None
 
@@ -296,7 +296,7 @@ def retry_job(request: Request, document_id: UploadId, idempotency_key: Key = No
                 f"only a job that failed can be retried; this one is {job.status}",
             )
         by = f"{'user' if job.user_id == caller.user_id else 'admin'}:{caller.user_id}"
-        return StoredResponse(status=202, body=job_answer(retry_upload(desk.shelf, job, by=by)))
+        return StoredResponse(status=202, body=job_answer(retry_upload(desk.context, job, by=by)))
 
     answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
     headers = {"Location": f"/jobs/{document_id}"}
@@ -313,7 +313,7 @@ def advance(request: Request, document_id: UploadId, wanted: Advance) -> JSONRes
     desk = desk_of(request)
     caller = desk.caller(request)
     require_scope(caller, "service")
-    moved = advance_job(desk.shelf, UUID(document_id), wanted.to, by=f"service:{caller.user_id}")
+    moved = advance_job(desk.context, UUID(document_id), wanted.to, by=f"service:{caller.user_id}")
     if moved is None:
         raise unknown_job()
     return JSONResponse(job_answer(moved))

@@ -123,7 +123,7 @@ def begin(request: Request, claim: FileRequest, idempotency_key: Key = None) -> 
 
     def work() -> StoredResponse:
         said = UploadRequest(name=claim.name, size=claim.bytes, sha256=claim.sha256)
-        job = begin_upload(desk.shelf, desk.library.settings, caller.user_id, said)
+        job = begin_upload(desk.context, desk.library.settings, caller.user_id, said)
         return StoredResponse(status=200 if is_known else _CREATED, body=job_answer(job))
 
     answer, is_replayed = once(
@@ -151,7 +151,7 @@ def complete(request: Request, document_id: UploadId, idempotency_key: Key = Non
             job = job_of(connection, UUID(document_id), user_id=caller.user_id)
         if job is None:
             raise unknown_job()
-        done = complete_upload(desk.shelf, desk.library.settings, job)
+        done = complete_upload(desk.context, desk.library.settings, job)
         return StoredResponse(status=200, body=job_answer(done))
 
     answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
@@ -177,7 +177,7 @@ async def webhook(request: Request) -> JSONResponse:
 
 
 def _received(desk: AppState, headers: list[tuple[str, str]], path: Path) -> Effect:
-    return receive_webhook(desk.shelf, desk.library.settings, headers, path.read_bytes())
+    return receive_webhook(desk.context, desk.library.settings, headers, path.read_bytes())
 
 
 def _turn(request: Request) -> anyio.Semaphore:

@@ -15,9 +15,10 @@ from sqlalchemy import Connection, Row, select
 
 from fonds import ids
 from fonds.codes.diff.redline import Redline, redline
+from fonds.context import Context
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.results import HeldDocument
-from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
+from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
 from fonds.search.lookup import Holdings, age, document_rows, held_document
 from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
@@ -167,15 +168,15 @@ class Compared:
 
 
 def compare(
-    shelf: Shelf, before: VersionName, after: VersionName, *, owner: UUID | None = None
+    context: Context, before: VersionName, after: VersionName, *, owner: UUID | None = None
 ) -> Compared:
     """The words that were deleted and inserted between two texts."""
-    one, old = _read(shelf, before, owner)
-    other, new = _read(shelf, after, owner)
+    one, old = _read(context, before, owner)
+    other, new = _read(context, after, owner)
     return Compared(before=one, after=other, redline=redline(old, new))
 
 
-def _read(shelf: Shelf, name: VersionName, owner: UUID | None) -> tuple[ComparedText, str]:
+def _read(context: Context, name: VersionName, owner: UUID | None) -> tuple[ComparedText, str]:
     columns = documents.c
     more = (
         columns.body_text,
@@ -185,14 +186,16 @@ def _read(shelf: Shelf, name: VersionName, owner: UUID | None) -> tuple[Compared
         columns.body_raw_format,
         columns.content_sha256,
     )
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         query = document_rows(owner, *more).where(columns.id == name.id)
         row = connection.execute(query).one_or_none()
         if row is None:
             raise UnknownDocumentError(f"the library has no document {name.id!r}")
         version = _version(connection, row, name.version) if name.version else None
     is_today = version is None or version.content_sha256 == row.content_sha256
-    text = row.body_text or row.summary or row.title if is_today else _earlier(shelf, row, version)
+    text = (
+        row.body_text or row.summary or row.title if is_today else _earlier(context, row, version)
+    )
     if len(text) > LONGEST:
         raise UsageError(f"the text of {row.id} is longer than the {LONGEST:,} characters compared")
     known = None if version is None or is_today else version.content_sha256
@@ -211,13 +214,15 @@ def _version(connection: Connection, document: Row[Any], given: str) -> Row[Any]
     return found[0]
 
 
-def _earlier(shelf: Shelf, document: Row[Any], version: Any) -> str:
+def _earlier(context: Context, document: Row[Any], version: Any) -> str:
     """What was said before, made again from the archive."""
     if version.body_text_sha256 and version.body_text_sha256 == document.body_text_sha256:
         return str(document.body_text)
     if version.body_archive_key is None:
         raise UsageError(f"that version of {document.id} has no text of its own")
     made_by = (document.body_normalizer_version or "").partition("@")[0]
-    normalizer = made_by or BY_FORMAT.get(document.body_raw_format or "", "")
+    normalizer = made_by or NORMALIZER_BY_FORMAT.get(document.body_raw_format or "", "")
     plain: dict[str, Any] = {"sections": [], "pages": []}
-    return text_again(shelf, document.id, normalizer, version.body_archive_key, plain).markdown
+    return normalize_archived(
+        context, document.id, normalizer, version.body_archive_key, plain
+    ).markdown

@@ -49,8 +49,8 @@ async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     library = Library(settings)
     try:
-        async with library.workplace(tables=False) as workplace:
-            return await invoke(order, get_code(order.source), workplace)
+        async with library.open_context(tables=False) as context:
+            return await invoke(order, get_code(order.source), context)
     except MemoryError:
         # Ending in good order takes a little more.
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)

@@ -114,10 +114,10 @@ def plan(
     async def walk(library: Library) -> tuple[list[UnitPlan], list[tuple[str, str]]]:
         adapter = get_code(name)
         plans, failed = [], []
-        async with library.workplace(tables=False) as workplace:
-            for order in await find_orders(adapter, request, workplace):
+        async with library.open_context(tables=False) as opened:
+            for order in await find_orders(adapter, request, opened):
                 try:
-                    plans.append(await plan_unit(order, adapter, workplace))
+                    plans.append(await plan_unit(order, adapter, opened))
                 except FondsError as error:
                     failed.append((order.id, f"{type(error).__name__}: {error}"))
         return plans, failed

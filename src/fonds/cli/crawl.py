@@ -145,9 +145,9 @@ async def _look(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[st
 
     found: list[dict[str, Any]] = []
     async with (
-        library.workplace() as workplace,
+        library.open_context() as context,
         looking(
-            workplace,
+            context,
             plan.advisors,
             limits=plan.limits,
             watch=watch,
@@ -241,9 +241,9 @@ def probe(
     from fonds.sites.strategy_manager import advisors_of  # noqa: PLC0415 — as above
 
     async def work(library: Library) -> PageProbe:
-        async with library.workplace() as workplace:
+        async with library.open_context() as opened:
             advisors = advisors_of(library.settings)
-            return await examine(url, workplace, advisors, browser=browser)
+            return await examine(url, opened, advisors, browser=browser)
 
     with context.obj.library() as library:
         found = run_until_stopped(work(library))

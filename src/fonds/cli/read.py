@@ -41,7 +41,7 @@ from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
 from fonds.normalize.registry import BodyToNormalize, get_normalizer, sniff
-from fonds.runs.shelf import make_text_apart
+from fonds.runs.normalization import make_text_isolated
 from fonds.search.filters import source_named
 from fonds.search.query import highlights, read_query
 from fonds.sources.base import Source
@@ -360,7 +360,7 @@ def chunk(
 def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
     data = _read(file)
     normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
-    body = make_text_apart(BodyToNormalize(normalizer=normalizer.name, data=data, address=None))
+    body = make_text_isolated(BodyToNormalize(normalizer=normalizer.name, data=data, address=None))
     if as_json:
         print_json({"normalizer": normalizer.label, "body": body})
         return

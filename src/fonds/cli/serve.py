@@ -219,10 +219,10 @@ def worker(
     with (
         stoppable() as stop,
         context.obj.library() as library,
-        library.workbench(stop=stop) as bench,
+        library.worker_resources(stop=stop) as resources,
     ):
         err.print("working on uploads; Ctrl-C ends it" if not drain else "working on uploads")
-        base = BaseWorker(bench, concurrency=concurrency)
+        base = BaseWorker(resources, concurrency=concurrency)
         if drain:
             base.drain()
             if commands:

@@ -27,9 +27,9 @@ from fonds.cli.process import run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.operations import audited, dispatcher, drain_normalization
+from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
-from fonds.runs.janitor import bury_dead_runs, drop_old_history
 from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, standing_errors
 from fonds.runs.schedule import next_run, serve_schedule
 from fonds.runs.state import RunRequest
@@ -272,9 +272,9 @@ def audit(
 
 
 async def _tidy(library: Library) -> None:
-    async with library.workplace() as workplace:
-        await asyncio.to_thread(bury_dead_runs, workplace)
-        await asyncio.to_thread(drop_old_history, workplace)
+    async with library.open_context() as context:
+        await asyncio.to_thread(mark_dead_runs_failed, context)
+        await asyncio.to_thread(drop_old_history, context)
 
 
 def _status_of(library: Library, source: str, row: Any, *, as_json: bool) -> None:

@@ -21,11 +21,11 @@ from fonds.chunk.tokens import memory_to_load
 from fonds.codes.budget import MIB, Meter
 from fonds.codes.packs import Bodies, PackedSection
 from fonds.codes.plan import NodeBatch, PlanHead, PlannedNode
+from fonds.context import Context
 from fonds.errors import BudgetSpentError, ParseError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.registry import get_normalizer
 from fonds.runs.concurrency import in_thread
-from fonds.runs.context import Workplace
 from fonds.runs.normalization import passages_of, writing_of
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
 from fonds.stores.database import Database, insert_ignoring
@@ -47,17 +47,17 @@ class PortionResult:
 class SectionWriter:
     """Turns bytes into documents, and writes them with their nodes."""
 
-    def __init__(self, adapter: JurisdictionAdapter, head: PlanHead, workplace: Workplace) -> None:
+    def __init__(self, adapter: JurisdictionAdapter, head: PlanHead, context: Context) -> None:
         self._adapter = adapter
         self._head = head
         self._pages = dict(head.pages)
-        self._workplace = workplace
+        self._context = context
 
     def write(
         self, containers: Sequence[PlannedNode], found: Sequence[PackedSection]
     ) -> PortionResult:
         """Write what is not there yet; what cannot be read has a node and no document."""
-        now = self._workplace.seams.clock.now()
+        now = self._context.seams.clock.now()
         rows = [self._row(node, now) for node in containers]
         writings: list[Writing] = []
         failures: list[tuple[str, str]] = []
@@ -71,12 +71,12 @@ class SectionWriter:
                 continue
             row["label"] = document.title
             writings.append(self._writing(document))
-        chunker = self._workplace.chunker
-        with self._workplace.database.write() as connection:
+        chunker = self._context.chunker
+        with self._context.database.write() as connection:
             inserted = _insert_nodes(connection, rows)
             write_documents(
                 connection,
-                self._workplace.database.fulltext,
+                self._context.database.fulltext,
                 writings,
                 now,
                 derive=lambda document: passages_of(document, chunker),
@@ -146,7 +146,7 @@ class SectionWriter:
             payload={"id": document.id},
             document=document,
         )
-        return writing_of(record, self._head.id, self._workplace.chunker)
+        return writing_of(record, self._head.id, self._context.chunker)
 
 
 def _archived(section: PackedSection) -> Archived:

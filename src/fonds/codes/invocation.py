@@ -38,6 +38,7 @@ from fonds.codes.plan import (
     record_plan,
 )
 from fonds.codes.tree import Walked, walk
+from fonds.context import Context
 from fonds.engine.base import Engine, on_the_way, require_here
 from fonds.engine.opening import LOCAL, open_engine
 from fonds.errors import (
@@ -49,7 +50,6 @@ from fonds.errors import (
     WorkerDiedError,
 )
 from fonds.runs.concurrency import in_thread
-from fonds.runs.context import Workplace
 from fonds.seams import charged_to
 from fonds.settings import Settings
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
@@ -120,15 +120,15 @@ class InvocationReport:
 
 
 async def invoke(
-    order: UnitOrder, adapter: JurisdictionAdapter, workplace: Workplace
+    order: UnitOrder, adapter: JurisdictionAdapter, context: Context
 ) -> InvocationReport:
     """Work on a unit until it is done or the budget is spent."""
     reset_peak()
-    clock = workplace.seams.clock
+    clock = context.seams.clock
     began = clock.monotonic()
     meter = Meter(order.budget)
     with charged_to(meter.charge):
-        invocation = _Invocation(order, adapter, workplace, meter)
+        invocation = _Invocation(order, adapter, context, meter)
         head, progress, is_done = await invocation.run()
     return InvocationReport(
         is_done=is_done,
@@ -147,20 +147,20 @@ async def invoke(
 
 class _Invocation:
     def __init__(
-        self, order: UnitOrder, adapter: JurisdictionAdapter, workplace: Workplace, meter: Meter
+        self, order: UnitOrder, adapter: JurisdictionAdapter, context: Context, meter: Meter
     ) -> None:
         self._order = order
         self._adapter = adapter
-        self._workplace = workplace
+        self._context = context
         self._meter = meter
         info = adapter.info
-        place = open_place(order.given, info, workplace)
-        self._origin = KeptOrigin(place, info, workplace, version=order.version)
+        place = open_place(order.given, info, context)
+        self._origin = KeptOrigin(place, info, context, version=order.version)
         self._key = plan_key(info.name, order.version, order.unit, info.version)
         self.has_planned = False
 
     async def run(self) -> tuple[PlanHead, ExecutionProgress, bool]:
-        is_planned = await in_thread(self._workplace.blobs.head, self._key)
+        is_planned = await in_thread(self._context.blobs.head, self._key)
         if not is_planned:
             await self._plan()
         lines = self._lines()
@@ -168,22 +168,22 @@ class _Invocation:
         if is_planned and not self._order.first_batch:
             await self._compare(head)
             await in_thread(self._record, head)
-        writer = SectionWriter(self._adapter, head, self._workplace)
+        writer = SectionWriter(self._adapter, head, self._context)
         bodies = Bodies(
             head,
             self._origin,
-            self._workplace.blobs,
+            self._context.blobs,
             prefix=pack_prefix(head),
             at_once=self._adapter.info.fetch_concurrency,
             check=writer.check,
         )
-        execution = Execution(head, bodies, writer, self._workplace.database, self._meter)
+        execution = Execution(head, bodies, writer, self._context.database, self._meter)
         first = self._order.first_batch
         is_done = await execution.run(read_batches(head, lines), first=first)
         return head, execution.progress, is_done
 
     def _lines(self) -> Iterator[bytes]:
-        return iter(open_blob(self._workplace.blobs, self._key))
+        return iter(open_blob(self._context.blobs, self._key))
 
     async def _plan(self) -> None:
         walked = await walk_order(self._order, self._adapter, self._origin, self._meter)
@@ -196,14 +196,14 @@ class _Invocation:
             file.writelines(plan_lines(walked, head))
             file.flush()
             try:
-                self._workplace.blobs.create(self._key, Path(file.name))
+                self._context.blobs.create(self._key, Path(file.name))
             except BlobExistsError:
                 return  # by one who was faster; what is executed is what is stored
         self._record(head)
 
     def _record(self, head: PlanHead) -> None:
-        with self._workplace.database.write() as connection:
-            record_plan(connection, head, self._key, self._workplace.seams.clock.now())
+        with self._context.database.write() as connection:
+            record_plan(connection, head, self._key, self._context.seams.clock.now())
 
     async def _compare(self, head: PlanHead) -> None:
         """An edition is immutable: other bytes under its stamp are an error, not an update."""
@@ -257,15 +257,15 @@ _LEAN: Final = {
 
 @contextmanager
 def open_invoker(
-    adapter: JurisdictionAdapter, workplace: Workplace, *, apart: bool = False
+    adapter: JurisdictionAdapter, context: Context, *, apart: bool = False
 ) -> Iterator[Invoker]:
     """What runs the invocations of a code: this process, unless there is a cluster."""
-    address = workplace.settings.engine
+    address = context.settings.engine
     if address == LOCAL:
-        yield Invoker(adapter, workplace, apart=apart)
+        yield Invoker(adapter, context, apart=apart)
         return
     with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
-        yield Invoker(adapter, workplace, engine=engine)
+        yield Invoker(adapter, context, engine=engine)
 
 
 class Invoker:
@@ -277,13 +277,13 @@ class Invoker:
     def __init__(
         self,
         adapter: JurisdictionAdapter,
-        workplace: Workplace,
+        context: Context,
         *,
         apart: bool = False,
         engine: Engine | None = None,
     ) -> None:
         self._adapter = adapter
-        self._workplace = workplace
+        self._context = context
         self._apart = apart
         self._engine = engine
         self.at_once = engine.workers if engine else 1
@@ -297,19 +297,19 @@ class Invoker:
             return await asyncio.to_thread(self._elsewhere, self._engine, order)
         has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
         if self._apart or order.id == self._outgrown or not has_room:
-            return await invoke_apart(order, self._workplace.settings)
+            return await invoke_apart(order, self._context.settings)
         try:
-            report = await invoke(order, self._adapter, self._workplace)
+            report = await invoke(order, self._adapter, self._context)
         except UnitTooLargeError:
             # Beside all else that this process holds; a fresh one may have room for it.
             self._outgrown = order.id
-            return await invoke_apart(order, self._workplace.settings)
+            return await invoke_apart(order, self._context.settings)
         if report.progress.next_batch == order.first_batch:
             self._outgrown = order.id
         return _within(report, order.budget)
 
     def _elsewhere(self, engine: Engine, order: UnitOrder) -> InvocationReport:
-        settings = on_the_way(self._workplace.settings)
+        settings = on_the_way(self._context.settings)
         # Each invocation keeps to the rate by itself; together they are one visitor.
         shared = replace(settings, rate_factor=settings.rate_factor / self.at_once)
         (outcome,) = engine.run(invoke_order, [(order, shared)])

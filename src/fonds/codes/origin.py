@@ -25,12 +25,12 @@ from tempfile import NamedTemporaryFile
 from typing import IO, Final, Protocol
 from urllib.parse import quote, urlsplit
 
+from fonds.context import Context
 from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
 from fonds.fetch.client import Download
 from fonds.fetch.redact import public_url
 from fonds.model import Archived
 from fonds.runs.concurrency import in_thread
-from fonds.runs.context import Workplace
 from fonds.runs.discover import pace_of
 from fonds.runs.tasks import recall_files, remember_files
 from fonds.sources.jurisdiction import CodeInfo, Page
@@ -270,10 +270,10 @@ class Address:
 
     files = None
 
-    def __init__(self, base: str, info: CodeInfo, workplace: Workplace) -> None:
+    def __init__(self, base: str, info: CodeInfo, context: Context) -> None:
         self._base = base if base.endswith("/") else f"{base}/"
         self._info = info
-        self._workplace = workplace
+        self._context = context
 
     def url(self, path: str) -> str:
         """The address itself."""
@@ -281,17 +281,17 @@ class Address:
 
     async def download(self, path: str) -> tuple[Download, bool]:
         """The file, fetched politely."""
-        pace = pace_of(self._info, self._workplace.settings)
-        fetcher = self._workplace.fetcher
+        pace = pace_of(self._info, self._context.settings)
+        fetcher = self._context.fetcher
         download = await fetcher.download(self.url(path), source=self._info.name, pace=pace)
         assert download is not None, "an unconditional request is never answered by None"
         return download, True
 
 
-def open_place(given: str | None, info: CodeInfo, workplace: Workplace) -> EditionLocation:
+def open_place(given: str | None, info: CodeInfo, context: Context) -> EditionLocation:
     """Where `--from` points to: an address, a folder, a file; by default the publisher."""
     if given is None or urlsplit(given).scheme in {"http", "https"}:
-        return Address(given or info.base, info, workplace)
+        return Address(given or info.base, info, context)
     return EditionFolder(Path(given).expanduser(), base=info.base)
 
 
@@ -353,11 +353,11 @@ class KeptOrigin(PlaceOrigin):
     """The same, each page that is read being archived under `corpus/<source>/<version>/`."""
 
     def __init__(
-        self, place: EditionLocation, info: CodeInfo, workplace: Workplace, *, version: str
+        self, place: EditionLocation, info: CodeInfo, context: Context, *, version: str
     ) -> None:
         super().__init__(place, version=version)
         self._info = info
-        self._workplace = workplace
+        self._context = context
 
     async def read(self, page: str) -> Page:
         """A page to be looked at, and kept; of a member also the archive that was served."""
@@ -365,7 +365,7 @@ class KeptOrigin(PlaceOrigin):
         archived = await self._kept(path)
         if pattern:
             archived = await in_thread(self._keep_member, path, pattern, archived)
-        return BlobPage(page, archived, self._workplace.blobs)
+        return BlobPage(page, archived, self._context.blobs)
 
     async def sha256(self, page: str) -> str:
         """Of a page as it is served now; files of this machine are only looked at."""
@@ -382,11 +382,11 @@ class KeptOrigin(PlaceOrigin):
 
     def _keep(self, name: str, download: Download) -> Archived:
         path = f"{self.version}/{name}"
-        return self._workplace.archive.add(self._info.name, path, download)
+        return self._context.archive.add(self._info.name, path, download)
 
     def _keep_member(self, path: str, pattern: str, archive: Archived) -> Archived:
         with NamedTemporaryFile() as packed, NamedTemporaryFile() as file:
-            for piece in self._workplace.blobs.stream(archive.key):
+            for piece in self._context.blobs.stream(archive.key):
                 packed.write(piece)
             packed.flush()
             served = described(Path(packed.name), archive.url, archive.retrieved_at)
@@ -395,14 +395,14 @@ class KeptOrigin(PlaceOrigin):
 
     async def _asked_again(self, path: str) -> Archived:
         """A file of the publisher, fetched anew only if it has changed."""
-        url, database = self.place.url(path), self._workplace.database
+        url, database = self.place.url(path), self._context.database
         with database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
-        obtained = await self._workplace.archive.download(
+        obtained = await self._context.archive.download(
             source=self._info.name,
             url=url,
             path=f"{self.version}/{_file_name(path)}",
-            pace=pace_of(self._info, self._workplace.settings),
+            pace=pace_of(self._info, self._context.settings),
             known=known,
         )
         if obtained.known is not None:

@@ -20,15 +20,16 @@ from fonds.codes.execute import STATEMENTS
 from fonds.codes.invocation import InvocationReport, UnitOrder, plan_head, walk_order
 from fonds.codes.origin import PlaceOrigin, open_blob, open_place
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, settle
+from fonds.context import Context
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.fetch.rates import logged_to
 from fonds.fetch.redact import Redaction
+from fonds.model import Counts
+from fonds.runs.active_run import heartbeat
 from fonds.runs.audit import Audit, AuditScope, compare, concluded
-from fonds.runs.context import Workplace
 from fonds.runs.hosts import notes_hosts
 from fonds.runs.locks import SourceLock, claim_source, kept
-from fonds.runs.pulse import shown
-from fonds.runs.state import Counts, Run, RunReport, RunRequest, RunStatus
+from fonds.runs.state import Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import (
     Failure,
     OpenError,
@@ -94,10 +95,10 @@ class UnitReport:
 
 
 async def find_orders(
-    adapter: JurisdictionAdapter, request: CodeRequest, workplace: Workplace
+    adapter: JurisdictionAdapter, request: CodeRequest, context: Context
 ) -> list[UnitOrder]:
     """The units asked for, in the edition asked for, as the publisher's index tells them."""
-    place = open_place(request.given, adapter.info, workplace)
+    place = open_place(request.given, adapter.info, context)
     with charged_to(Meter(request.budget).charge):
         origin = PlaceOrigin(place)
         try:
@@ -151,7 +152,7 @@ class CodeReport:
 async def run_code(
     adapter: JurisdictionAdapter,
     request: RunRequest,
-    workplace: Workplace,
+    context: Context,
     invoke: Invoke,
     *,
     at_once: int = 1,
@@ -160,16 +161,16 @@ async def run_code(
 
     What is asked for is in the request's options.
     """
-    database, clock, info = workplace.database, workplace.seams.clock, adapter.info
-    with claim_source(database, workplace.settings.home, info.name, clock) as claim:
-        redact = Redaction(workplace.settings)
+    database, clock, info = context.database, context.seams.clock, adapter.info
+    with claim_source(database, context.settings.home, info.name, clock) as claim:
+        redact = Redaction(context.settings)
         run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
         run.start(claim.confirm)
         with database.read() as connection:
             standing = open_errors(connection, info.name)
-        work = _CodeRun(run, claim, workplace, invoke, standing, asyncio.Semaphore(at_once))
+        work = _CodeRun(run, claim, context, invoke, standing, asyncio.Semaphore(at_once))
         try:
-            async with kept(claim), shown(run, claim):
+            async with kept(claim), heartbeat(run, claim):
                 await work.take(adapter, CodeRequest.of(request.options))
             return CodeReport(run=work.conclude(), units=tuple(work.reports))
         except asyncio.CancelledError:
@@ -184,7 +185,7 @@ async def run_code(
 class _CodeRun:
     run: Run
     claim: SourceLock
-    workplace: Workplace
+    context: Context
     invoke: Invoke
     standing: dict[str, OpenError]
     turns: asyncio.Semaphore
@@ -197,7 +198,7 @@ class _CodeRun:
         began = stage.begin()
         try:
             with logged_to(stage):
-                orders = await find_orders(adapter, request, self.workplace)
+                orders = await find_orders(adapter, request, self.context)
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
             return
@@ -238,7 +239,7 @@ class _CodeRun:
         async for report in self._invocations(order):
             done.append(report)
             self.run.add(Counts(inserted=report.progress.inserted, skipped=report.progress.skipped))
-            self.workplace.progress(order.source, self.run.counts)
+            self.context.progress(order.source, self.run.counts)
         failures = tuple(failure for report in done for failure in report.progress.failures)
         self._settle(order, failures)
         return UnitReport(
@@ -280,8 +281,8 @@ class _CodeRun:
 
     def _settle(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
         """A unit's row in the run: loaded, or errored with the sections that are missing."""
-        now = self.workplace.seams.clock.now()
-        with self.workplace.database.write() as connection:
+        now = self.context.seams.clock.now()
+        with self.context.database.write() as connection:
             self.claim.confirm(connection)
             settle(connection, order.id, "partial" if failures else "complete", now)
         if failures:
@@ -294,8 +295,8 @@ class _CodeRun:
             self._make_good([order.id], loaded=True)
 
     def _make_good(self, keys: list[str], *, loaded: bool = False) -> None:
-        now = self.workplace.seams.clock.now()
-        with self.workplace.database.write() as connection:
+        now = self.context.seams.clock.now()
+        with self.context.database.write() as connection:
             self.claim.confirm(connection)
             if loaded:
                 record_loaded(connection, self.run.id, self.run.source, keys, now)
@@ -303,12 +304,12 @@ class _CodeRun:
             self.run.save(connection)
 
     def _fail(self, key: str, error: Exception, stage: Stage) -> None:
-        now = self.workplace.seams.clock.now()
+        now = self.context.seams.clock.now()
         failure = Failure.of(error, stage, key)
         self.run.count(error=1)
         self.run.first_error = self.run.first_error or f"{key}: {failure.error}"
         self.run.log("error", failure.error, unit=key, type=failure.error_type)
-        with self.workplace.database.write() as connection:
+        with self.context.database.write() as connection:
             self.claim.confirm(connection)
             record_failures(
                 connection, self.run.id, self.run.source, [failure], earlier=self.standing, now=now
@@ -316,28 +317,28 @@ class _CodeRun:
             self.run.save(connection)
 
 
-def audit_code(adapter: JurisdictionAdapter, workplace: Workplace) -> Audit:
+def audit_code(adapter: JurisdictionAdapter, context: Context) -> Audit:
     """Count every planned section of every edition; a unit that could not be planned has failed."""
     table = code_units.c
     query = select(table.id, table.plan_key).where(table.source == adapter.info.name)
-    with workplace.database.read() as connection:
+    with context.database.read() as connection:
         planned = connection.execute(query.order_by(table.id)).all()
-    scopes = [_unit(workplace, row.id, row.plan_key) for row in planned]
-    return concluded(adapter, workplace, scopes)
+    scopes = [_unit(context, row.id, row.plan_key) for row in planned]
+    return concluded(adapter, context, scopes)
 
 
-def _unit(workplace: Workplace, unit_id: str, plan_key: str) -> AuditScope:
+def _unit(context: Context, unit_id: str, plan_key: str) -> AuditScope:
     expected = 0
     missing: list[str] = []
-    for sections in _sections(workplace, plan_key):
-        found = compare(workplace.database, Expected(scope=unit_id, document_ids=sections))
+    for sections in _sections(context, plan_key):
+        found = compare(context.database, Expected(scope=unit_id, document_ids=sections))
         expected += found.expected
         missing += found.missing
     return AuditScope(name=unit_id, expected=expected, missing=tuple(missing))
 
 
-def _sections(workplace: Workplace, plan_key: str) -> Iterator[frozenset[str]]:
-    lines = iter(open_blob(workplace.blobs, plan_key))
+def _sections(context: Context, plan_key: str) -> Iterator[frozenset[str]]:
+    lines = iter(open_blob(context.blobs, plan_key))
     for batch in read_batches(read_head(next(lines)), lines):
         yield frozenset(node.id for node in batch.leaves)
 
@@ -364,12 +365,10 @@ class UnitPlan:
     invocations: int
 
 
-async def plan_unit(
-    order: UnitOrder, adapter: JurisdictionAdapter, workplace: Workplace
-) -> UnitPlan:
+async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Context) -> UnitPlan:
     """Walk a unit, writing nothing, and say what executing it will cost."""
     meter = Meter(order.budget)
-    origin = PlaceOrigin(open_place(order.given, adapter.info, workplace), version=order.version)
+    origin = PlaceOrigin(open_place(order.given, adapter.info, context), version=order.version)
     try:
         with charged_to(meter.charge):
             walked = await walk_order(order, adapter, origin, meter)

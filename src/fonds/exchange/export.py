@@ -216,7 +216,7 @@ def export(
     An earlier export that stands there is replaced, once all of the new one is made.
     """
     before = _earlier(blobs, where)
-    with _workplace(scratch) as folder:
+    with _context(scratch) as folder:
         with snapshot(database) as held, closing(Converter(folder, kind)) as converter:
             making = _Making(held, folder, kind, converter, watch or _unwatched)
             there = inspect(held.connection).get_table_names()
@@ -332,7 +332,7 @@ def _is_ours(name: str) -> bool:
 
 
 @contextmanager
-def _workplace(scratch: Path | None) -> Iterator[Path]:
+def _context(scratch: Path | None) -> Iterator[Path]:
     # DuckDB would take some characters in the name of a folder for a pattern.
     usable = scratch if scratch is not None and not _GLOB.search(str(scratch)) else None
     if usable is not None:

@@ -174,8 +174,7 @@ class Fetcher:
         self.counts = RequestCounts()
 
     async def __aenter__(self) -> Self:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        remove_stale_files(self._folder, self._seams.clock)
+        self.prepare_folder()
         return self
 
     async def __aexit__(
@@ -184,6 +183,15 @@ class Fetcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self.aclose()
+
+    def prepare_folder(self) -> None:
+        """Create the folder for temporary files, without those that a killed process left."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        remove_stale_files(self._folder, self._seams.clock)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
         await self._transport.aclose()
 
     async def download(

@@ -23,7 +23,7 @@ from fonds.maintenance.references import (
     stale_files,
     unreferenced,
 )
-from fonds.runs.janitor import past_logs, past_tasks
+from fonds.runs.active_run import past_logs, past_tasks
 from fonds.stores.tables import ingestion_commands, ingestion_logs, ingestion_tasks
 
 ROWS_AT_ONCE: Final = 5000

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Row, func, select
 
-from fonds.runs.context import Workplace
+from fonds.context import Context
 from fonds.runs.discover import Asker
 from fonds.runs.overview import standing_errors
 from fonds.sources.base import Auditable, Expected, Registered
@@ -70,24 +70,24 @@ class Audit:
 
 
 async def audit_source(
-    source: Registered, workplace: Workplace, since: date | None, until: date | None
+    source: Registered, context: Context, since: date | None, until: date | None
 ) -> Audit:
     """Count a source's upstream by another way than the one it is loaded by."""
     scopes: list[AuditScope] = []
     if isinstance(source, Auditable):
-        named = source.enumerate(Asker(source.info, workplace), since, until)
-        scopes = [compare(workplace.database, expected) async for expected in named]
-    return concluded(source, workplace, scopes)
+        named = source.enumerate(Asker(source.info, context), since, until)
+        scopes = [compare(context.database, expected) async for expected in named]
+    return concluded(source, context, scopes)
 
 
-def concluded(source: Registered, workplace: Workplace, scopes: Sequence[AuditScope]) -> Audit:
+def concluded(source: Registered, context: Context, scopes: Sequence[AuditScope]) -> Audit:
     """What was counted, with what stands in the way of it being complete."""
-    standing = standing_errors(workplace.database, source.info.name)
+    standing = standing_errors(context.database, source.info.name)
     return Audit(
         source=source.info.name,
         scopes=tuple(scopes),
         failures=tuple((row["task_key"], row["error"]) for row in standing),
-        unlinked=_unlinked(workplace.database, source),
+        unlinked=_unlinked(context.database, source),
     )
 
 

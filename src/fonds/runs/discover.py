@@ -11,12 +11,13 @@ from contextlib import nullcontext
 from datetime import timedelta
 from typing import Final
 
+from fonds.context import Context
 from fonds.errors import MissingKeyError, SuspiciousYieldError
 from fonds.fetch.archive import KnownFile
 from fonds.fetch.rates import Pace, RetryLog, logged_to
 from fonds.fetch.redact import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
-from fonds.runs.context import ActiveRun, Workplace
+from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError, TaskState, recall, recall_files
@@ -35,29 +36,29 @@ class Asker:
     """Fetches listings for `discover` and `enumerate`: paced, conditional, archived."""
 
     def __init__(
-        self, info: SourceInfo, workplace: Workplace, retry_log: RetryLog | None = None
+        self, info: SourceInfo, context: Context, retry_log: RetryLog | None = None
     ) -> None:
         self._info = info
-        self._workplace = workplace
+        self._context = context
         self._retry_log = retry_log
         self._learned: list[KnownFile] = []
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Ask for one listing."""
-        with self._workplace.database.read() as connection:
+        with self._context.database.read() as connection:
             known = recall_files(connection, self._info.name, [url]).get(public_url(url))
         with logged_to(self._retry_log) if self._retry_log else nullcontext():
-            obtained = await self._workplace.archive.download(
+            obtained = await self._context.archive.download(
                 source=self._info.name,
                 url=url,
                 path=path,
-                pace=pace_of(self._info, self._workplace.settings),
+                pace=pace_of(self._info, self._context.settings),
                 known=known,
             )
         if obtained.known is not None:
             self._learned.append(obtained.known)
         return ListingResponse(
-            data=await asyncio.to_thread(self._workplace.archive.read, obtained.archived),
+            data=await asyncio.to_thread(self._context.archive.read, obtained.archived),
             archived=obtained.archived,
             changed=obtained.changed,
         )
@@ -86,7 +87,7 @@ async def discover(
     """All that is to be fetched, then what failed in earlier runs and was not listed again."""
     waiting = dict(standing)
     batch: list[FetchTask] = []
-    clock = job.workplace.seams.clock
+    clock = job.context.seams.clock
     due = clock.monotonic() + RECALLED_AFTER
     failure: Failure | None = None
     stage = job.run.stages.discover
@@ -127,7 +128,7 @@ def changed(
     job: ActiveRun, tasks: list[FetchTask], standing: Mapping[str, OpenError]
 ) -> list[TaskState]:
     """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
-    with job.workplace.database.read() as connection:
+    with job.context.database.read() as connection:
         recalled = recall(connection, job.source.info.name, tasks)
     wanted = []
     for candidate in recalled:
@@ -141,22 +142,20 @@ def changed(
 
 def _unchanged(job: ActiveRun, wanted: TaskState) -> bool:
     """Whether the listing's word is enough: same entry, same recipe, asked for not long ago."""
-    known, settings = wanted.known, job.workplace.settings
+    known, settings = wanted.known, job.context.settings
     if known is None or wanted.task.fingerprint is None or job.run.request.recheck:
         return False
     due = known.validated_at + timedelta(days=settings.revalidate_days)
     return (
         known.fingerprint == wanted.task.fingerprint
         and known.recipe == recipe_of(job)
-        and job.workplace.seams.clock.now() < due
+        and job.context.seams.clock.now() < due
     )
 
 
 def recipe_of(job: ActiveRun) -> str:
     """The version of everything that turns a source's bytes into rows."""
-    return (
-        f"{job.source.info.name}@{job.source.info.version} {chunker_label(job.workplace.chunker)}"
-    )
+    return f"{job.source.info.name}@{job.source.info.version} {chunker_label(job.context.chunker)}"
 
 
 LOSS_ALLOWED: Final = 0.2

@@ -15,8 +15,8 @@ from fonds.fetch.archive import DownloadResult, KnownFile
 from fonds.fetch.rates import use_retry_log
 from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
+from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead
-from fonds.runs.context import ActiveRun
 from fonds.runs.discover import Found, pace_of
 from fonds.runs.tasks import Failure, KnownInput, TaskState
 
@@ -94,11 +94,11 @@ async def _obtain(job: ActiveRun, wanted: TaskState, part: Part) -> DownloadResu
     known = wanted.files.get(public_url(part.url))
     if job.collector:
         return await job.collector.collect(wanted.task, part, known)
-    return await job.workplace.archive.download(
+    return await job.context.archive.download(
         source=job.source.info.name,
         url=part.url,
         path=part.path,
-        pace=pace_of(job.source.info, job.workplace.settings),
+        pace=pace_of(job.source.info, job.context.settings),
         known=known,
         headers=part.headers,
     )

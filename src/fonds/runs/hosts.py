@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import structlog
 
+from fonds.context import Context
 from fonds.errors import FondsError
-from fonds.runs.context import Workplace
 from fonds.runs.state import RunRequest
 from fonds.sources.base import SourceInfo
 from fonds.stores.blobs import open_blobs
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 S = TypeVar("S", bound=Any)
 T = TypeVar("T")
 
-_Run = Callable[Concatenate[S, RunRequest, Workplace, P], Awaitable[T]]
+_Run = Callable[Concatenate[S, RunRequest, Context, P], Awaitable[T]]
 
 
 def notes_hosts(run: _Run[S, P, T]) -> _Run[S, P, T]:
@@ -44,36 +44,36 @@ def notes_hosts(run: _Run[S, P, T]) -> _Run[S, P, T]:
     # mypy takes the named arguments of the wrapper for others than those of the run.
     @wraps(run)
     async def noting(
-        source: S, request: RunRequest, workplace: Workplace, *args: P.args, **kwargs: P.kwargs
+        source: S, request: RunRequest, context: Context, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         try:
-            return await run(source, request, workplace, *args, **kwargs)
+            return await run(source, request, context, *args, **kwargs)
         finally:
-            await asyncio.to_thread(note_hosts, source.info, workplace)
-            workplace.fetcher.counts.hosts.pop(source.info.name, None)
+            await asyncio.to_thread(note_hosts, source.info, context)
+            context.fetcher.counts.hosts.pop(source.info.name, None)
 
     return noting  # type: ignore[return-value]
 
 
 def note_hosts(
-    info: SourceInfo, workplace: Workplace, noted: frozenset[str] = frozenset()
+    info: SourceInfo, context: Context, noted: frozenset[str] = frozenset()
 ) -> frozenset[str]:
     """Write the hosts of a source that are new, or not noted for a day, in one batch.
 
     Gives those that are noted by now. A store that refuses is no reason for a run to fail.
     """
-    asked = frozenset(workplace.fetcher.counts.hosts.get(info.name, ()))
+    asked = frozenset(context.fetcher.counts.hosts.get(info.name, ()))
     if asked <= noted:
         return noted
     from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when there are new hosts
     from fonds.shards.index import open_index  # noqa: PLC0415 — as above
 
     try:
-        blobs = workplace.blobs
-        if workplace.settings.indexes:
-            blobs = open_blobs(workplace.settings.indexes, seams=workplace.seams)
+        blobs = context.blobs
+        if context.settings.indexes:
+            blobs = open_blobs(context.settings.indexes, seams=context.seams)
         index = open_index(blobs, INDEX)
-        records = _records(info, asked - noted, workplace)
+        records = _records(info, asked - noted, context)
         put_many(index, _worth_noting(index, records), at_once=8)
     except FondsError as error:
         _log.warning("hosts_not_noted", source=info.name, error=str(error))
@@ -81,10 +81,8 @@ def note_hosts(
     return asked
 
 
-def _records(
-    info: SourceInfo, hosts: Iterable[str], workplace: Workplace
-) -> list[dict[str, Value]]:
-    now = workplace.seams.clock.now()
+def _records(info: SourceInfo, hosts: Iterable[str], context: Context) -> list[dict[str, Value]]:
+    now = context.seams.clock.now()
     number = re.match(r"\d+", info.version)
     return [
         {

@@ -19,13 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
 from fonds.fetch.archive import KnownFile
-from fonds.model import Archived, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
-from fonds.runs.context import ActiveRun
+from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
+from fonds.runs.active_run import ActiveRun
 from fonds.runs.discover import check_loss, recipe_of
 from fonds.runs.fetch import Fetched, FetchedTask
 from fonds.runs.hosts import note_hosts
 from fonds.runs.normalization import passages_of, writing_of
-from fonds.runs.state import Counts, advance_watermark
+from fonds.runs.state import advance_watermark
 from fonds.runs.tasks import (
     MAX_ATTEMPTS,
     Failure,
@@ -121,9 +121,9 @@ class BatchWriter:
 
     def _write(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
         run = self._job.run
-        now = self._job.workplace.seams.clock.now()
+        now = self._job.context.seams.clock.now()
         self._done = Counts()
-        with self._job.workplace.database.write() as connection:
+        with self._job.context.database.write() as connection:
             self._job.claim.confirm(connection)
             self._load(connection, entries, now)
             self._finish(connection, [e for e in entries if isinstance(e, Finished)], now)
@@ -171,13 +171,13 @@ class BatchWriter:
     ) -> None:
         if not documented:
             return
-        chunker = self._job.workplace.chunker
+        chunker = self._job.context.chunker
         writings = [
             writing_of(record, task_key, chunker) for record, task_key in documented.values()
         ]
         written = write_documents(
             connection,
-            self._job.workplace.database.fulltext,
+            self._job.context.database.fulltext,
             writings,
             now,
             derive=lambda document: passages_of(document, chunker),
@@ -329,7 +329,7 @@ class Loader:
         self._records = 0
         self._size = 0
         self._yielded: dict[str, set[Identity]] = {}
-        self._flushed_at = job.workplace.seams.clock.monotonic()
+        self._flushed_at = job.context.seams.clock.monotonic()
 
     def take(self, waiting: deque[Fetched]) -> tuple[FetchedTask, list[FetchTask]] | None:
         """Parse and queue what is waiting, writing as batches fill.
@@ -357,13 +357,13 @@ class Loader:
     def flush(self) -> None:
         """Write what is queued."""
         entries, self._entries, self._records, self._size = self._entries, [], 0, 0
-        self._flushed_at = self._job.workplace.seams.clock.monotonic()
+        self._flushed_at = self._job.context.seams.clock.monotonic()
         if entries:
-            self._hosts = note_hosts(self._job.source.info, self._job.workplace, self._hosts)
+            self._hosts = note_hosts(self._job.source.info, self._job.context, self._hosts)
             began = self._job.run.stages.load.begin()
             self._writer.write(entries)
             self._job.run.stages.load.end(began)
-        self._job.workplace.progress(self._job.source.info.name, self._job.run.counts)
+        self._job.context.progress(self._job.source.info.name, self._job.run.counts)
 
     def _timed(self, arrival: FetchedTask) -> list[FetchTask]:
         """Parse; what is loaded while a long file is being parsed is no part of that."""
@@ -419,7 +419,7 @@ class Loader:
         return Raw(task=arrival.task, parts=parts)
 
     def _bytes(self, archived: Archived) -> bytes:
-        return b"" if self._job.collector else self._job.workplace.archive.read(archived)
+        return b"" if self._job.collector else self._job.context.archive.read(archived)
 
     def _queue(self, queued: ParsedTask, record: ParsedRecord) -> ParsedTask:
         queued.records.append(record)
@@ -428,7 +428,7 @@ class Loader:
         body = record.document.body if record.document else None
         if body is not None and body.normalized is not None:
             self._size += len(body.normalized.markdown)
-        if len(queued.records) < self._job.workplace.settings.batch_records:
+        if len(queued.records) < self._job.context.settings.batch_records:
             return queued
         self.flush()
         rest = ParsedTask(task=queued.task)
@@ -446,7 +446,7 @@ class Loader:
             self._entries.append(Finished(arrival=arrival, yielded=yielded))
 
     def _full(self) -> bool:
-        settings = self._job.workplace.settings
+        settings = self._job.context.settings
         return (
             self._records >= settings.batch_records
             or self._size >= settings.batch_mib << 20
@@ -454,7 +454,7 @@ class Loader:
         )
 
     def _overdue(self) -> bool:
-        waited = self._job.workplace.seams.clock.monotonic() - self._flushed_at
+        waited = self._job.context.seams.clock.monotonic() - self._flushed_at
         return bool(self._entries) and waited > FLUSH_AFTER
 
 

@@ -5,8 +5,9 @@ What is computed from a parsed record before it is written: identity of content,
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -19,14 +20,21 @@ from sqlalchemy import Connection, Row, Select, select
 from fonds import ids
 from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
 from fonds.citations.forms import may_be_citation
+from fonds.context import Context
 from fonds.engine.base import Engine
-from fonds.errors import BlobMissingError, FondsError, RunError
-from fonds.model import Chunk, Document, NormalizedBody, ParsedRecord
-from fonds.normalize.registry import BodyToNormalize, get_normalizer, make_text, normalizer_names
-from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
+from fonds.engine.local import LocalEngine
+from fonds.errors import BlobMissingError, FondsError, RunError, StoreError
+from fonds.model import Chunk, Document, NormalizedBody, PageMark, ParsedRecord
+from fonds.normalize.registry import (
+    APART,
+    BodyToNormalize,
+    get_normalizer,
+    make_text,
+    normalizer_names,
+)
 from fonds.runs.tasks import address_of
 from fonds.stores import leases
-from fonds.stores.blobs import read_body
+from fonds.stores.blobs import Blobs, read_body
 from fonds.stores.documents import Writing, update_text
 from fonds.stores.passages import Passages
 from fonds.stores.tables import documents, ingestion_normalization_queue
@@ -123,6 +131,65 @@ def _document_content(document: Document) -> list[Any]:
     ]
 
 
+NORMALIZER_BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
+
+
+def make_text_isolated(work: BodyToNormalize) -> NormalizedBody:
+    """Normalize one body, in a process of its own where that is wiser."""
+    if work.normalizer not in APART:
+        return make_text(work)
+    with LocalEngine(workers=1) as engine:
+        (outcome,) = engine.run(make_text, [work])
+    body: NormalizedBody = outcome.unwrap()
+    return body
+
+
+def normalize_archived(
+    context: Context, document_id: str, normalizer: str, key: str, body_map: Mapping[str, Any]
+) -> NormalizedBody:
+    """What a normalizer makes of a body of a document today, from nothing but the archive.
+
+    `body_map` tells what was known from metadata alone: what is above it, and its first page.
+    """
+    address = address_of_body(context, document_id, key)
+    work = BodyToNormalize(
+        normalizer=normalizer, data=read_body(context.blobs, key), address=address
+    )
+    return _in_place(make_text_isolated(work), body_map)
+
+
+def address_of_body(context: Context, document_id: str, key: str) -> str | None:
+    """Where the bytes of a body came from, which its links begin with; None if nobody knows."""
+    with context.database.read() as connection:
+        address = address_of(connection, key)
+    pack, is_packed, _ = key.partition("#")
+    return _address_in_pack(context.blobs, pack, document_id) if is_packed else address
+
+
+def _address_in_pack(blobs: Blobs, key: str, section: str) -> str | None:
+    """The address that the first line of a pack tells of a section."""
+    line = b""
+    try:
+        for piece in blobs.stream(key):
+            head, ended, _ = piece.partition(b"\n")
+            line += head
+            if ended:
+                break
+        told = json.loads(line)["sections"]
+        return next((str(url) for name, _, _, _, url, _ in told if name == section), None)
+    except (StoreError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _in_place(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
+    """What was known from metadata alone: what the body is a part of, and the page it begins on."""
+    text = replace(text, above=tuple(body_map.get("above", ())))
+    first = next((page for offset, page in body_map["pages"] if offset == 0), None)
+    if first is None or any(mark.offset == 0 for mark in text.pages):
+        return text
+    return replace(text, pages=(PageMark(offset=0, page=first), *text.pages))
+
+
 CLAIMED_AT_ONCE: Final = 16
 READ_AT_ONCE: Final = 200
 SHOWN_ERRORS: Final = 20
@@ -148,21 +215,21 @@ class Renormalized:
     errors: tuple[str, ...] = ()
 
 
-def drain(shelf: Shelf, engine: Engine, *, stop: Event | None = None) -> Drained:
+def drain(context: Context, engine: Engine, *, stop: Event | None = None) -> Drained:
     """Normalize what waits, each body once, until nothing is left that may be tried now."""
-    pile = _Pile(shelf)
+    pile = _Pile(context)
     done = failed = 0
     with pile.kept():
         for outcome in engine.run(make_text, pile.works()):
             row = pile.rows.pop(outcome.index)
             if outcome.error is None:
-                done += _store_queued(shelf, row, outcome.unwrap())
+                done += _store_queued(context, row, outcome.unwrap())
             else:
                 failed += 1
-                _give_back(shelf, row, outcome.error)
+                _give_back(context, row, outcome.error)
             if stop is not None and stop.is_set():
                 raise RunError("stopped; what is left in the queue waits for the next time")
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         left = leases.depth(connection, ingestion_normalization_queue)
     return Drained(done=done, failed=failed + pile.missing, **left)
 
@@ -170,10 +237,10 @@ def drain(shelf: Shelf, engine: Engine, *, stop: Event | None = None) -> Drained
 class _Pile:
     """Bodies that wait, claimed a few at a time and read while others are being worked on."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-        self._begun = shelf.seams.clock.now()
+        self._begun = context.seams.clock.now()
         self.rows: dict[int, Row[Any]] = {}
         """By their place among the works."""
         self.missing = 0
@@ -183,41 +250,41 @@ class _Pile:
         places = count()
         while rows := self._claim():
             for row in rows:
-                if self._shelf.blobs.head(row.raw_path) is None:
+                if self._context.blobs.head(row.raw_path) is None:
                     self.missing += 1
                     gone = BlobMissingError(f"{row.raw_path} is not in the blob store")
-                    _give_back(self._shelf, row, gone)
+                    _give_back(self._context, row, gone)
                 else:
                     self.rows[next(places)] = row
-                    yield _work(self._shelf, row)
+                    yield _work(self._context, row)
 
     def kept(self) -> AbstractContextManager[None]:
         """Hold what was claimed: one file may take minutes."""
-        database, clock = self._shelf.database, self._shelf.seams.clock
+        database, clock = self._context.database, self._context.seams.clock
         return leases.kept(database, ingestion_normalization_queue, self._owner, clock)
 
     def _claim(self) -> Sequence[Row[Any]]:
-        with self._shelf.database.write() as connection:
+        with self._context.database.write() as connection:
             return leases.claim(
                 connection,
                 ingestion_normalization_queue,
                 self._owner,
-                self._shelf.seams.clock.now(),
+                self._context.seams.clock.now(),
                 CLAIMED_AT_ONCE,
                 untried_since=self._begun,
             )
 
 
 def renormalize(
-    shelf: Shelf, *, source: str | None = None, normalizer: str | None = None
+    context: Context, *, source: str | None = None, normalizer: str | None = None
 ) -> Renormalized:
     """Make texts anew whose normalizer is not the current one, from the archived bytes."""
     checked = changed = 0
     errors: list[str] = []
-    for document_id in list(_stale(shelf, source, normalizer)):
+    for document_id in list(_stale(context, source, normalizer)):
         checked += 1
         try:
-            changed += _renormalize_one(shelf, document_id)
+            changed += _renormalize_one(context, document_id)
         except FondsError as error:
             errors.append(f"{document_id}: {error}")
     return Renormalized(
@@ -225,29 +292,31 @@ def renormalize(
     )
 
 
-def _work(shelf: Shelf, row: Row[Any]) -> BodyToNormalize:
-    with shelf.database.read() as connection:
+def _work(context: Context, row: Row[Any]) -> BodyToNormalize:
+    with context.database.read() as connection:
         address = address_of(connection, row.raw_path)
-    data = read_body(shelf.blobs, row.raw_path)
-    return BodyToNormalize(normalizer=BY_FORMAT[row.raw_format], data=data, address=address)
+    data = read_body(context.blobs, row.raw_path)
+    return BodyToNormalize(
+        normalizer=NORMALIZER_BY_FORMAT[row.raw_format], data=data, address=address
+    )
 
 
-def _store_queued(shelf: Shelf, row: Row[Any], text: NormalizedBody) -> bool:
+def _store_queued(context: Context, row: Row[Any], text: NormalizedBody) -> bool:
     """Write the text, unless the document has other bytes by now."""
-    with shelf.database.write() as connection:
+    with context.database.write() as connection:
         if not leases.finish(connection, ingestion_normalization_queue, row):
             return False
-        _write(connection, shelf, row.record_id, text, BY_FORMAT[row.raw_format])
+        _write(connection, context, row.record_id, text, NORMALIZER_BY_FORMAT[row.raw_format])
     return True
 
 
-def _give_back(shelf: Shelf, row: Row[Any], error: FondsError) -> None:
+def _give_back(context: Context, row: Row[Any], error: FondsError) -> None:
     cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
-    with shelf.database.write() as connection:
+    with context.database.write() as connection:
         leases.fail(connection, ingestion_normalization_queue, row, cause)
 
 
-def _stale(shelf: Shelf, source: str | None, normalizer: str | None) -> Iterator[str]:
+def _stale(context: Context, source: str | None, normalizer: str | None) -> Iterator[str]:
     """Documents whose text an older version made; read in pages, by id."""
     names = [normalizer] if normalizer else normalizer_names()
     for name in names:
@@ -261,29 +330,29 @@ def _stale(shelf: Shelf, source: str | None, normalizer: str | None) -> Iterator
         )
         query = query.where(documents.c.source == source) if source else query
         last = ""
-        while page := _page(shelf, query.where(documents.c.id > last)):
+        while page := _page(context, query.where(documents.c.id > last)):
             yield from page
             last = page[-1]
 
 
-def _page(shelf: Shelf, query: Select[Any]) -> list[str]:
-    with shelf.database.read() as connection:
+def _page(context: Context, query: Select[Any]) -> list[str]:
+    with context.database.read() as connection:
         return list(connection.scalars(query))
 
 
-def _renormalize_one(shelf: Shelf, document_id: str) -> bool:
+def _renormalize_one(context: Context, document_id: str) -> bool:
     table = documents.c
     query = select(table.body_raw_path, table.body_normalizer_version, table.body_map)
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         row = connection.execute(query.where(table.id == document_id)).one()
     name = row.body_normalizer_version.partition("@")[0]
-    text = text_again(shelf, document_id, name, row.body_raw_path, row.body_map)
-    with shelf.database.write() as connection:
-        return _write(connection, shelf, document_id, text, name)
+    text = normalize_archived(context, document_id, name, row.body_raw_path, row.body_map)
+    with context.database.write() as connection:
+        return _write(connection, context, document_id, text, name)
 
 
 def _write(
-    connection: Connection, shelf: Shelf, document_id: str, text: NormalizedBody, name: str
+    connection: Connection, context: Context, document_id: str, text: NormalizedBody, name: str
 ) -> bool:
     table = documents.c
     query = select(table.title, table.summary).where(table.id == document_id)
@@ -291,11 +360,11 @@ def _write(
     label = get_normalizer(name).label
     return update_text(
         connection,
-        shelf.database.fulltext,
+        context.database.fulltext,
         document_id,
         text,
-        passages=passages_of_text(document_id, title, summary, text, shelf.chunker),
+        passages=passages_of_text(document_id, title, summary, text, context.chunker),
         normalizer=label,
-        recipe=recipe_of(label, shelf.chunker),
-        now=shelf.seams.clock.now(),
+        recipe=recipe_of(label, context.chunker),
+        now=context.seams.clock.now(),
     )

@@ -29,8 +29,9 @@ from sqlalchemy import (
 )
 
 from fonds.errors import UsageError
+from fonds.model import Counts
 from fonds.runs.schedule import TIME_ZONE, next_run
-from fonds.runs.state import Counts, RunReport, RunStatus
+from fonds.runs.state import RunReport, RunStatus
 from fonds.sources.base import Registered
 from fonds.sources.registry import all_sources
 from fonds.stores.database import Database

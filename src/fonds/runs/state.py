@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from threading import Lock
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 
 from fonds.errors import FondsError, MissingKeyError
 from fonds.fetch.redact import Redaction
-from fonds.model import SourceState, Watermark
+from fonds.model import Counts, SourceState, Watermark
 from fonds.runs.log import RunLog, Stages
 from fonds.seams import Clock
 from fonds.stores.database import Database, upsert
@@ -70,52 +70,6 @@ class RunRequest:
             "until": self.until and self.until.isoformat(),
         }
         return {name: value for name, value in given.items() if value}
-
-
-@dataclass(kw_only=True, slots=True)
-class Counts:
-    """What a run, or a part of it, did."""
-
-    discovered: int = 0
-    fetched: int = 0
-    parsed: int = 0
-    inserted: int = 0
-    updated: int = 0
-    skipped: int = 0
-    error: int = 0
-    gone: int = 0
-
-    def plus(self, other: Counts) -> Counts:
-        """Both together."""
-        names = [entry.name for entry in fields(self)]
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
-
-    def columns(self) -> dict[str, int]:
-        """As `ingestion_runs` names them."""
-        return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
-
-    def summary(self) -> str:
-        """The counts in words, without those that are zero."""
-        shown = {
-            "found": self.discovered,
-            "fetched": self.fetched,
-            "new": self.inserted,
-            "updated": self.updated,
-            "unchanged": self.skipped,
-            "gone": self.gone,
-            "errors": self.error,
-        }
-        words = [f"{number:,} {word}" for word, number in shown.items() if number]
-        return ", ".join(words) or "nothing yet"
-
-    def by_stage(self) -> dict[str, int]:
-        """Items that each stage got done: tasks, tasks, records, records that changed a row."""
-        return {
-            "discover": self.discovered,
-            "fetch": self.fetched,
-            "parse": self.parsed,
-            "load": self.inserted + self.updated,
-        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, select
 
 from fonds import ids
 from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker
+from fonds.context import Context
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.model import (
     Archived,
@@ -30,8 +31,12 @@ from fonds.model import (
 )
 from fonds.normalize.registry import get_normalizer, normalizer_names
 from fonds.results import Verification, VerificationStep
-from fonds.runs.normalization import passages_of_text, writing_of
-from fonds.runs.shelf import Shelf, address_of_body, text_again
+from fonds.runs.normalization import (
+    address_of_body,
+    normalize_archived,
+    passages_of_text,
+    writing_of,
+)
 from fonds.sources.base import Source
 from fonds.sources.registry import get_feed
 from fonds.stores.blobs import read_body
@@ -52,7 +57,7 @@ _SHOWN: Final = 60
 
 
 def verify(
-    shelf: Shelf,
+    context: Context,
     name: str,
     *,
     owner: UUID | None = None,
@@ -63,9 +68,9 @@ def verify(
     It is named by its id or another name, a passage by `ID#n` or by its UUID. `owner` is the user
     whose uploads may be seen beside what is public.
     """
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         row, ordinal = _named(connection, name.replace("\0", "\ufffd"), owner)
-        proof = _Proof(shelf, row, find_source, _passages(connection, row.uid, ordinal))
+        proof = _Proof(context, row, find_source, _passages(connection, row.uid, ordinal))
     if ordinal is not None and not proof.held:
         raise UnknownDocumentError(f"{row.id} has no passage {ordinal}")
     steps = list(proof.steps(ordinal))
@@ -80,7 +85,7 @@ def verify(
         title=row.title,
         citation_string=row.citation_string,
         source_url=row.source_url,
-        fetched_from=address_of_body(shelf, row.id, row.body_raw_path or row.raw_path),
+        fetched_from=address_of_body(context, row.id, row.body_raw_path or row.raw_path),
         retrieved_at=row.retrieved_at,
         raw_path=row.raw_path,
         raw_sha256=row.raw_sha256,
@@ -92,13 +97,13 @@ def verify(
     )
 
 
-def sample(shelf: Shelf, source: str, count: int) -> list[str]:
+def sample(context: Context, source: str, count: int) -> list[str]:
     """Ids of some public documents of a source, by chance."""
     # A document's UUID is a hash: those that follow a random one are random documents.
-    after = UUID(int=shelf.seams.chance.getrandbits(128))
+    after = UUID(int=context.seams.chance.getrandbits(128))
     table = documents.c
     query = select(table.id).where(table.source == source, visible_to(None)).limit(count)
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         found = list(connection.scalars(query.where(table.uid >= after).order_by(table.uid)))
         begun = query.where(table.uid < after).order_by(table.uid)
         return [*found, *connection.scalars(begun.limit(count - len(found)))]
@@ -148,7 +153,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    shelf: Shelf
+    context: Context
     row: Row[Any]
     find_source: FindSource
     held: Sequence[Row[Any]]
@@ -176,7 +181,7 @@ class _Proof:
             return self._hashed("raw", key, wanted)
         digest = sha256()
         try:
-            for piece in self.shelf.blobs.stream(key):
+            for piece in self.context.blobs.stream(key):
                 digest.update(piece)
         except FondsError as error:
             return _step("raw", "differs", f"{key} cannot be read: {error}")
@@ -187,7 +192,7 @@ class _Proof:
 
     def _hashed(self, name: _Name, key: str, wanted: str) -> VerificationStep:
         try:
-            data = read_body(self.shelf.blobs, key)
+            data = read_body(self.context.blobs, key)
         except FondsError as error:
             return _step(name, "differs", f"{key} cannot be read: {error}")
         return _compared(name, key, wanted, sha256(data).hexdigest())
@@ -200,7 +205,7 @@ class _Proof:
         if name not in normalizer_names():
             return self._record()
         try:
-            text = text_again(self.shelf, row.id, name, row.body_raw_path, row.body_map)
+            text = normalize_archived(self.context, row.id, name, row.body_raw_path, row.body_map)
         except FondsError as error:
             return _step("text", "differs", f"{name} cannot read the bytes: {error}"), None
         says = f"{row.body_normalizer_version} gives the same {len(row.body_text):,} characters"
@@ -256,9 +261,9 @@ class _Proof:
     def _parts(self) -> Iterator[RawPart]:
         row = self.row
         for key in dict.fromkeys(filter(None, (row.raw_path, row.body_raw_path))):
-            data = read_body(self.shelf.blobs, key)
+            data = read_body(self.context.blobs, key)
             archived = Archived(
-                url=address_of_body(self.shelf, row.id, key) or key,
+                url=address_of_body(self.context, row.id, key) or key,
                 key=key,
                 sha256=sha256(data).hexdigest(),
                 size=len(data),
@@ -285,7 +290,7 @@ class _Proof:
         return _step("record", "match", f"{row.source} reads the same record from the file"), made
 
     def _differs(self, record: ParsedRecord, says: str) -> tuple[VerificationStep, _Made | None]:
-        chunker = self._chunker() or self.shelf.chunker
+        chunker = self._chunker() or self.context.chunker
         content = writing_of(record, self.row.task_key or "", chunker).content_sha256
         if content == self.row.content_sha256:
             return _step("record", "differs", f"the stored record was changed: {says}"), None
@@ -302,7 +307,7 @@ class _Proof:
         return Chunker(max_tokens=int(sizes["most"]), overlap_tokens=int(sizes["overlap"]))
 
     def _cut(self, made: _Made, ordinal: int | None) -> VerificationStep:
-        chunker = self._chunker() or self.shelf.chunker
+        chunker = self._chunker() or self.context.chunker
         passages = passages_of_text(self.row.id, made.title, made.summary, made.text, chunker)
         again = passages.chunks if ordinal is None else passages.chunks[ordinal : ordinal + 1]
         says = self._cut_differs(again)

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row, select
 
 from fonds.chunk.chunker import whole_document_chunk
+from fonds.context import Context
 from fonds.errors import FondsError, UnknownDocumentError, UsageError
 from fonds.results import (
     ChunkLocator,
@@ -20,7 +21,7 @@ from fonds.results import (
     QuoteCheck,
     Resolution,
 )
-from fonds.runs.shelf import BY_FORMAT, Shelf, text_again
+from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
 from fonds.search.lookup import passage_at
 from fonds.search.quote_match import Folded, TextSpan, find_quote, fold, nearest, readings_of
 from fonds.search.resolve import resolve
@@ -32,7 +33,12 @@ MOST_VERSIONS: Final = 20
 
 
 def check_quote(
-    shelf: Shelf, citation: str, quote: str, *, as_of: date | None = None, owner: UUID | None = None
+    context: Context,
+    citation: str,
+    quote: str,
+    *,
+    as_of: date | None = None,
+    owner: UUID | None = None,
 ) -> QuoteCheck:
     """Look for quoted words in what a citation leads to, and if they are not there, where else.
 
@@ -41,11 +47,11 @@ def check_quote(
     """
     if not readings_of(quote):
         raise UsageError("the quotation has no words; give the text that is to be looked for")
-    answer = resolve(shelf.database, citation, as_of=as_of, owner=owner)
+    answer = resolve(context.database, citation, as_of=as_of, owner=owner)
     meant = [answer.document] if answer.document else answer.candidates
     if not meant:
         raise UnknownDocumentError(answer.message)
-    check = _Check(shelf, answer, quote)
+    check = _Check(context, answer, quote)
     for document in meant:
         if (exact := check.exact(document)) is not None:
             return exact
@@ -63,8 +69,8 @@ class _QuotedText:
 
 
 class _Check:
-    def __init__(self, shelf: Shelf, answer: Resolution, quote: str) -> None:
-        self._shelf = shelf
+    def __init__(self, context: Context, answer: Resolution, quote: str) -> None:
+        self._context = context
         self._answer = answer
         self._quote = quote
         self._texts: dict[str, _QuotedText] = {}
@@ -165,7 +171,7 @@ class _Check:
         document = self._load(self._answer.document).row
         table = document_versions
         query = select(table).where(table.c.document_id == document.id)
-        with self._shelf.database.read() as connection:
+        with self._context.database.read() as connection:
             rows = connection.execute(query.order_by(table.c.first_seen_at.desc())).all()
         seen = {document.body_raw_path, None}
         # What came back after a change was seen first before it, and last after it.
@@ -183,11 +189,11 @@ class _Check:
 
     def _earlier(self, document: Row[Any], version: Row[Any]) -> str | None:
         made_by = (document.body_normalizer_version or "").partition("@")[0]
-        normalizer = made_by or BY_FORMAT.get(document.body_raw_format or "", "")
+        normalizer = made_by or NORMALIZER_BY_FORMAT.get(document.body_raw_format or "", "")
         key = version.body_archive_key
         plain: dict[str, Any] = {"sections": [], "pages": []}
         try:
-            return text_again(self._shelf, document.id, normalizer, key, plain).markdown
+            return normalize_archived(self._context, document.id, normalizer, key, plain).markdown
         except FondsError:
             return None
 
@@ -223,7 +229,7 @@ class _Check:
 
     def _load(self, document: HeldDocument) -> _QuotedText:
         if document.id not in self._texts:
-            with self._shelf.database.read() as connection:
+            with self._context.database.read() as connection:
                 query = select(documents).where(documents.c.id == document.id)
                 row = connection.execute(query).one()
             # Of a document without a body, the one passage is its title and summary.
@@ -236,7 +242,7 @@ class _Check:
 
     def _place(self, document: HeldDocument, span: TextSpan) -> dict[str, Any]:
         loaded = self._load(document)
-        with self._shelf.database.read() as connection:
+        with self._context.database.read() as connection:
             passage = passage_at(connection, loaded.row.uid, span.start)
         ordinal: int | None = passage[0] if passage else None
         locator: ChunkLocator | None = passage[1] if passage else None

@@ -172,22 +172,22 @@ def told_by_crawl(library: Library) -> CrawlMetadata | None:
 
 
 def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
-    shelf, settings, now = library.shelf(), library.settings, library.seams.clock.now()
+    context, settings, now = library.context, library.settings, library.seams.clock.now()
     with library.database.write() as connection:
         # The ids of uploads follow from their user's.
         user = ensure_user(connection, USER, now=now, chance=random.Random(USER))  # noqa: S311 — no secret
     for name, data in corpus.papers.items():
         claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
-        job = begin_upload(shelf, settings, user, claim)
+        job = begin_upload(context, settings, user, claim)
         if job.status is states.JobStatus.UPLOADED:
             library.blobs.put(staging_key(job), data)
-            complete_upload(shelf, settings, job)
+            complete_upload(context, settings, job)
     return ()
 
 
 def _worker(library: Library, _corpus: Corpus) -> Iterable[str]:
-    with library.workbench() as bench:
-        BaseWorker(bench, poll=0.01).drain()
+    with library.worker_resources() as resources:
+        BaseWorker(resources, poll=0.01).drain()
     table = upload_jobs.c
     unfinished = select(table.name, table.status).where(table.status != states.JobStatus.COMPLETE)
     with library.database.read() as connection:

@@ -187,7 +187,7 @@ def query(
 def _ask(
     index: Index, sql: str, stack: ExitStack, *, scratch: Path | None, cache: Path | None
 ) -> QueryResult:
-    folder = stack.enter_context(_workplace(scratch))
+    folder = stack.enter_context(_context(scratch))
     connection = _connect(folder)
     stack.callback(connection.close)
     with _explained(folder):
@@ -205,7 +205,7 @@ def _ask(
 
 
 @contextmanager
-def _workplace(scratch: Path | None) -> Iterator[Path]:
+def _context(scratch: Path | None) -> Iterator[Path]:
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="fonds-query-", dir=scratch) as name:

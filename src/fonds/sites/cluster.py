@@ -69,7 +69,7 @@ def divide(expedition: Expedition) -> list[PartOrder]:
     """The parts of a crawl; none where one process has to see it all, or might as well."""
     plan = expedition.plan
     looks_across = plan.dedupe or plan.browser or plan.limits.max_files is not None
-    if looks_across or expedition.crawl.workplace.settings.engine == LOCAL:
+    if looks_across or expedition.crawl.context.settings.engine == LOCAL:
         return []
     hosts: dict[str, list[WebsiteConfiguration]] = {}
     for website in expedition.websites():
@@ -90,7 +90,7 @@ def _order(
         started=ledger.started,
         follows=ledger.follows,
     )
-    settings = replace(on_the_way(expedition.crawl.workplace.settings), engine=LOCAL)
+    settings = replace(on_the_way(expedition.crawl.context.settings), engine=LOCAL)
     output = str(folder) if folder else plan.output
     part = replace(plan, websites=tuple(websites), output=output, advisors=(), share=share)
     return PartOrder(plan=part, settings=settings)
@@ -100,7 +100,7 @@ async def crawl_apart(
     orders: Sequence[PartOrder], crawler: Crawler, expedition: Expedition
 ) -> dict[str, RunReport]:
     """Have parts crawled on the cluster of the settings; what came of each source."""
-    address = expedition.crawl.workplace.settings.engine
+    address = expedition.crawl.context.settings.engine
     reports: dict[str, RunReport] = {}
     with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
         outcomes = engine.run(crawler, orders)
@@ -161,7 +161,7 @@ def _give_up(told: PartTold, plan: Plan, expedition: Expedition, error: FondsErr
                 website_id=website.id,
                 error_type="WebsiteFailed",
                 error_message=str(error),
-                timestamp=expedition.crawl.workplace.seams.clock.now(),
+                timestamp=expedition.crawl.context.seams.clock.now(),
             )
             told.errors.append(failure)
 
@@ -172,7 +172,7 @@ def _report(
     """The report of a website whose part came twice, or did not come back."""
     if error is not None and told.websites[website] == "failed":
         return RunReport.refused(f"{PREFIX}{website}", error)
-    return last_report(expedition.crawl.workplace.database, f"{PREFIX}{website}")
+    return last_report(expedition.crawl.context.database, f"{PREFIX}{website}")
 
 
 def _listed(expedition: Expedition, website: str) -> list[str]:
@@ -180,7 +180,7 @@ def _listed(expedition: Expedition, website: str) -> list[str]:
     table = site_addresses.c
     allowed = table.error.is_(None) | (table.error != FORBIDDEN)
     query = select(table.url).where(_seen(expedition, website, "pdf"), allowed)
-    with expedition.crawl.workplace.database.read() as connection:
+    with expedition.crawl.context.database.read() as connection:
         return list(connection.scalars(query.order_by(table.place)))
 
 
@@ -192,7 +192,7 @@ def _seen(expedition: Expedition, website: str, kind: str) -> Any:
 
 def _show(expedition: Expedition, website: str, report: RunReport) -> None:
     visited = _seen(expedition, website, "page") & (site_addresses.c.state == VISITED)
-    with expedition.crawl.workplace.database.read() as connection:
+    with expedition.crawl.context.database.read() as connection:
         pages = connection.scalar(select(func.count()).where(visited)) or 0
     counts = report.counts
     progress = WebsiteProgress(
@@ -203,4 +203,4 @@ def _show(expedition: Expedition, website: str, report: RunReport) -> None:
         failed=counts.error,
     )
     expedition.crawl.watch(website, progress)
-    expedition.crawl.workplace.progress(report.source, counts)
+    expedition.crawl.context.progress(report.source, counts)

@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
+from fonds.context import Context
 from fonds.errors import (
     FetchError,
     FondsError,
@@ -28,7 +29,6 @@ from fonds.errors import (
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived
-from fonds.runs.context import Workplace
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
 from fonds.sites.pages.page import WebPage, read_page
@@ -132,7 +132,7 @@ class Explorer:
     """Visits pages, several at a time."""
 
     website: Website
-    workplace: Workplace
+    context: Context
     frontier: Frontier
     tactics: Tactics
     robots: Robots
@@ -201,7 +201,7 @@ class Explorer:
         """With where they are archived: that is where names and periods come from."""
         listing = [each for each in seen if each.download is not None and each.visited.found]
         pages = [(_path(each), each.download) for each in listing if each.download]
-        kept = self.workplace.archive.add_all(self.website.info.name, pages)
+        kept = self.context.archive.add_all(self.website.info.name, pages)
         origins = {id(each): told for each, told in zip(listing, kept, strict=True)}
         return [_with_origin(each.visited, origins.get(id(each))) for each in seen]
 
@@ -221,7 +221,7 @@ class Explorer:
             return _VisitedPage(_failed(visit, error))
 
     async def _ask(self, url: str, pace: Pace) -> Download:
-        download = await self.workplace.fetcher.download(
+        download = await self.context.fetcher.download(
             url, source=self.website.info.name, pace=pace, max_in_memory=HELD
         )
         assert download is not None, "an unconditional request is never answered by None"

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
+from fonds.context import Context
 from fonds.engine.local import LocalEngine
 from fonds.errors import (
     EngineError,
@@ -28,7 +29,6 @@ from fonds.fetch.archive import DownloadResult, KnownFile, StoreRequest
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
-from fonds.runs.context import Workplace
 from fonds.sites.crawl_state import CrawlState
 from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
@@ -198,7 +198,7 @@ class _DownloadedPdf:
 class PdfDownloader:
     """Where the PDFs of a crawl go."""
 
-    workplace: Workplace
+    context: Context
     output: Output
     ledger: CrawlState
     opener: PdfOpener
@@ -217,7 +217,7 @@ class PdfDownloader:
         if self.resumed and (had := await asyncio.to_thread(self._had, website, part)):
             return had
         self._begin(part.url)
-        download = await self.workplace.archive.fetch(
+        download = await self.context.archive.fetch(
             source=website.info.name, url=part.url, pace=pace, known=known, max_in_memory=HELD
         )
         arrival = _DownloadedPdf(
@@ -258,7 +258,7 @@ class PdfDownloader:
             website_id=website.configuration.id,
             error_type=type(error).__name__,
             error_message=str(error) or type(error).__name__,
-            timestamp=self.workplace.seams.clock.now(),
+            timestamp=self.context.seams.clock.now(),
         )
 
     def _had(self, website: Website, part: Part) -> DownloadResult | None:
@@ -274,7 +274,7 @@ class PdfDownloader:
             retrieved_at=entry.download_timestamp,
             media_type=entry.http_headers.get("Content-Type"),
         )
-        held = self.workplace.archive.find(website.info.name, part.path, told)
+        held = self.context.archive.find(website.info.name, part.path, told)
         if held is None:
             return None
         validators = (entry.http_headers.get(name) for name in ("ETag", "Last-Modified"))
@@ -305,7 +305,7 @@ class PdfDownloader:
         return [each.error or each.obtained for each in arrivals]
 
     def _archive(self, arrivals: Sequence[_DownloadedPdf]) -> None:
-        taken = self.workplace.archive.store_all([each.store_request for each in arrivals])
+        taken = self.context.archive.store_all([each.store_request for each in arrivals])
         for each, outcome in zip(arrivals, taken, strict=True):
             if isinstance(outcome, Exception):
                 each.error = outcome
@@ -354,12 +354,12 @@ class PdfDownloader:
         if download is not None and download.data is not None:
             yield download.data
             return
-        if (held := self.workplace.blobs.local_path(archived.key)) is not None:
+        if (held := self.context.blobs.local_path(archived.key)) is not None:
             yield held
             return
-        folder = self.workplace.settings.home / "tmp"
+        folder = self.context.settings.home / "tmp"
         with NamedTemporaryFile(dir=folder, suffix=".pdf") as copy:
-            for chunk in self.workplace.blobs.stream(archived.key):
+            for chunk in self.context.blobs.stream(archived.key):
                 copy.write(chunk)
             copy.flush()
             yield Path(copy.name)

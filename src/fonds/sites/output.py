@@ -18,6 +18,7 @@ from typing import Final, Literal, Self, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from fonds import ids
+from fonds.context import Context
 from fonds.errors import (
     BlobExistsError,
     BlobMissingError,
@@ -25,7 +26,6 @@ from fonds.errors import (
     SourceBusyError,
     StoreError,
 )
-from fonds.runs.context import Workplace
 from fonds.runs.locks import LEASE, SourceLock, claim_source, kept
 from fonds.seams import Seams
 from fonds.sites.filenames import collided
@@ -223,21 +223,21 @@ AFTER_A_KILL: Final = LEASE.total_seconds() + 5
 
 @asynccontextmanager
 async def turn_at(
-    output: str, workplace: Workplace, *, waits: bool, part: str = ""
+    output: str, context: Context, *, waits: bool, part: str = ""
 ) -> AsyncIterator[None]:
     """Hold an output; who waits does so for as long as another crawl writes there.
 
     A part of a crawl is held by itself, while whoever divided the crawl holds the whole.
     """
-    address = open_output(output, seams=workplace.seams).address
+    address = open_output(output, seams=context.seams).address
     # A file is let go by the kernel; a lease outlives its holder for a while. Only a machine that
     # was given up can hold a part.
-    patience = AFTER_A_KILL if part or not workplace.database.is_sqlite else 0.0
+    patience = AFTER_A_KILL if part or not context.database.is_sqlite else 0.0
     name = f"output-{ids.text_sha256(address + part)[:16]}"
     with ExitStack() as stack:
         try:
             claim = await patiently(
-                lambda: _claimed(name, workplace, stack), math.inf if waits else patience
+                lambda: _claimed(name, context, stack), math.inf if waits else patience
             )
         except SourceBusyError:
             raise SourceBusyError(
@@ -259,6 +259,6 @@ async def patiently(act: Callable[[], Awaitable[T]], seconds: float) -> T:
         await asyncio.sleep(GLANCE)
 
 
-async def _claimed(name: str, workplace: Workplace, stack: ExitStack) -> SourceLock:
-    claim = claim_source(workplace.database, workplace.settings.home, name, workplace.seams.clock)
+async def _claimed(name: str, context: Context, stack: ExitStack) -> SourceLock:
+    claim = claim_source(context.database, context.settings.home, name, context.seams.clock)
     return await asyncio.to_thread(stack.enter_context, claim)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-from fonds.fetch.archive import Archive
+from fonds.context import Context
 from fonds.fetch.client import Download
-from fonds.runs.context import Workplace
 from fonds.seams import Seams
 from fonds.sites.browser import open_browser
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
@@ -41,22 +40,22 @@ class PageProbe:
 
 
 async def probe(
-    url: str, workplace: Workplace, advisors: tuple[Advisor, ...], *, browser: bool = False
+    url: str, context: Context, advisors: tuple[Advisor, ...], *, browser: bool = False
 ) -> PageProbe:
     """The strategy that a page would be read by, and what it matches there."""
     website = WebsiteConfiguration(id="probe", name=url, base_url=url)
     source = Website(website)
     robots = Robots(
-        workplace.fetcher,
+        context.fetcher,
         source=source.info.name,
-        agent=agent_of(workplace.settings.user_agent),
+        agent=agent_of(context.settings.user_agent),
     )
 
     async def ask(url: str) -> Download:
         rules = await robots.rules(url)
         rules.require(url)
         name, pace = source.info.name, rules.pace
-        download = await workplace.fetcher.download(url, source=name, pace=pace)
+        download = await context.fetcher.download(url, source=name, pace=pace)
         assert download is not None, "an unconditional request is never answered by None"
         return download
 
@@ -66,15 +65,15 @@ async def probe(
     finally:
         download.discard()
     page = read_page(data, download.address, download.media_type)
-    async with open_browser(workplace.settings, wanted=browser) as chromium:
+    async with open_browser(context.settings, wanted=browser) as chromium:
         if chromium is not None:
             page = await chromium.render(page, ask=ask)
-    async with _scratch(workplace) as apart:
+    async with _scratch(context) as apart:
         tactics = Tactics(
             website=website,
             advisors=advisors,
             database=apart.database,
-            clock=workplace.seams.clock,
+            clock=context.seams.clock,
         )
         sighting = await tactics.sight(page, ())
     return PageProbe(
@@ -88,7 +87,7 @@ async def probe(
 
 @asynccontextmanager
 async def looking(
-    workplace: Workplace,
+    context: Context,
     advisors: tuple[Advisor, ...],
     *,
     limits: CrawlLimits | None = None,
@@ -96,25 +95,22 @@ async def looking(
     browser: bool = False,
 ) -> AsyncIterator[Crawl]:
     """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
-    async with _scratch(workplace) as apart:
-        crawl = Crawl(
-            id=uuid4(), workplace=apart, advisors=advisors, limits=limits or CrawlLimits()
-        )
+    async with _scratch(context) as apart:
+        crawl = Crawl(id=uuid4(), context=apart, advisors=advisors, limits=limits or CrawlLimits())
         crawl.watch = watch or crawl.watch
-        async with open_browser(workplace.settings, wanted=browser) as crawl.browser:
+        async with open_browser(context.settings, wanted=browser) as crawl.browser:
             yield crawl
 
 
 @asynccontextmanager
-async def _scratch(workplace: Workplace) -> AsyncIterator[Workplace]:
-    """The workplace, with a library that is gone afterwards."""
+async def _scratch(context: Context) -> AsyncIterator[Context]:
+    """The context with an empty library that is removed afterwards."""
     with TemporaryDirectory(prefix="fonds-look-") as folder:
         database = open_database(f"sqlite:///{Path(folder) / 'look.db'}", seams=Seams())
         try:
             await asyncio.to_thread(_create_tables, database)
             blobs = open_blobs(folder, seams=Seams())
-            archive = Archive(blobs, workplace.fetcher)
-            yield replace(workplace, database=database, blobs=blobs, archive=archive)
+            yield context.with_stores(database, blobs)
         finally:
             database.close()
 

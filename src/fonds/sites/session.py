@@ -17,10 +17,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
+from fonds.context import Context
 from fonds.errors import FetchError, FondsError, UsageError, WrongContentError
 from fonds.fetch.archive import DownloadResult, KnownFile
 from fonds.model import FetchTask, Part
-from fonds.runs.context import Workplace
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
 from fonds.settings import Settings
@@ -82,7 +82,7 @@ class Crawl:
     """Everything that the websites of a crawl share."""
 
     id: UUID
-    workplace: Workplace
+    context: Context
     advisors: tuple[Advisor, ...]
     limits: CrawlLimits
     collection: PdfDownloader | None = None
@@ -194,13 +194,13 @@ class Crawl:
     def _explorer(self, website: Website) -> Explorer:
         return Explorer(
             website=website,
-            workplace=self.workplace,
+            context=self.context,
             frontier=self._frontier(website),
             tactics=Tactics(
                 website=website.configuration,
                 advisors=self.advisors,
-                database=self.workplace.database,
-                clock=self.workplace.seams.clock,
+                database=self.context.database,
+                clock=self.context.seams.clock,
             ),
             robots=self._robots_of(website),
             slots=self._slots,
@@ -212,10 +212,10 @@ class Crawl:
         name = website.configuration.id
         if name not in self._frontiers:
             self._frontiers[name] = Frontier(
-                database=self.workplace.database,
+                database=self.context.database,
                 website=name,
                 crawl=self.id,
-                clock=self.workplace.seams.clock,
+                clock=self.context.seams.clock,
                 max_pages=self.limits.max_pages,
                 max_depth=self.limits.max_depth,
             )
@@ -226,9 +226,9 @@ class Crawl:
         name = website.configuration.id
         if name not in self._robots:
             self._robots[name] = Robots(
-                self.workplace.fetcher,
+                self.context.fetcher,
                 source=website.info.name,
-                agent=agent_of(self.workplace.settings.user_agent),
+                agent=agent_of(self.context.settings.user_agent),
             )
         return self._robots[name]
 
@@ -299,7 +299,7 @@ class Expedition:
                 website_id=website.configuration.id,
                 error_type="WebsiteFailed" if failed else "WebsiteIncomplete",
                 error_message=report.error_summary,
-                timestamp=self.crawl.workplace.seams.clock.now(),
+                timestamp=self.crawl.context.seams.clock.now(),
             )
         outcome: Outcome = "failed" if failed else "crawled"
         await asyncio.to_thread(self.ledger.website, website.configuration.id, outcome, error)
@@ -321,27 +321,27 @@ def plan_again(database: Database, website: str, settings: Settings) -> Plan:
 
 @asynccontextmanager
 async def open_expedition(
-    plan: Plan, workplace: Workplace, *, watch: CrawlWatch | None = None
+    plan: Plan, context: Context, *, watch: CrawlWatch | None = None
 ) -> AsyncIterator[Expedition]:
     """A crawl with its ledger: ended in it if all went well, else ready to be resumed."""
     _share_one_heap()
-    clock = workplace.seams.clock
-    output = open_output(plan.output, seams=workplace.seams)
+    clock = context.seams.clock
+    output = open_output(plan.output, seams=context.seams)
     output = output.part(plan.share.name) if plan.share else output
-    ledger = await asyncio.to_thread(_ledger, plan, output, workplace)
+    ledger = await asyncio.to_thread(_ledger, plan, output, context)
     opener = PdfOpener()
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(
                 remember,
-                workplace.database,
+                context.database,
                 configuration,
                 output.address,
                 clock,
                 rendered=plan.browser,
             )
         collection = PdfDownloader(
-            workplace=workplace,
+            context=context,
             output=output,
             ledger=ledger,
             opener=opener,
@@ -350,7 +350,7 @@ async def open_expedition(
         )
         crawl = Crawl(
             id=UUID(ledger.crawl_id),
-            workplace=workplace,
+            context=context,
             advisors=plan.advisors,
             limits=plan.limits,
             collection=collection,
@@ -358,7 +358,7 @@ async def open_expedition(
         )
         crawl.watch = watch or crawl.watch
         try:
-            async with open_browser(workplace.settings, wanted=plan.browser) as browser:
+            async with open_browser(context.settings, wanted=plan.browser) as browser:
                 crawl.browser = browser
                 yield Expedition(plan=plan, crawl=crawl, ledger=ledger, output=output)
         finally:
@@ -381,8 +381,8 @@ def _share_one_heap() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
-def _ledger(plan: Plan, output: Output, workplace: Workplace) -> CrawlState:
-    clock, scratch = workplace.seams.clock, workplace.settings.home / "tmp"
+def _ledger(plan: Plan, output: Output, context: Context) -> CrawlState:
+    clock, scratch = context.seams.clock, context.settings.home / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
     if plan.share and _is_begun(plan.share, output):
         return CrawlState.resume(output, clock, scratch=scratch)

@@ -28,8 +28,8 @@ from fonds.stores.vector_buffer import (
 )
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import AFRESH, Job, Way, moving
+from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.states import JobStatus, check_embedded
-from fonds.uploads.workbench import SearchModel, Workbench
 
 UNSTORED: Final = -1
 """The row of a passage that has none yet."""
@@ -58,45 +58,45 @@ class Answered:
     """Why some are missing."""
 
 
-def queue_embedding(bench: Workbench, job: Job) -> Job:
+def queue_embedding(resources: WorkerResources, job: Job) -> Job:
     """`chunks_stored` → `embedding_queued`."""
-    model = bench.model()
-    with moving(bench.shelf.database, job) as way:
-        queued(way, bench, model)
+    model = resources.model()
+    with moving(resources.context.database, job) as way:
+        queued(way, resources, model)
     return way.job
 
 
-def queued(way: Way, bench: Workbench, model: SearchModel) -> None:
+def queued(way: Way, resources: WorkerResources, model: SearchModel) -> None:
     """The passages wait for a model."""
     generation, total = model.generation, _total(way.job)
     way.move(
         JobStatus.EMBEDDING_QUEUED,
         why=f"{total} passages wait for {generation.name} {generation.version}",
-        now=bench.shelf.seams.clock.now(),
+        now=resources.context.seams.clock.now(),
         embed_model=generation.name,
         embed_version=generation.version,
         progress={**(way.job.progress or {}), "embeds_total": total, "embeds_done": 0},
     )
 
 
-def embed_batch(bench: Workbench, job: Job) -> Job:
+def embed_batch(resources: WorkerResources, job: Job) -> Job:
     """`embedding_queued` → `embedding_in_progress` → `embeddings_stored`, a batch at a time."""
-    model = bench.model()
-    with bench.shelf.database.read() as connection:
+    model = resources.model()
+    with resources.context.database.read() as connection:
         name = ids.upload_id(job.document_id)
         lacking = lacking_staged(connection, model.generation, name, job.document_id, MAX_TEXTS)
         passages = _first_batch(lacking, model)
         known = _known(connection, model, passages)
-    answered = ask(bench, MicroBatch(model=model, passages=passages, known=known))
-    with moving(bench.shelf.database, job) as way:
-        embedded(way, bench, answered)
+    answered = ask(resources, MicroBatch(model=model, passages=passages, known=known))
+    with moving(resources.context.database, job) as way:
+        embedded(way, resources, answered)
     if answered.cause is not None:
         raise answered.cause
     return way.job
 
 
 def batch_of_all(
-    model: SearchModel, bench: Workbench, job: Job, passages: Passages
+    model: SearchModel, resources: WorkerResources, job: Job, passages: Passages
 ) -> MicroBatch | None:
     """All passages of a document, before they are stored; None where they are too many."""
     shas = [ids.chunk_sha(chunk.text) for chunk in passages.chunks]
@@ -114,13 +114,13 @@ def batch_of_all(
     ]
     if len(_first_batch(batch, model)) < len(batch):
         return None
-    with bench.shelf.database.read() as connection:
+    with resources.context.database.read() as connection:
         held = known_texts(connection, model.generation, shas)
         batch = [passage._replace(is_known=passage.sha in held) for passage in batch]
         return MicroBatch(model=model, passages=batch, known=_known(connection, model, batch))
 
 
-def ask(bench: Workbench, batch: MicroBatch) -> Answered:
+def ask(resources: WorkerResources, batch: MicroBatch) -> Answered:
     """The vectors of a micro-batch."""
     known, model = batch.known, batch.model
     unknown = {passage.sha: passage for passage in batch.passages if passage.sha not in known}
@@ -134,17 +134,17 @@ def ask(bench: Workbench, batch: MicroBatch) -> Answered:
         model=model,
         passages=batch.passages,
         vectors={**known, **made},
-        spending=_spending(bench, model, fresh, answers),
+        spending=_spending(resources, model, fresh, answers),
         cause=_cause(fresh, answers),
     )
 
 
-def embedded(way: Way, bench: Workbench, answered: Answered) -> dict[int, StoredVector]:
+def embedded(way: Way, resources: WorkerResources, answered: Answered) -> dict[int, StoredVector]:
     """The vectors of a micro-batch are stored; gives those that are ours.
 
     The last batch ends the stage.
     """
-    now, generation = bench.shelf.seams.clock.now(), answered.model.generation
+    now, generation = resources.context.seams.clock.now(), answered.model.generation
     vectors = answered.vectors
     made = [(one, vectors[one.sha]) for one in answered.passages if one.sha in vectors]
     _, ours = keep_vectors(way.connection, generation, made, now)
@@ -176,13 +176,16 @@ def _known(
 
 
 def _spending(
-    bench: Workbench, model: SearchModel, fresh: Sequence[PendingPassage], answers: Answers
+    resources: WorkerResources,
+    model: SearchModel,
+    fresh: Sequence[PendingPassage],
+    answers: Answers,
 ) -> Spending | None:
     if not answers.requests:
         return None
     price = model.generation.price
     return Spending(
-        run_id=bench.run_id,
+        run_id=resources.run_id,
         texts=len(fresh),
         tokens=answers.tokens,
         requests=answers.requests,

@@ -15,6 +15,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from fonds import ids
+from fonds.context import Context
 from fonds.errors import (
     BlobExistsError,
     BlobMissingError,
@@ -23,7 +24,6 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.runs.normalization import chunker_label
-from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import check_claim, check_content, claimed_format, clean_name, extension_of
@@ -50,7 +50,7 @@ def staging_key(job: Job) -> str:
     return f"incoming/{job.user_id}/{job.job_id}"
 
 
-def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: UploadRequest) -> Job:
+def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: UploadRequest) -> Job:
     """The job of a file: made, or the one there is already of the same bytes of the same user.
 
     One that failed before its file came begins again.
@@ -61,9 +61,9 @@ def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: UploadR
     if settings.parser not in PARSERS:
         raise UsageError(f"the setting parser is {settings.parser!r}; possible: {PARSERS}")
     uid = ids.upload_uid(user_id, claim.sha256)
-    now = shelf.seams.clock.now()
+    now = context.seams.clock.now()
     values = {
-        "job_id": UUID(int=shelf.seams.chance.getrandbits(128), version=4),
+        "job_id": UUID(int=context.seams.chance.getrandbits(128), version=4),
         "user_id": user_id,
         "document_id": uid,
         "status": JobStatus.UPLOADED.value,
@@ -74,11 +74,11 @@ def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: UploadR
         "raw_path": f"raw/{user_id}/{uid}.{extension_of(form)}",
         # Others cannot do more with a text than we can.
         "parser": settings.parser if form in {"pdf", "docx"} else "local",
-        "chunks_version": chunker_label(shelf.chunker),
+        "chunks_version": chunker_label(context.chunker),
         "moved_by": f"user:{user_id}",
         "moved_why": "announced",
     }
-    with shelf.database.write() as connection:
+    with context.database.write() as connection:
         held = job_of(connection, uid, to_write=True)
         held = held or create(connection, values, now) or job_of(connection, uid, to_write=True)
         assert held is not None
@@ -97,7 +97,7 @@ def begin_upload(shelf: Shelf, settings: Settings, user_id: UUID, claim: UploadR
         return held
 
 
-def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
+def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
     """Check the file that has come against what was said of it, keep it, and queue it.
 
     Whatever is wrong with it ends the job, with a reason its user can read.
@@ -105,16 +105,16 @@ def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
     if job.status is not JobStatus.UPLOADED:
         return job
     try:
-        with _staged_file(shelf, settings, job) as path:
+        with _staged_file(context, settings, job) as path:
             check_content(path, job.format)
-            _keep(shelf, job, path)
+            _keep(context, job, path)
     except UploadRefusedError as error:
         if error.kind != "not-there":
-            _refuse(shelf, job, error)
-            shelf.blobs.delete(staging_key(job))
+            _refuse(context, job, error)
+            context.blobs.delete(staging_key(job))
         raise
-    now = shelf.seams.clock.now()
-    with shelf.database.write() as connection:
+    now = context.seams.clock.now()
+    with context.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
         assert held is not None
         if held.status is JobStatus.UPLOADED and held.raw_path == job.raw_path:
@@ -123,19 +123,19 @@ def complete_upload(shelf: Shelf, settings: Settings, job: Job) -> Job:
             held = move(
                 connection, held, JobStatus.PARSE_QUEUED, by=by, why=why, now=now, arrived_at=now
             )
-    shelf.blobs.delete(staging_key(job))
+    context.blobs.delete(staging_key(job))
     return held
 
 
 @contextmanager
-def _staged_file(shelf: Shelf, settings: Settings, job: Job) -> Iterator[Path]:
+def _staged_file(context: Context, settings: Settings, job: Job) -> Iterator[Path]:
     """The bytes that came, in a file that nobody else can change."""
     folder = settings.home / "tmp"
     folder.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         try:
-            for piece in shelf.blobs.stream(staging_key(job)):
+            for piece in context.blobs.stream(staging_key(job)):
                 size += len(piece)
                 if size > job.bytes:
                     break
@@ -158,26 +158,26 @@ def _staged_file(shelf: Shelf, settings: Settings, job: Job) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _keep(shelf: Shelf, job: Job, path: Path) -> None:
+def _keep(context: Context, job: Job, path: Path) -> None:
     try:
-        shelf.blobs.create(job.raw_path, path)
+        context.blobs.create(job.raw_path, path)
     except BlobExistsError:
         # The key follows from user and hash: what is there are these bytes.
         return
 
 
-def _refuse(shelf: Shelf, job: Job, error: FondsError) -> None:
-    now = shelf.seams.clock.now()
-    with shelf.database.write() as connection:
+def _refuse(context: Context, job: Job, error: FondsError) -> None:
+    now = context.seams.clock.now()
+    with context.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
         if held is not None and held.status is JobStatus.UPLOADED:
             fail(connection, held, error, now, by=f"user:{job.user_id}")
 
 
-def retry_upload(shelf: Shelf, job: Job, *, by: str) -> Job:
+def retry_upload(context: Context, job: Job, *, by: str) -> Job:
     """Send a failed job back to its last good stage."""
-    now = shelf.seams.clock.now()
-    with shelf.database.write() as connection:
+    now = context.seams.clock.now()
+    with context.database.write() as connection:
         held = job_of(connection, job.document_id, to_write=True)
         assert held is not None
         target = _last_good(held)
@@ -203,15 +203,15 @@ def _last_good(job: Job) -> JobStatus:
     raise UsageError(f"only a job that failed can be retried; this one is {job.status}")
 
 
-def expire_uploads(shelf: Shelf) -> int:
+def expire_uploads(context: Context) -> int:
     """End the jobs whose file never came; says how many."""
-    now = shelf.seams.clock.now()
+    now = context.seams.clock.now()
     table = upload_jobs.c
     overdue = (table.status == JobStatus.UPLOADED.value) & (table.updated_at < now - ARRIVES_WITHIN)
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         found = list(connection.scalars(select(table.document_id).where(overdue).limit(AT_ONCE)))
     for document_id in found:
-        with shelf.database.write() as connection:
+        with context.database.write() as connection:
             job = job_of(connection, document_id, to_write=True)
             if job is not None and job.status is JobStatus.UPLOADED:
                 error = UploadRefusedError("the file never came", kind="not-there")

@@ -20,8 +20,8 @@ from fonds.stores.documents import body_map, stored_text
 from fonds.uploads.files import extension_of, normalizer_of
 from fonds.uploads.jobs import Job, Way, move, moving, postpone
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.states import JobStatus, check_parsed
-from fonds.uploads.workbench import Workbench
 
 MARKDOWN: Final = "markdown_v1"
 """What reads the Markdown of parsers outside."""
@@ -67,20 +67,20 @@ class ParsedFile:
         }
 
 
-def parse_here(bench: Workbench, job: Job) -> Job:
+def parse_here(resources: WorkerResources, job: Job) -> Job:
     """Make the text of a file in the worker."""
-    stored = read_file(bench, job)
-    with moving(bench.shelf.database, job) as way:
-        parsed(way, stored, bench.shelf.seams.clock.now())
+    stored = read_file(resources, job)
+    with moving(resources.context.database, job) as way:
+        parsed(way, stored, resources.context.seams.clock.now())
     return way.job
 
 
-def read_file(bench: Workbench, job: Job) -> ParsedFile:
+def read_file(resources: WorkerResources, job: Job) -> ParsedFile:
     """What our own normalizers make of a file."""
-    data = _raw(bench.shelf.blobs, job)
+    data = _raw(resources.context.blobs, job)
     name = normalizer_of(job.format)
-    text = _normalized(bench, BodyToNormalize(normalizer=name, data=data, address=None))
-    return store_parsed(bench.shelf.blobs, job, text, by=get_normalizer(name).label)
+    text = _normalized(resources, BodyToNormalize(normalizer=name, data=data, address=None))
+    return store_parsed(resources.context.blobs, job, text, by=get_normalizer(name).label)
 
 
 def _raw(blobs: Blobs, job: Job) -> bytes:
@@ -90,52 +90,54 @@ def _raw(blobs: Blobs, job: Job) -> bytes:
     return data
 
 
-def _normalized(bench: Workbench, work: BodyToNormalize) -> NormalizedBody:
+def _normalized(resources: WorkerResources, work: BodyToNormalize) -> NormalizedBody:
     # A hostile file may end the process it is read in, or never end: its time and memory are
     # limited elsewhere. Plain text is harmless.
     if work.normalizer in {MARKDOWN, "text_v1"}:
         return make_text(work)
-    (outcome,) = bench.engine.run(make_text, [work])
+    (outcome,) = resources.engine.run(make_text, [work])
     text: NormalizedBody = outcome.unwrap()
     return text
 
 
-def parse_outside(bench: Workbench, job: Job) -> Job:
+def parse_outside(resources: WorkerResources, job: Job) -> Job:
     """Send a file to the parser outside, or ask it for an answer that is overdue."""
     if job.submission is None:
-        return _submit(bench, job)
-    fetched = bench.llamaparse.fetch(job.submission["id"])
+        return _submit(resources, job)
+    fetched = resources.llamaparse.fetch(job.submission["id"])
     if fetched is None:
-        return _wait_on(bench, job)
+        return _wait_on(resources, job)
     text = get_normalizer(MARKDOWN).to_markdown(fetched.markdown.encode())
-    stored = store_parsed(bench.shelf.blobs, job, text, by=f"{LLAMAPARSE}@{fetched.parser_version}")
-    with moving(bench.shelf.database, job) as way:
-        parsed(way, stored, bench.shelf.seams.clock.now())
+    stored = store_parsed(
+        resources.context.blobs, job, text, by=f"{LLAMAPARSE}@{fetched.parser_version}"
+    )
+    with moving(resources.context.database, job) as way:
+        parsed(way, stored, resources.context.seams.clock.now())
     return way.job
 
 
-def _wait_on(bench: Workbench, job: Job) -> Job:
+def _wait_on(resources: WorkerResources, job: Job) -> Job:
     assert job.submission is not None
-    now = bench.shelf.seams.clock.now()
+    now = resources.context.seams.clock.now()
     if now - datetime.fromisoformat(job.submission["at"]) > GIVE_UP:
         raise ParserError("the parser did not finish within an hour")
-    with bench.shelf.database.write() as connection:
+    with resources.context.database.write() as connection:
         return postpone(connection, job, now + ASK_AGAIN, now, retry_count=0, takeovers=0)
 
 
-def _submit(bench: Workbench, job: Job) -> Job:
-    theirs = bench.llamaparse.submit(
-        bench.shelf.blobs.stream(job.raw_path),
+def _submit(resources: WorkerResources, job: Job) -> Job:
+    theirs = resources.llamaparse.submit(
+        resources.context.blobs.stream(job.raw_path),
         job.bytes,
         f"{job.document_id}.{extension_of(job.format)}",  # how its user calls it stays here
-        webhook_url=_webhook_address(bench.settings),
+        webhook_url=_webhook_address(resources.context.settings),
         job_id=job.job_id,
         document_id=job.document_id,
     )
-    now = bench.shelf.seams.clock.now()
+    now = resources.context.seams.clock.now()
     submission = {"id": theirs, "at": now.isoformat(timespec="milliseconds")}
-    with bench.shelf.database.write() as connection:
-        wait = ANSWER_WITHIN if bench.settings.public_url else ASK_AGAIN
+    with resources.context.database.write() as connection:
+        wait = ANSWER_WITHIN if resources.context.settings.public_url else ASK_AGAIN
         return postpone(connection, job, now + wait, now, submission=submission)
 
 

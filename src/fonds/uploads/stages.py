@@ -39,8 +39,8 @@ from fonds.uploads.embedding import embed_batch, queue_embedding
 from fonds.uploads.files import raw_format_of
 from fonds.uploads.jobs import Job, Way, moving
 from fonds.uploads.parsing import MARKDOWN, parse_here, parse_outside, read_parsed
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.states import JobStatus, check_chunks, check_embedded
-from fonds.uploads.workbench import Workbench
 
 
 def cite_upload(*, name: str, sha256: str, uploaded: date) -> str:
@@ -63,17 +63,19 @@ class InHand:
     """By the number of a row; each has one."""
 
 
-def finalize(bench: Workbench, job: Job) -> Job:
+def finalize(resources: WorkerResources, job: Job) -> Job:
     """`embeddings_stored` → `complete`."""
-    text = read_parsed(bench.shelf.blobs, job)
-    with moving(bench.shelf.database, job) as way:
-        publish(way, bench, text)
+    text = read_parsed(resources.context.blobs, job)
+    with moving(resources.context.database, job) as way:
+        publish(way, resources, text)
     return way.job
 
 
-def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | None = None) -> None:
+def publish(
+    way: Way, resources: WorkerResources, text: NormalizedBody, hand: InHand | None = None
+) -> None:
     """The document appears, if every passage that was cut is there with its vector."""
-    job, now = way.job, bench.shelf.seams.clock.now()
+    job, now = way.job, resources.context.seams.clock.now()
     way.move(
         JobStatus.COMPLETE,
         why="the document can be found",
@@ -82,17 +84,17 @@ def publish(way: Way, bench: Workbench, text: NormalizedBody, hand: InHand | Non
         lease_owner=None,
         lease_until=None,
     )
-    writing = _writing(bench, job, text)
+    writing = _writing(resources, job, text)
     if hand is not None:  # of a job that is held, and whose vectors were counted here
         publish_document(way.connection, writing, now)
-        _publish_in_hand(way.connection, bench.shelf.database, job, hand)
+        _publish_in_hand(way.connection, resources.context.database, job, hand)
         return
     way.hold()  # of two who believe to have the job, the second waits here and loses
     publish_document(way.connection, writing, now)
     _check_counts(way.connection, job)
     there = searched(way.connection)
     publish_passages(
-        way.connection, bench.shelf.database, there.generations, job.document_id, job.name
+        way.connection, resources.context.database, there.generations, job.document_id, job.name
     )
     made_by = (job.embed_model, job.embed_version)
     if there.current and (there.current.name, there.current.version) != made_by:
@@ -111,7 +113,7 @@ def _publish_in_hand(connection: Connection, database: Database, job: Job, hand:
     publish_rows(connection, database, job.name, hand.rows, {hand.generation: vectors})
 
 
-def _writing(bench: Workbench, job: Job, text: NormalizedBody) -> Writing:
+def _writing(resources: WorkerResources, job: Job, text: NormalizedBody) -> Writing:
     document_id = ids.upload_id(job.document_id)
     raw = Archived(
         url=f"/api/documents/{document_id}/raw",
@@ -139,7 +141,7 @@ def _writing(bench: Workbench, job: Job, text: NormalizedBody) -> Writing:
         document=document,
         content_sha256=ids.json_sha256([job.name, job.raw_sha256, job.parsed_sha256]),
         body_text_sha256=ids.text_sha256(text.markdown),
-        recipe=recipe_of(body.normalizer, bench.shelf.chunker),
+        recipe=recipe_of(body.normalizer, resources.context.chunker),
         task_key=job.raw_path,
     )
 
@@ -170,26 +172,26 @@ _UNVALIDATED: Final = (
     JobStatus.FAILED_PARSE,
 )
 
-Step = Callable[[Workbench, Job], Job]
+Step = Callable[[WorkerResources, Job], Job]
 """Takes a job that is held by a lease one step forward, and gives it as it stands then."""
 
 
-def parse(bench: Workbench, job: Job) -> Job:
+def parse(resources: WorkerResources, job: Job) -> Job:
     """`parse_queued` → `parsed`, now or when the parser outside answers."""
-    return (parse_here if job.parser == "local" else parse_outside)(bench, job)
+    return (parse_here if job.parser == "local" else parse_outside)(resources, job)
 
 
-def validate(bench: Workbench, job: Job) -> Job:
+def validate(resources: WorkerResources, job: Job) -> Job:
     """`parsed` → `parse_validated` → `chunking`; a text the user has already is kept once."""
-    read_parsed(bench.shelf.blobs, job)
-    with moving(bench.shelf.database, job) as way:
-        validated(way, bench)
-        chunking(way, bench)
-    drop_copy(bench, job.parsed_path, way.job)
+    read_parsed(resources.context.blobs, job)
+    with moving(resources.context.database, job) as way:
+        validated(way, resources)
+        chunking(way, resources)
+    drop_copy(resources, job.parsed_path, way.job)
     return way.job
 
 
-def validated(way: Way, bench: Workbench) -> None:
+def validated(way: Way, resources: WorkerResources) -> None:
     """The text is whole, as the caller has seen."""
     job = way.job
     given = {"user": job.user_id, "sha256": job.parsed_sha256}
@@ -199,7 +201,7 @@ def validated(way: Way, bench: Workbench) -> None:
     way.move(
         JobStatus.PARSE_VALIDATED,
         why="the same text as of an earlier file" if is_copy else "the text is whole",
-        now=bench.shelf.seams.clock.now(),
+        now=resources.context.seams.clock.now(),
         parsed_path=canonical,
     )
 
@@ -216,52 +218,56 @@ Asked for the first, SQLite would go through all jobs of the user in their order
 """
 
 
-def drop_copy(bench: Workbench, written: str | None, job: Job) -> None:
+def drop_copy(resources: WorkerResources, written: str | None, job: Job) -> None:
     """Remove a text that was written, but that an earlier file of the user has too."""
     if written is not None and written != job.parsed_path:
         with suppress(StoreError):  # one text too many is no harm
-            bench.shelf.blobs.delete(written)
+            resources.context.blobs.delete(written)
 
 
-def begin_chunking(bench: Workbench, job: Job) -> Job:
+def begin_chunking(resources: WorkerResources, job: Job) -> Job:
     """`parse_validated` → `chunking`."""
-    with moving(bench.shelf.database, job) as way:
-        chunking(way, bench)
+    with moving(resources.context.database, job) as way:
+        chunking(way, resources)
     return way.job
 
 
-def chunking(way: Way, bench: Workbench) -> None:
+def chunking(way: Way, resources: WorkerResources) -> None:
     """The text is about to be cut."""
-    label, now = chunker_label(bench.shelf.chunker), bench.shelf.seams.clock.now()
+    label, now = chunker_label(resources.context.chunker), resources.context.seams.clock.now()
     way.move(JobStatus.CHUNKING, why=f"cut by {label}", now=now, chunks_version=label)
 
 
-def chunk(bench: Workbench, job: Job) -> Job:
+def chunk(resources: WorkerResources, job: Job) -> Job:
     """`chunking` → `chunks_stored`."""
-    passages = cut(bench, job, read_parsed(bench.shelf.blobs, job))
-    with moving(bench.shelf.database, job) as way:
-        chunks_stored(way, bench, passages)
+    passages = cut(resources, job, read_parsed(resources.context.blobs, job))
+    with moving(resources.context.database, job) as way:
+        chunks_stored(way, resources, passages)
     return way.job
 
 
-def cut(bench: Workbench, job: Job, text: NormalizedBody) -> Passages:
+def cut(resources: WorkerResources, job: Job, text: NormalizedBody) -> Passages:
     """The passages of a job's text, if they are plausible."""
-    chunker, document_id = bench.shelf.chunker, ids.upload_id(job.document_id)
+    chunker, document_id = resources.context.chunker, ids.upload_id(job.document_id)
     passages = passages_of_text(document_id, job.name, None, text, chunker)
     check_chunks(text.markdown, passages.chunks, chunker)
     return passages
 
 
-def chunks_stored(way: Way, bench: Workbench, passages: Passages) -> list[dict[str, Any]]:
+def chunks_stored(way: Way, resources: WorkerResources, passages: Passages) -> list[dict[str, Any]]:
     """The passages are stored; gives the rows that were not there already."""
-    shelf, now, count = bench.shelf, bench.shelf.seams.clock.now(), len(passages.chunks)
-    rows = stage_passages(way.connection, shelf.database.fulltext, passages, now)
+    context, now, count = (
+        resources.context,
+        resources.context.seams.clock.now(),
+        len(passages.chunks),
+    )
+    rows = stage_passages(way.connection, context.database.fulltext, passages, now)
     _check_stored(way.connection, passages)
     way.move(
         JobStatus.CHUNKS_STORED,
         why=f"{count} passages",
         now=now,
-        chunks_version=chunker_label(shelf.chunker),
+        chunks_version=chunker_label(context.chunker),
         progress={"chunks_total": count, "chunks_done": count},
         chunked_at=now,
     )

@@ -24,6 +24,7 @@ from fonds.stores.passages import Passages, is_searched
 from fonds.uploads.embedding import Answered, ask, batch_of_all, embedded, queued
 from fonds.uploads.jobs import Job, Way, moving
 from fonds.uploads.parsing import parsed, read_file
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.stages import (
     STEPS,
     InHand,
@@ -35,7 +36,6 @@ from fonds.uploads.stages import (
     validated,
 )
 from fonds.uploads.states import JobStatus
-from fonds.uploads.workbench import Workbench
 
 SMALL: Final = 32
 """Passages that a model embeds so soon that nobody wants to be told what it is waited for."""
@@ -45,53 +45,53 @@ Then = Callable[[Connection], Job | None]
 """Claims the job that comes next."""
 
 
-def take_forward(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
+def take_forward(resources: WorkerResources, job: Job, then: Then) -> tuple[Job, Job | None]:
     """Take a job that is held by a lease as far as goes at once; where it ends, the next too."""
     if job.status is JobStatus.PARSE_QUEUED and job.parser == "local":
-        return _through(bench, job, then)
-    return STEPS[job.status](bench, job), None
+        return _through(resources, job, then)
+    return STEPS[job.status](resources, job), None
 
 
-def _through(bench: Workbench, job: Job, then: Then) -> tuple[Job, Job | None]:
-    stored, stored_at = read_file(bench, job), bench.shelf.seams.clock.now()
+def _through(resources: WorkerResources, job: Job, then: Then) -> tuple[Job, Job | None]:
+    stored, stored_at = read_file(resources, job), resources.context.seams.clock.now()
     try:
         text = stored.text()
-        passages = cut(bench, job, text)
-        answered = _asked(bench, job, passages)
-        with moving(bench.shelf.database, job) as way:
+        passages = cut(resources, job, text)
+        answered = _asked(resources, job, passages)
+        with moving(resources.context.database, job) as way:
             parsed(way, stored, stored_at)
-            validated(way, bench)
-            chunking(way, bench)
+            validated(way, resources)
+            chunking(way, resources)
             way.hold()
-            rows = chunks_stored(way, bench, passages)
+            rows = chunks_stored(way, resources, passages)
             if answered is not None and rows:
-                _end(way, bench, text, rows, answered)
+                _end(way, resources, text, rows, answered)
             way.arrive()
             ahead = then(way.connection) if way.status is JobStatus.COMPLETE else None
     except (LeaseLostError, SQLAlchemyError):
         raise
     except Exception:  # noqa: BLE001 — the step it belongs to meets it again, and tells
-        with moving(bench.shelf.database, job) as way:
+        with moving(resources.context.database, job) as way:
             parsed(way, stored, stored_at)
         return way.job, None
-    drop_copy(bench, stored.path, way.job)
+    drop_copy(resources, stored.path, way.job)
     if answered is not None and way.status is not JobStatus.CHUNKS_STORED and answered.cause:
         raise answered.cause
     return way.job, ahead
 
 
-def _asked(bench: Workbench, job: Job, passages: Passages) -> Answered | None:
+def _asked(resources: WorkerResources, job: Job, passages: Passages) -> Answered | None:
     """None where the passages are left to the steps: many, or the first that a model sees."""
-    model = bench.opened_model
-    if model is None or len(passages.chunks) > SMALL or bench.stop.is_set():
+    model = resources.opened_model
+    if model is None or len(passages.chunks) > SMALL or resources.stop.is_set():
         return None
-    batch = batch_of_all(model, bench, job, passages)
-    return ask(bench, batch) if batch is not None else None
+    batch = batch_of_all(model, resources, job, passages)
+    return ask(resources, batch) if batch is not None else None
 
 
 def _end(
     way: Way,
-    bench: Workbench,
+    resources: WorkerResources,
     text: NormalizedBody,
     rows: list[dict[str, Any]],
     answered: Answered,
@@ -103,7 +103,7 @@ def _end(
     numbered = [
         one._replace(row=row["id"]) for one, row in zip(answered.passages, rows, strict=True)
     ]
-    queued(way, bench, answered.model)
-    ours = embedded(way, bench, replace(answered, passages=numbered))
+    queued(way, resources, answered.model)
+    ours = embedded(way, resources, replace(answered, passages=numbered))
     if way.status is JobStatus.EMBEDDINGS_STORED:
-        publish(way, bench, text, InHand(rows=rows, generation=generation, vectors=ours))
+        publish(way, resources, text, InHand(rows=rows, generation=generation, vectors=ours))

@@ -23,9 +23,9 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Connection, delete, select
 
+from fonds.context import Context
 from fonds.errors import ParseError, ParserError, SettingsError, WebhookError
 from fonds.normalize.registry import get_normalizer
-from fonds.runs.shelf import Shelf
 from fonds.settings import Settings
 from fonds.stores.database import insert_into
 from fonds.stores.tables import webhook_nonces
@@ -324,22 +324,24 @@ Effect = Literal["taken", "ignored"]
 
 
 def receive_webhook(
-    shelf: Shelf, settings: Settings, headers: Iterable[tuple[str, str]], body: bytes
+    context: Context, settings: Settings, headers: Iterable[tuple[str, str]], body: bytes
 ) -> Effect:
     """Take the answer of the parser outside; WebhookError says why it is not believed."""
-    webhook_id = verify_signature(headers, body, settings.webhook_secrets, shelf.seams.clock.now())
+    webhook_id = verify_signature(
+        headers, body, settings.webhook_secrets, context.seams.clock.now()
+    )
     told = read_payload(body, most=settings.max_file_mib * 1024 * 1024)
-    with shelf.database.read() as connection:
+    with context.database.read() as connection:
         job = _job_told_of(connection, told)
     try:
-        stored = _stored(shelf, job, told) if isinstance(told, ParsedUpload) else None
+        stored = _stored(context, job, told) if isinstance(told, ParsedUpload) else None
     except ParseError as error:
         told, stored = (
             ParseFailure(job_id=job.job_id, document_id=job.document_id, error=str(error)),
             None,
         )
-    now = shelf.seams.clock.now()
-    with shelf.database.write() as connection:
+    now = context.seams.clock.now()
+    with context.database.write() as connection:
         remember_nonce(connection, webhook_id, now)
         return _take(connection, _job_told_of(connection, told, to_write=True), told, stored, now)
 
@@ -353,11 +355,11 @@ def _job_told_of(
     return job
 
 
-def _stored(shelf: Shelf, job: Job, told: ParsedUpload) -> ParsedFile | None:
+def _stored(context: Context, job: Job, told: ParsedUpload) -> ParsedFile | None:
     if job.status is not JobStatus.PARSE_QUEUED:
         return None
     text = get_normalizer(MARKDOWN).to_markdown(told.markdown.encode())
-    return store_parsed(shelf.blobs, job, text, by=f"{told.parser_name}@{told.parser_version}")
+    return store_parsed(context.blobs, job, text, by=f"{told.parser_name}@{told.parser_version}")
 
 
 def _take(

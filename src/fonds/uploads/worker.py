@@ -27,9 +27,9 @@ from fonds.errors import (
 )
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.states import ENDED
 from fonds.uploads.strides import Then, take_forward
-from fonds.uploads.workbench import Workbench
 
 LEASE: Final = timedelta(seconds=30)
 POLL: Final = 0.5
@@ -52,13 +52,13 @@ class BaseWorker:
 
     def __init__(
         self,
-        bench: Workbench,
+        resources: WorkerResources,
         *,
         concurrency: int = 1,
         lease: timedelta = LEASE,
         poll: float = POLL,
     ) -> None:
-        self._bench = bench
+        self._resources = resources
         self._concurrency = concurrency
         self._lease = lease
         self._poll = poll
@@ -69,7 +69,7 @@ class BaseWorker:
     @property
     def stop(self) -> Event:
         """Set it to have the stages under way finished, and then nothing more."""
-        return self._bench.stop
+        return self._resources.stop
 
     @property
     def is_idle(self) -> bool:
@@ -126,11 +126,13 @@ class BaseWorker:
         return True
 
     def _first(self) -> Job | None:
-        with self._bench.shelf.database.write() as connection:
+        with self._resources.context.database.write() as connection:
             return self._claim(connection)
 
     def _claim(self, connection: Connection) -> Job | None:
-        return claim(connection, self._owner, self._bench.shelf.seams.clock.now(), self._lease)
+        return claim(
+            connection, self._owner, self._resources.context.seams.clock.now(), self._lease
+        )
 
     def _carry(self, job: Job, then: Then = lambda _: None) -> Job | None:
         """Step by step, until the job has ended, waits for somebody, or another has taken it.
@@ -147,7 +149,7 @@ class BaseWorker:
                 if self.stop.is_set():
                     self._give_back(job)
                     return None
-                job, ahead = take_forward(self._bench, job, then)
+                job, ahead = take_forward(self._resources, job, then)
         except LeaseLostError:
             _log.info("lease_lost", job=str(job.job_id))
         except SQLAlchemyError:
@@ -161,8 +163,8 @@ class BaseWorker:
 
     def _settle(self, job: Job, error: FondsError) -> None:
         """Try again later, or fail; what the step stored before it broke off stays."""
-        now = self._bench.shelf.seams.clock.now()
-        with suppress(LeaseLostError), self._bench.shelf.database.write() as connection:
+        now = self._resources.context.seams.clock.now()
+        with suppress(LeaseLostError), self._resources.context.database.write() as connection:
             held = job_of(connection, job.document_id)
             if held is None or held.lease_owner != self._owner:
                 return
@@ -176,7 +178,7 @@ class BaseWorker:
         _log.warning("step_failed", job=str(job.job_id), error=type(error).__name__)
 
     def _give_back(self, job: Job) -> None:
-        with self._bench.shelf.database.write() as connection:
+        with self._resources.context.database.write() as connection:
             release(connection, job)
 
     @contextmanager
@@ -205,11 +207,11 @@ class BaseWorker:
         """Keep the leases; now and then look after what no job does."""
         kept_house: datetime | None = None
         while True:
-            now = self._bench.shelf.seams.clock.now()
+            now = self._resources.context.seams.clock.now()
             try:
                 self._renew(now)
                 if kept_house is None or abs(now - kept_house) >= HOUSEKEEPING:
-                    expire_uploads(self._bench.shelf)
+                    expire_uploads(self._resources.context)
                     kept_house = now
             except SQLAlchemyError as error:
                 _log.warning("database_unavailable", error=type(error).__name__)
@@ -220,5 +222,5 @@ class BaseWorker:
         with self._lock:
             held = list(self._held)
         if held:
-            with self._bench.shelf.database.write() as connection:
+            with self._resources.context.database.write() as connection:
                 renew(connection, self._owner, held, now, self._lease)

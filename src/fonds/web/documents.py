@@ -230,7 +230,7 @@ def show_comparison(
     refuse_hurry(request, "search")
     visitor = visitor_of(request)
     found = compare(
-        desk_of(request).shelf,
+        desk_of(request).context,
         VersionName(id=before, version=before_version),
         VersionName(id=after, version=after_version),
         owner=visitor.user_id,

@@ -244,10 +244,10 @@ def _taken(desk: AppState, caller: Caller, part: _Coming) -> FileOutcome:
 
 def _store(desk: AppState, user_id: UUID, claim: UploadRequest, path: Path) -> None:
     settings = desk.library.settings
-    job = begin_upload(desk.shelf, settings, user_id, claim)
+    job = begin_upload(desk.context, settings, user_id, claim)
     if job.status is JobStatus.UPLOADED:
         desk.library.blobs.put(staging_key(job), path)
-        complete_upload(desk.shelf, settings, job)
+        complete_upload(desk.context, settings, job)
 
 
 def _user(desk: AppState, caller: Caller) -> UUID:

@@ -198,7 +198,7 @@ def retry(request: Request, document_id: UploadId, form_key: _FormKey) -> Respon
     with desk.library.database.read() as connection:
         card = Card(job=_own_job(connection, visitor, document_id), now=desk.now())
     if card.can_be_retried:
-        retry_upload(desk.shelf, card.job, by=f"user:{card.job.user_id}")
+        retry_upload(desk.context, card.job, by=f"user:{card.job.user_id}")
     elif card.job.status in FAILURES:
         raise ProblemError(409, "not-there", "its file never came: send it again")
     return RedirectResponse(f"/upload/{document_id}", HTTPStatus.SEE_OTHER)

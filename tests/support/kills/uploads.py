@@ -23,7 +23,7 @@ from fonds.embed.worker import ensure_current
 from fonds.library import open_library
 from fonds.seams import Seams
 from fonds.testing import LaterClock, Saboteur
-from fonds.uploads.workbench import SearchModel
+from fonds.uploads.resources import SearchModel
 from fonds.uploads.worker import BaseWorker
 
 SETTINGS: Final[Mapping[str, Any]] = {
@@ -61,12 +61,12 @@ def work(home: Path, seams: Seams, *, database: str, pace: float = 0.0, runs: bo
     with (
         stoppable() as stop,
         open_library(home, seams=seams, database=database, **SETTINGS) as library,
-        library.workbench(stop=stop) as bench,
+        library.worker_resources(stop=stop) as resources,
     ):
         generation = ensure_current(library.database, seams, library.settings)
         calls = Calls(Noted(home / ASKED, pace), seams, library.settings, stop=stop)
-        bench._model = SearchModel(generation=generation, calls=calls)
-        worker = BaseWorker(bench, concurrency=2 if runs else 1, lease=LEASE, poll=0.02)
+        resources._model = SearchModel(generation=generation, calls=calls)
+        worker = BaseWorker(resources, concurrency=2 if runs else 1, lease=LEASE, poll=0.02)
         worker.run() if runs else worker.drain()
 
 

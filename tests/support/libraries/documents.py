@@ -116,7 +116,7 @@ def _write(library: Library, document: Document) -> None:
         payload={"id": document.id},
         document=document,
     )
-    chunker = library._chunker()
+    chunker = library.context.chunker
     with library.database.write() as connection:
         write_documents(
             connection,

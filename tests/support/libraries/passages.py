@@ -26,7 +26,7 @@ _RAW = Archived(
 
 def put(
     database: Database,
-    shelf: Mapping[str, Sequence[str]],
+    context: Mapping[str, Sequence[str]],
     *,
     source: str = "note",
     tokens: int | None = None,
@@ -37,7 +37,7 @@ def put(
     """
 
     def derive(document: Document) -> Passages:
-        texts = enumerate(shelf[document.id])
+        texts = enumerate(context[document.id])
         chunks = [_chunk(number, each, tokens or count(each)) for number, each in texts]
         return Passages(
             document_uid=ids.document_uid(document.id),
@@ -47,7 +47,7 @@ def put(
             chunker_version="1",
         )
 
-    writings = [_writing(name, texts, source) for name, texts in shelf.items()]
+    writings = [_writing(name, texts, source) for name, texts in context.items()]
     with database.write() as connection:
         return write_documents(connection, database.fulltext, writings, NOW, derive=derive)
 

@@ -56,20 +56,20 @@ def make_user(library: Library, name: str = "") -> UUID:
 def announce(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> Job:
     """The first half of an upload."""
     claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
-    return begin_upload(library.shelf(), library.settings, user, claim)
+    return begin_upload(library.context, library.settings, user, claim)
 
 
 def send(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> Job:
     """All of it: announced, put, completed."""
     job = announce(library, user, data, name)
     library.blobs.put(staging_key(job), data)
-    return complete_upload(library.shelf(), library.settings, job)
+    return complete_upload(library.context, library.settings, job)
 
 
 def work(library: Library, **options: Any) -> None:
     """A worker, until nothing is left to do."""
-    with library.workbench() as bench:
-        BaseWorker(bench, poll=0.01, **options).drain()
+    with library.worker_resources() as resources:
+        BaseWorker(resources, poll=0.01, **options).drain()
 
 
 def now_of(library: Library, job: Job) -> Job:

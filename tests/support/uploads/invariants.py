@@ -61,7 +61,7 @@ def calm_run(home: Path) -> Calm:
     for number in range(max(len(paper.names) for paper in PAPERS)):
         with opened(home / str(number)) as world:
             _upload_all(world, number)
-            world.drain([BaseWorker(world.bench())])
+            world.drain([BaseWorker(world.resources())])
             seen = look(world)
         for job in seen.jobs:
             key = job.document_id

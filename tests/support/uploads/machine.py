@@ -55,7 +55,7 @@ class UploadMachine(RuleBasedStateMachine):
         self.world = self._stack.enter_context(opener())
         self.around = self.world.around
         self._calm = calm
-        self._workers = [BaseWorker(self.world.bench()) for _ in range(2)]
+        self._workers = [BaseWorker(self.world.resources()) for _ in range(2)]
         self._held: dict[int, Job] = {}
         self.handles: list[Job] = []
         """Jobs as their users were told of them, which may be long ago."""
@@ -84,7 +84,7 @@ class UploadMachine(RuleBasedStateMachine):
         except CrashError:
             around.crash_at = around.meanwhile = None
             self._held.clear()
-            self._workers = [BaseWorker(self.world.bench()) for _ in range(2)]
+            self._workers = [BaseWorker(self.world.resources()) for _ in range(2)]
         finally:
             around.crash_at = around.meanwhile = None
 
@@ -143,7 +143,7 @@ class UploadMachine(RuleBasedStateMachine):
     def _rename(self, job: Job) -> None:
         """The job is given up while its file is looked at, and begins again by another name."""
         self.world.pass_time(3601)
-        expire_uploads(self.world.shelf)
+        expire_uploads(self.world.context)
         paper = BY_SHA[job.raw_sha256]
         self.handles.append(self.world.announce(job.user_id, paper, paper.names[-1]))
 
@@ -153,10 +153,10 @@ class UploadMachine(RuleBasedStateMachine):
         self._act(lambda: self._complete(told), crash)
         job = now_of(self.world.library, told)
         if job.status in FAILURES:
-            self._act(lambda: retry_upload(self.world.shelf, job, by="tester"), crash)
+            self._act(lambda: retry_upload(self.world.context, job, by="tester"), crash)
             return
         with pytest.raises(UsageError):
-            retry_upload(self.world.shelf, job, by="tester")
+            retry_upload(self.world.context, job, by="tester")
 
     # Workers
 
@@ -213,7 +213,7 @@ class UploadMachine(RuleBasedStateMachine):
         """What a worker does with a job, but only for one step."""
         job, worker = self._held.pop(which), self._workers[which]
         try:
-            job = STEPS[job.status](worker._bench, job)
+            job = STEPS[job.status](worker._resources, job)
         except LeaseLostError:
             return
         except FondsError as error:
@@ -229,7 +229,7 @@ class UploadMachine(RuleBasedStateMachine):
 
         def restarted() -> None:
             for job in self._answer_all("failed"):
-                retry_upload(self.world.shelf, job, by="tester")
+                retry_upload(self.world.context, job, by="tester")
 
         return {
             "takeover": takeover,
@@ -257,7 +257,7 @@ class UploadMachine(RuleBasedStateMachine):
         now = self.world.clock.now()
         try:
             settings = self.world.library.settings
-            end = receive_webhook(self.world.shelf, settings, headers.items(), body)
+            end = receive_webhook(self.world.context, settings, headers.items(), body)
         except WebhookError as error:
             return error.kind
         except StoreError:
@@ -310,7 +310,7 @@ class UploadMachine(RuleBasedStateMachine):
     def change_weather(self, seconds: int, embedder: str, parser: str, store: str) -> None:
         self.world.pass_time(seconds)
         self.around.embedder, self.around.parser, self.around.store = embedder, parser, store
-        expire_uploads(self.world.shelf)
+        expire_uploads(self.world.context)
 
     # What must always hold
 
@@ -334,7 +334,7 @@ class UploadMachine(RuleBasedStateMachine):
             assert job.status in {*ENDED, JobStatus.UPLOADED}
             assert job.lease_owner is None
             if job.status in FAILURES:
-                retry_upload(world.shelf, job, by="tester")
+                retry_upload(world.context, job, by="tester")
         world.drain(self._workers)
         self.nothing_lies()
         for job in world.jobs():

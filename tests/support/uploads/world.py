@@ -16,6 +16,7 @@ from sqlalchemy import insert, select, text
 from tests.support.libraries.uploads import upload_library
 from tests.support.uploads.files import SAID, USERS, Paper
 
+from fonds.context import Context
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.client import PROBE, Calls
 from fonds.embed.hashing import HashingEmbedder
@@ -29,7 +30,6 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.library import Library
-from fonds.runs.shelf import Shelf
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.blobs import Data, FolderBlobs
@@ -38,8 +38,8 @@ from fonds.testing import ManualClock
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.llamaparse import Fetched, LlamaParse
+from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.states import WORKED_ON
-from fonds.uploads.workbench import SearchModel, Workbench
 from fonds.uploads.worker import BaseWorker
 
 SECRET: Final = "the secret of this test"
@@ -175,18 +175,18 @@ class World:
     """As they are, whatever mood the store is in."""
 
     @property
-    def shelf(self) -> Shelf:
-        return self.library.shelf()
+    def context(self) -> Context:
+        return self.library.context
 
-    def bench(self) -> Workbench:
+    def resources(self) -> WorkerResources:
         """What one worker has for itself."""
         library = self.library
-        bench = Workbench(shelf=self.shelf, settings=library.settings, engine=LocalEngine())
+        resources = WorkerResources(context=self.context, engine=LocalEngine())
         generation = ensure_current(library.database, library.seams, library.settings)
         calls = Calls(Moody(self.around), library.seams, Settings(retries=1))
-        bench._model = SearchModel(generation=generation, calls=calls)
-        bench._llamaparse = Outside(library, self.around)
-        return bench
+        resources._model = SearchModel(generation=generation, calls=calls)
+        resources._llamaparse = Outside(library, self.around)
+        return resources
 
     def jobs(self) -> list[Job]:
         with self.library.database.read() as connection:
@@ -200,10 +200,10 @@ class World:
         self.clock.move(milliseconds=1)
         sha256 = hashlib.sha256(paper.data).hexdigest()
         told = UploadRequest(name=name, size=len(paper.data), sha256=sha256)
-        return begin_upload(self.shelf, self.library.settings, user, told)
+        return begin_upload(self.context, self.library.settings, user, told)
 
     def complete(self, job: Job) -> Job:
-        return complete_upload(self.shelf, self.library.settings, job)
+        return complete_upload(self.context, self.library.settings, job)
 
     def pass_time(self, seconds: float) -> None:
         """Also backwards, as clocks are set; seconds that are counted never are."""

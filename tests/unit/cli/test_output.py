@@ -10,7 +10,8 @@ from rich.console import Console
 
 from fonds.cli import output
 from fonds.cli.output import harmless, plain, print_table, safe
-from fonds.runs.state import Counts, RunStatus
+from fonds.model import Counts
+from fonds.runs.state import RunStatus
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,10 +32,9 @@ from tests.unit.codes.trees import (
 from fonds.codes.budget import MIB, Budget, Meter, resident
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
 from fonds.codes.run import CodeRequest, find_orders
+from fonds.context import Context
 from fonds.errors import BudgetSpentError
-from fonds.fetch.archive import Archive
 from fonds.library import Library, open_library
-from fonds.runs.context import Workplace
 from fonds.seams import Expense, charged_to, spend
 from fonds.stores.blobs import Blobs
 from fonds.stores.sqlite import GOES_ON
@@ -239,7 +238,7 @@ def invoke_counted(library: Library, given: str, *, subrequests: int = 100_000) 
     request = CodeRequest(version="2024", given=given, budget=plenty(subrequests))
 
     async def run() -> Counted:
-        async with library.workplace(tables=False) as plain:
+        async with library.open_context(tables=False) as plain:
             (order,) = await find_orders(adapter, request, plain)
             with CountingEngine(library) as engine:
                 report = await invoke(order, adapter, _watched(plain, blobs))
@@ -248,9 +247,8 @@ def invoke_counted(library: Library, given: str, *, subrequests: int = 100_000) 
     return asyncio.run(run())
 
 
-def _watched(workplace: Workplace, blobs: CountingBlobs) -> Workplace:
-    archive = Archive(blobs, workplace.fetcher)
-    return replace(workplace, blobs=blobs, archive=archive)
+def _watched(context: Context, blobs: CountingBlobs) -> Context:
+    return context.with_stores(context.database, blobs)
 
 
 def nested(leaves: int) -> Item:
@@ -359,8 +357,8 @@ def test_order_knows_its_unit_and_id(library: Library, tmp_path: Path) -> None:
     request = CodeRequest(version="2024", given=str(folder), units=("title-1/part-2",))
 
     async def run() -> list[UnitOrder]:
-        async with library.workplace(tables=False) as workplace:
-            return await find_orders(adapter, request, workplace)
+        async with library.open_context(tables=False) as context:
+            return await find_orders(adapter, request, context)
 
     (order,) = asyncio.run(run())
     assert (order.unit, order.id) == ("title-1/part-2", "fakecode/2024/root/title-1/part-2")

@@ -460,9 +460,9 @@ def ingest(
     request = CodeRequest(version=version, given=str(given), units=units, budget=budget or plenty())
 
     async def run() -> CodeReport:
-        async with library.workplace(tables=False) as workplace:
-            here = partial(invoke, adapter=code, workplace=workplace)
+        async with library.open_context(tables=False) as context:
+            here = partial(invoke, adapter=code, context=context)
             options = request.as_options()
-            return await run_code(code, RunRequest(mode="manual", options=options), workplace, here)
+            return await run_code(code, RunRequest(mode="manual", options=options), context, here)
 
     return asyncio.run(run())

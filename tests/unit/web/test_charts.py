@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from markupsafe import Markup
 
+from fonds.model import Counts
 from fonds.runs.overview import DayYield, RunInsight, StageInsight
-from fonds.runs.state import Counts, RunStatus
+from fonds.runs.state import RunStatus
 from fonds.web import charts
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)

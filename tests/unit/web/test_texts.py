@@ -68,24 +68,24 @@ def test_documents_of_the_same_text_share_what_was_rendered(library: Library) ->
 
 def test_another_text_and_another_recipe_are_rendered_anew(library: Library) -> None:
     document = stored(library)
-    shelf = HtmlTexts(library.database, library.settings.home)
-    shelf.part(document, 1)
+    context = HtmlTexts(library.database, library.settings.home)
+    context.part(document, 1)
     count = len(files(library))
-    shelf.part({**document, "recipe": "another"}, 1)
+    context.part({**document, "recipe": "another"}, 1)
     assert len(files(library)) == 2 * count
     with library.database.write() as connection:
         same = documents.c.id == document["id"]
         connection.execute(update(documents).where(same).values(body_text="Something else."))
-    changed = shelf.part({**document, "body_text_sha256": "f" * 64}, 1)
+    changed = context.part({**document, "body_text_sha256": "f" * 64}, 1)
     assert changed is not None
     assert b"Something else." in changed.html
 
 
 def test_a_document_without_a_text_has_no_part(library: Library) -> None:
     document = {**stored(library), "body_text_sha256": None}
-    shelf = HtmlTexts(library.database, library.settings.home)
-    assert shelf.part(document, 1) is None
-    assert shelf.part_of(document, 5) == 1
+    context = HtmlTexts(library.database, library.settings.home)
+    assert context.part(document, 1) is None
+    assert context.part_of(document, 5) == 1
     assert files(library) == []
 
 
@@ -115,8 +115,8 @@ def test_whatever_is_wrong_with_a_file_it_is_made_again(
     library: Library, which: int, damage: Callable[[bytes], bytes] | None
 ) -> None:
     document = stored(library)
-    shelf = HtmlTexts(library.database, library.settings.home)
-    whole = shelf.part(document, 1)
+    context = HtmlTexts(library.database, library.settings.home)
+    whole = context.part(document, 1)
     before = {path: path.read_bytes() for path in files(library)}
     assert len(before) == 3
     path = files(library)[which]
@@ -124,7 +124,7 @@ def test_whatever_is_wrong_with_a_file_it_is_made_again(
         path.unlink()
     else:
         path.write_bytes(damage(before[path]))
-    assert shelf.part(document, 1) == whole
+    assert context.part(document, 1) == whole
     assert {path: path.read_bytes() for path in files(library)} == before
 
 
@@ -133,11 +133,11 @@ def test_a_cache_that_cannot_be_written_to_costs_only_time(library: Library) -> 
     blocked = library.settings.home / FOLDER
     blocked.parent.mkdir(parents=True, exist_ok=True)
     blocked.write_text("a file where the folder would be")
-    shelf = HtmlTexts(library.database, library.settings.home)
-    part = shelf.part(document, 1)
+    context = HtmlTexts(library.database, library.settings.home)
+    part = context.part(document, 1)
     assert part is not None
     assert b"sum insured" in part.html
-    assert shelf.part(document, 1) == part
+    assert context.part(document, 1) == part
 
 
 def test_a_long_text_is_shown_in_parts_that_together_are_the_whole(
@@ -145,11 +145,11 @@ def test_a_long_text_is_shown_in_parts_that_together_are_the_whole(
 ) -> None:
     monkeypatch.setattr(document_html, "PART", 5000)
     document = stored(library, LONG)
-    shelf = HtmlTexts(library.database, library.settings.home)
-    first = shelf.part(document, 1)
+    context = HtmlTexts(library.database, library.settings.home)
+    first = context.part(document, 1)
     assert first is not None
     assert first.parts > 2
-    parts = [shelf.part(document, number) for number in range(1, first.parts + 1)]
+    parts = [context.part(document, number) for number in range(1, first.parts + 1)]
     html = b"".join(part.html for part in parts if part).decode()
     for number in range(30):
         assert html.count(f"This is paragraph {number} of") == 1
@@ -165,20 +165,20 @@ def test_every_passage_is_in_the_part_that_it_is_said_to_be_in(
 ) -> None:
     monkeypatch.setattr(document_html, "PART", 5000)
     document = stored(library, LONG)
-    shelf = HtmlTexts(library.database, library.settings.home)
+    context = HtmlTexts(library.database, library.settings.home)
     found = 0
     for number in range(1, 100):
-        part = shelf.part(document, number)
+        part = context.part(document, number)
         assert part is not None
         if part.number < number:
             break
         for passage in re.findall(rb'id="p(\d+)"', part.html):
-            assert shelf.part_of(document, int(passage)) == number
+            assert context.part_of(document, int(passage)) == number
             found += 1
     assert found > 5
-    last = shelf.part(document, 10**9)
+    last = context.part(document, 10**9)
     assert last is not None
-    assert last.number == last.parts == shelf.part_of(document, 10**9)
-    lowest = shelf.part(document, -1)
+    assert last.number == last.parts == context.part_of(document, 10**9)
+    lowest = context.part(document, -1)
     assert lowest is not None
     assert lowest.number == 1

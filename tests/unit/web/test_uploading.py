@@ -350,7 +350,7 @@ def test_a_file_that_never_came_is_not_retried_but_sent_again(
     clock.move(minutes=6)
     assert "has not come. Send it again" in here.get(at).text
     clock.move(hours=1)
-    expire_uploads(here.library.shelf())
+    expire_uploads(here.library.context)
     shown = here.get(at).text
     assert "the file never came" in shown
     assert "Try again" not in shown

@@ -1,4 +1,4 @@
-"""What those hold who work on uploads: stores, chunker, parser, and the model for vectors."""
+"""What an upload worker needs beside the context: LlamaParse and the model for vectors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from fonds.context import Context
 from fonds.embed.client import Calls, noted
-from fonds.runs.shelf import Shelf
-from fonds.settings import Settings
 from fonds.stores.vectors import Generation
 from fonds.uploads.llamaparse import LlamaParse
 
@@ -19,41 +18,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchModel:
-    """The model whose vectors are searched, ready to be asked."""
+    """The model whose vectors are searched, with its client."""
 
     generation: Generation
     calls: Calls
 
 
 @dataclass(kw_only=True)
-class Workbench:
-    """Shared by all threads of a worker; the model is opened by the first who needs it."""
+class WorkerResources:
+    """Shared by all threads of a worker; the model is opened when it is first needed."""
 
-    shelf: Shelf
-    settings: Settings
+    context: Context
     engine: Engine
-    """Where files are read that may end the process they are read in."""
+    """Where files are read that may end the process that reads them."""
     stop: Event = field(default_factory=Event)
     """Set it to end all work soon."""
     run_id: UUID = field(init=False)
-    """By which the costs of this worker are told from others'."""
+    """Under which the costs of this worker are recorded."""
     _model: SearchModel | None = field(default=None, init=False)
     _llamaparse: LlamaParse | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        self.run_id = UUID(int=self.shelf.seams.chance.getrandbits(128), version=4)
+        self.run_id = UUID(int=self.context.seams.chance.getrandbits(128), version=4)
 
     @property
     def llamaparse(self) -> LlamaParse:
-        """The parser outside; it wants a key."""
+        """The client of LlamaParse; it needs a key."""
         with self._lock:
-            self._llamaparse = self._llamaparse or LlamaParse(self.settings, self.shelf.seams)
+            self._llamaparse = self._llamaparse or LlamaParse(
+                self.context.settings, self.context.seams
+            )
             return self._llamaparse
 
     @property
     def opened_model(self) -> SearchModel | None:
-        """The model that was asked last; another may have been chosen since."""
+        """The model that was used last; another may have been chosen since."""
         return self._model
 
     def model(self) -> SearchModel:
@@ -63,13 +63,14 @@ class Workbench:
             ensure_current,
         )
 
-        database, seams = self.shelf.database, self.shelf.seams
+        database, seams = self.context.database, self.context.seams
+        settings = self.context.settings
         with self._lock:
-            generation = ensure_current(database, seams, self.settings)
+            generation = ensure_current(database, seams, settings)
             if self._model is None or self._model.generation != generation:
-                embedder = embedder_of(generation, self.settings)
-                restraint = Calls.restraint_of(embedder, seams, self.settings)
+                embedder = embedder_of(generation, settings)
+                restraint = Calls.restraint_of(embedder, seams, settings)
                 restraint.breaker.tell = noted(database, generation.name, seams.clock)
-                calls = Calls(embedder, seams, self.settings, stop=self.stop, restraint=restraint)
+                calls = Calls(embedder, seams, settings, stop=self.stop, restraint=restraint)
                 self._model = SearchModel(generation=generation, calls=calls)
             return self._model
