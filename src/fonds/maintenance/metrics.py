@@ -29,6 +29,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Table, cast, func, select
 
 from fonds.embed.client import left_alone
+from fonds.runs.commands import LEASES
 from fonds.runs.state import RunStatus
 from fonds.stores import leases as queues
 from fonds.stores.tables import (
@@ -195,9 +196,8 @@ def _queue(connection: Connection, queue: Table, now: datetime) -> QueueState:
 
 def _commands(connection: Connection, now: datetime) -> QueueState:
     table = ingestion_commands.c
-    free = (table.lease_until.is_(None)) | (table.lease_until < now)
     query = select(func.count(), func.min(table.requested_at)).where(
-        table.finished_at.is_(None), free
+        table.finished_at.is_(None), LEASES.is_free(now)
     )
     waiting, oldest = connection.execute(query).one()
     return QueueState(

@@ -11,11 +11,12 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, Self, get_args
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, select, text, update
 
 from fonds.errors import UsageError
 from fonds.runs.state import RunStatus
 from fonds.sources.registry import get_source
+from fonds.stores.leases import Leases
 from fonds.stores.tables import ingestion_commands, ingestion_runs
 
 Kind = Literal["run", "backfill", "cancel", "retry", "drain", "audit"]
@@ -23,6 +24,7 @@ QueueName = Literal["normalization", "embedding", "citations"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 QUEUES: Final[tuple[QueueName, ...]] = get_args(QueueName)
+LEASES: Final = Leases(ingestion_commands, owner="claimed_by")
 LEASE: Final = timedelta(seconds=90)
 """Longer than that of a run: whoever takes a command over finds its source free."""
 TRIED_FOR: Final = timedelta(days=1)
@@ -195,26 +197,27 @@ def claim(
     connection: Connection, owner: str, now: datetime, kinds: Collection[Kind]
 ) -> Command | None:
     """Take the oldest command of these kinds that nobody has, or whose holder is gone."""
-    while (found := _free(connection, now, kinds)) is not None:
-        if found.claimed_by is not None and now - found.requested_at > TRIED_FOR:
-            _end(connection, _command.id == found.id, _GAVE_UP, None, now)
-            continue
-        held = {"claimed_by": owner, "lease_until": now + LEASE}
-        connection.execute(update(ingestion_commands).where(_command.id == found.id).values(held))
-        return found
+    candidates = _is_open & _command.command.in_(kinds)
+    while rows := LEASES.claim(
+        connection, owner, now, now + LEASE, candidates, order_by=_command.id
+    ):
+        command = Command.from_row(rows[0])
+        if command.claimed_by is None or now - command.requested_at <= TRIED_FOR:
+            return command
+        # The row goes on naming the process that had it last.
+        LEASES.release(connection, _command.id == command.id, {"claimed_by": command.claimed_by})
+        _end(connection, _command.id == command.id, _GAVE_UP, None, now)
     return None
 
 
 def keep(connection: Connection, command_id: int, owner: str, now: datetime) -> bool:
     """Hold a command for another while; False if it is another's by now."""
-    held = update(ingestion_commands).where(_held(command_id, owner))
-    return connection.execute(held.values(lease_until=now + LEASE)).rowcount == 1
+    return LEASES.renew(connection, _held(command_id, owner), now + LEASE) == 1
 
 
 def release(connection: Connection, command_id: int, owner: str) -> None:
     """Give a command back, for another to take up at once."""
-    held = update(ingestion_commands).where(_held(command_id, owner))
-    connection.execute(held.values(claimed_by=None, lease_until=None))
+    LEASES.release(connection, _held(command_id, owner))
 
 
 def finish(
@@ -230,21 +233,8 @@ def finish(
     return _end(connection, _held(command_id, owner), outcome, run_id, now)
 
 
-def _free(connection: Connection, now: datetime, kinds: Collection[Kind]) -> Command | None:
-    nobody = or_(_command.lease_until.is_(None), _command.lease_until < now)
-    query = (
-        select(ingestion_commands)
-        .where(_is_open, nobody, _command.command.in_(kinds))
-        .order_by(_command.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else Command.from_row(row)
-
-
 def _held(command_id: int, owner: str) -> ColumnElement[bool]:
-    return (_command.id == command_id) & (_command.claimed_by == owner) & _is_open
+    return LEASES.is_owned(owner, [command_id]) & _is_open
 
 
 def _end(

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, delete, update
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.runs.commands import is_cancelled, settle_cancels
 from fonds.seams import Clock
-from fonds.stores.database import Database, insert_ignoring
-from fonds.stores.tables import ingestion_leases
+from fonds.stores import leases
+from fonds.stores.database import Database
 
 LEASE: Final = timedelta(seconds=60)
 GLANCE: Final = 1.0
@@ -80,17 +80,14 @@ class LeaseClaim(_Cancellable):
     def acquire(self) -> None:
         """Take the lease if it is free or expired."""
         now = self._clock.now()
-        row = {"name": self._name, "owner": self._owner, "lease_until": now + LEASE}
-        expired = (ingestion_leases.c.name == self._name) & (ingestion_leases.c.lease_until < now)
         with self._database.write() as connection:
-            connection.execute(delete(ingestion_leases).where(expired))
-            insert_ignoring(connection, ingestion_leases, [row])
-            if not self._extend(connection):
+            if not leases.claim_name(connection, self._name, self._owner, now, now + LEASE):
                 raise SourceBusyError(f"{self._source} is being run by another process")
 
     def confirm(self, connection: Connection) -> None:
         """Extend the lease in the same transaction as the writes it protects."""
-        if not self._extend(connection):
+        until = self._clock.now() + LEASE
+        if not leases.renew_name(connection, self._name, self._owner, until):
             raise LeaseLostError(f"another process took over {self._source}; nothing was written")
 
     def renew(self) -> None:
@@ -101,16 +98,7 @@ class LeaseClaim(_Cancellable):
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
         with self._database.write() as connection:
-            connection.execute(delete(ingestion_leases).where(self._mine()))
-
-    def _extend(self, connection: Connection) -> bool:
-        extended = update(ingestion_leases).where(self._mine())
-        until = self._clock.now() + LEASE
-        return connection.execute(extended.values(lease_until=until)).rowcount == 1
-
-    def _mine(self) -> ColumnElement[bool]:
-        table = ingestion_leases.c
-        return (table.name == self._name) & (table.owner == self._owner)
+            leases.release_name(connection, self._name, self._owner)
 
 
 @contextmanager

@@ -41,12 +41,15 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from fonds.errors import FondsError, LeaseLostError
 from fonds.stores.columns import Timestamp
 from fonds.stores.database import Database, run
+from fonds.stores.leases import Leases
 from fonds.stores.tables import upload_errors, upload_events, upload_jobs
 from fonds.uploads.states import WORKED_ON, JobStatus, failure_of, stage_of
 
 RETRIES: Final = 3
 FIRST_WAIT: Final = timedelta(seconds=3)
 LONGEST_MESSAGE: Final = 2000
+
+LEASES: Final = Leases(upload_jobs, key="job_id")
 
 _job: Final = upload_jobs.c
 
@@ -178,41 +181,33 @@ def events_of(connection: Connection, job_id: UUID, *, after: int = 0) -> list[J
 # Claiming ---------------------------------------------------------------------------------
 
 
-def can_be_claimed(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
-    """Whether a job is due, and nobody works on it."""
+def can_be_claimed(now: datetime) -> ColumnElement[bool]:
+    """True for jobs that are due and that no worker has claimed."""
+    return _is_due(now) & LEASES.is_free(now)
+
+
+def _is_due(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     return and_(
         _job.status.in_([status.value for status in WORKED_ON]),
         or_(_job.next_attempt_at.is_(None), _job.next_attempt_at <= now),
-        or_(_job.lease_until.is_(None), _job.lease_until < now),
     )
 
 
 def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Job | None:
-    """Take the oldest job that is due and that nobody works on."""
-    given = {"moment": now, "owner": owner, "until": now + lease}
-    row = connection.execute(_claiming(), given).one_or_none()
+    """Claim the oldest job that is due and that no worker has claimed."""
+    lease_of_owner = {"owner": owner, "now": now, "until": now + lease}
+    row = connection.execute(_claim(), lease_of_owner).one_or_none()
     return Job.from_row(row) if row is not None else None
 
 
 @cache
-def _claiming() -> ReturningUpdate[Any]:
-    oldest: Select[Any] = (
-        select(_job.job_id)
-        .where(can_be_claimed(bindparam("moment", type_=Timestamp())))
-        .order_by(_job.created_at)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    return (
-        update(upload_jobs)
-        .where(_job.job_id == oldest.scalar_subquery())
-        .values(
-            lease_owner=bindparam("owner"),
-            lease_until=bindparam("until", type_=Timestamp()),
-            # A lease that is given back leaves no owner behind.
-            takeovers=_job.takeovers + case((_job.lease_owner.is_(None), 0), else_=1),
-        )
-        .returning(upload_jobs)
+def _claim() -> ReturningUpdate[Any]:
+    # A lease that was released leaves no owner behind; one that expired does.
+    takeovers = _job.takeovers + case((_job.lease_owner.is_(None), 0), else_=1)
+    return LEASES.first_claim(
+        _is_due(bindparam("now", type_=Timestamp())),
+        order_by=_job.created_at,
+        values={"takeovers": takeovers},
     )
 
 
@@ -220,14 +215,13 @@ def renew(
     connection: Connection, owner: str, job_ids: Sequence[UUID], now: datetime, lease: timedelta
 ) -> None:
     """Keep the leases on jobs that are being worked on."""
-    ours = and_(_job.job_id.in_(job_ids), _job.lease_owner == owner)
-    connection.execute(update(upload_jobs).where(ours).values(lease_until=now + lease))
+    LEASES.renew(connection, LEASES.is_owned(owner, job_ids), now + lease)
 
 
 def release(connection: Connection, job: Job) -> None:
     """Give a job back as it stands; it may be gone already."""
-    ours = and_(_job.job_id == job.job_id, _job.lease_owner == job.lease_owner)
-    connection.execute(update(upload_jobs).where(ours).values(lease_owner=None, lease_until=None))
+    assert job.lease_owner is not None
+    LEASES.release(connection, LEASES.is_owned(job.lease_owner, [job.job_id]))
 
 
 # Moving -----------------------------------------------------------------------------------
