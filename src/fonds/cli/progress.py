@@ -13,8 +13,8 @@ from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, err, out, safe
 from fonds.runs.state import RunReport, RunStatus
 
 if TYPE_CHECKING:
+    from fonds.context import Progress
     from fonds.model import Counts
-    from fonds.runs.context import Progress
 
 
 @contextmanager
