@@ -50,7 +50,7 @@ RANGE = {"since": FIRST_DAY.isoformat(), "until": LAST_DAY.isoformat()}
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[str]:
     """The upstream, in a process of its own."""
-    command = [sys.executable, "-m", "fonds.demo.server", "--times", str(COPIES)]
+    command = [sys.executable, "-m", "tests.support.upstreams.copies", "--times", str(COPIES)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

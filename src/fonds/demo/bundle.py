@@ -10,39 +10,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from fonds.demo.copies import CopiedRegister, CopiedReports
 from fonds.demo.federal_register_api import DocumentXml, Record, RegisterApi
 from fonds.demo.http import Handler, Request, Response, not_found
 
 DATA: Final = Path(__file__).parent / "data"
-"""One folder for each host that is stood in for."""
+"""One folder for each host."""
 
 FIRST_DAY: Final = date(2025, 1, 3)
 LAST_DAY: Final = date(2026, 2, 28)
 """Between these days every source has something, and nothing is asked for that is not bundled."""
 
-_REGISTER: Final = "www.federalregister.gov"
-_REPORTS: Final = "www.everycrsreport.com"
+REGISTER: Final = "www.federalregister.gov"
 _MEDIA_TYPES: Final = {".yaml": "text/yaml; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 # Issues appear on the web at a quarter to nine in Washington, give or take the summer.
 _PUBLISHED: Final = time(12, 45, tzinfo=UTC)
 
 
-def bundled_sites(times: int = 1) -> dict[str, Handler]:
-    """Each host of the bundled upstream with what answers for it.
-
-    `times` gives every notice and every report so many copies.
-    """
-    hosts = (folder for folder in sorted(DATA.iterdir()) if folder.is_dir())
-    plain: dict[str, Handler] = {folder.name: StaticFiles(folder) for folder in hosts}
-    register = BundledRegister(DATA / _REGISTER)
-    if times == 1:
-        return {**plain, _REGISTER: RegisterApi(register)}
-    return {
-        **plain,
-        _REGISTER: RegisterApi(CopiedRegister(register, times)),
-        _REPORTS: CopiedReports(plain[_REPORTS], times),
-    }
+def bundled_sites() -> dict[str, Handler]:
+    """Each host of the bundled upstream with its handler."""
+    folders = (folder for folder in sorted(DATA.iterdir()) if folder.is_dir())
+    sites: dict[str, Handler] = {folder.name: StaticFiles(folder) for folder in folders}
+    return {**sites, REGISTER: RegisterApi(BundledRegister(DATA / REGISTER))}
 
 
 class StaticFiles:

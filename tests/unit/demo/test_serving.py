@@ -1,10 +1,9 @@
-"""The little server: persistent connections, conditional requests, and what it refuses."""
+"""The server of the demo: hosts, conditional requests, counts, start and end."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import socket
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from fonds.demo.http import LoopbackServer, Request, Response, not_found
+from fonds.demo.http import Request, Response, not_found
 from fonds.demo.server import DemoUpstream
 from fonds.errors import UsageError
 
@@ -45,17 +44,6 @@ def upstream() -> Iterator[DemoUpstream]:
 def client(upstream: DemoUpstream) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=upstream.hosts["a.example"], trust_env=False) as client:
         yield client
-
-
-def _raw(upstream: DemoUpstream, *pieces: bytes) -> bytes:
-    port = int(upstream.address.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        for piece in pieces:
-            connection.sendall(piece)
-        answer = b""
-        while more := connection.recv(65536):
-            answer += more
-        return answer
 
 
 def test_an_answer_has_its_hash_as_strong_tag_its_date_and_its_length(client: httpx.Client) -> None:
@@ -120,7 +108,7 @@ def test_other_methods_are_refused(client: httpx.Client) -> None:
     answer = client.post("/dated", content=b"something")
 
     assert answer.status_code == 405
-    assert answer.headers["allow"] == "GET, HEAD"
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 def test_a_missing_page_keeps_its_404_whatever_the_condition(client: httpx.Client) -> None:
@@ -143,31 +131,6 @@ def test_queries_arrive_decoded_and_in_order(client: httpx.Client) -> None:
     answer = client.get("/echo?fields%5B%5D=b&fields[]=a&empty=")
 
     assert answer.text == "[('fields[]', 'b'), ('fields[]', 'a'), ('empty', '')]"
-
-
-def test_requests_that_come_in_pieces_or_together_are_all_answered(upstream: DemoUpstream) -> None:
-    first = b"GET /a.example/dated HTTP/1.1\r\nHost: x\r\n\r\n"
-    last = b"GET /a.example/undated HTTP/1.1\r\nConnection: close\r\n\r\n"
-
-    answer = _raw(upstream, first[:20], first[20:] + last)
-
-    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 2
-    assert answer.endswith(BODY)
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"nonsense\r\n\r\n", b"400"),
-        (b"GET http://elsewhere/ HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET / SPDY/3\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, b"431"),
-    ],
-)
-def test_what_is_no_proper_request_is_refused_and_the_connection_closed(
-    upstream: DemoUpstream, sent: bytes, status: bytes
-) -> None:
-    assert _raw(upstream, sent).startswith(b"HTTP/1.1 " + status)
 
 
 def test_requests_are_counted_for_each_host(upstream: DemoUpstream, client: httpx.Client) -> None:
@@ -202,11 +165,11 @@ def test_it_can_be_started_from_within_a_running_loop() -> None:
 
 
 def test_a_port_that_is_taken_is_a_usage_error() -> None:
-    with LoopbackServer(_site) as first:
-        second = LoopbackServer(_site, port=first.port)
+    with DemoUpstream({}) as first:
+        port = int(first.address.rpartition(":")[2])
 
-        with pytest.raises(UsageError, match=f"port {first.port} cannot be served"):
-            second.__enter__()
+        with pytest.raises(UsageError, match=f"^Port {port} of 127.0.0.1 cannot be used: "):
+            DemoUpstream({}, port=port).__enter__()
 
 
 def test_hosts_are_given_as_mapping_and_as_the_value_of_the_variable(

@@ -1,13 +1,16 @@
-"""The bundled upstream many times over: each notice and each report with copies of its own number.
+"""The bundled upstream with copies of every notice and every report, each with its own number.
 
-A copy differs from its original by that number and by a word in each paragraph, so that its text
-is read, cut and embedded like any other. The same number always gives the same bytes. Notices of
-the Federal Register bring XML, reports of CRS bring HTML and PDFs; the other publishers stay as
-they are.
+A copy differs from its original by its number and by a word in each paragraph, so that its text
+is parsed, cut and embedded like any other. The same number always gives the same bytes. Notices of
+the Federal Register have XML, reports of CRS have HTML and PDFs; the other publishers are not
+copied.
+
+`python -m tests.support.upstreams.copies --times 3` serves it in the foreground.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
@@ -18,14 +21,28 @@ from datetime import date
 from functools import cache
 from typing import Any, Final
 
-from fonds.demo.federal_register_api import Catalogue, DocumentXml, Record
+from fonds.demo.bundle import DATA, REGISTER, BundledRegister, bundled_sites
+from fonds.demo.federal_register_api import Catalogue, DocumentXml, Record, RegisterApi
 from fonds.demo.http import Handler, Request, Response, not_found
+from fonds.demo.server import DemoUpstream, serve_until_interrupted
 
+_REPORTS: Final = "www.everycrsreport.com"
 _LIST: Final = "/reports.csv"
 
 
+def copied_sites(times: int) -> dict[str, Handler]:
+    """Each host of the bundled upstream, with every notice and report `times` times."""
+    sites = bundled_sites()
+    register = CopiedRegister(BundledRegister(DATA / REGISTER), times)
+    return {
+        **sites,
+        REGISTER: RegisterApi(register),
+        _REPORTS: CopiedReports(sites[_REPORTS], times),
+    }
+
+
 class CopiedRegister:
-    """A catalogue with every document so many times, the original first."""
+    """A catalogue with every document `times` times, the original first."""
 
     def __init__(self, register: Catalogue, times: int) -> None:
         self._register = register
@@ -46,8 +63,8 @@ class CopiedRegister:
     def find(self, number: str) -> Sequence[Record]:
         """The records of that number, oldest first."""
         original, copy = self._split(number)
-        found = self._register.find(original) if copy < self._times else ()
-        return [self._copy(original, record["publication_date"], copy) for record in found]
+        records = self._register.find(original) if copy < self._times else ()
+        return [self._copy(original, record["publication_date"], copy) for record in records]
 
     def full_text(self, number: str, published: date) -> DocumentXml | None:
         """The XML of a document, where there is any."""
@@ -70,11 +87,11 @@ class CopiedRegister:
             each for each in self._register.find(number) if each["publication_date"] == day
         )
         made: dict[str, Any] = json.loads(_renumbered(json.dumps(record), number, copy))
-        return {**made, "title": f"{record['title']}{_told(copy)}"} if copy else record
+        return {**made, "title": f"{record['title']}{_label(copy)}"} if copy else record
 
 
 class CopiedReports:
-    """EveryCRSReport.com with every report so many times."""
+    """EveryCRSReport.com with every report `times` times."""
 
     def __init__(self, site: Handler, times: int) -> None:
         self._site = site
@@ -87,29 +104,29 @@ class CopiedReports:
         """Answer one request whose path begins after the host."""
         if request.path == _LIST:
             return Response(body=self._list(), media_type="text/csv; charset=utf-8")
-        named = self._address.fullmatch(request.path)
-        if named is None:
+        match = self._address.fullmatch(request.path)
+        if match is None:
             return self._site(request)
-        before, number, copy, after = named.groups()
+        before, number, copy, after = match.groups()
         if int(copy) >= self._times:
             return not_found()
-        found = self._site(replace(request, target=f"{before}{number}{after}"))
-        return replace(found, body=_copied_file(found, number, int(copy)))
+        response = self._site(replace(request, target=f"{before}{number}{after}"))
+        return replace(response, body=_copied_file(response, number, int(copy)))
 
     def _read_list(self) -> list[dict[str, str]]:
-        answer = self._site(Request("GET", _LIST, {}))
-        return list(csv.DictReader(io.StringIO(answer.body.decode())))
+        response = self._site(Request("GET", _LIST, {}))
+        return list(csv.DictReader(io.StringIO(response.body.decode())))
 
     def _list(self) -> bytes:
-        written = io.StringIO(newline="")
-        table = csv.DictWriter(written, list(self._rows[0]))
+        output = io.StringIO(newline="")
+        table = csv.DictWriter(output, list(self._rows[0]))
         table.writeheader()
         for row in self._rows:
             for copy in range(self._times):
                 number = row["number"]
                 renumbered = {k: _renumbered(v, number, copy) for k, v in row.items()}
-                table.writerow({**renumbered, "title": f"{row['title']}{_told(copy)}"})
-        return written.getvalue().encode()
+                table.writerow({**renumbered, "title": f"{row['title']}{_label(copy)}"})
+        return output.getvalue().encode()
 
 
 def _copied_file(response: Response, number: str, copy: int) -> bytes:
@@ -125,8 +142,21 @@ def _renumbered(text: str, number: str, copy: int) -> str:
 
 
 def _marked(data: bytes, end: bytes, copy: int) -> bytes:
-    return data.replace(end, _told(copy).encode() + end)
+    return data.replace(end, _label(copy).encode() + end)
 
 
-def _told(copy: int) -> str:
+def _label(copy: int) -> str:
     return f" Copy {copy}." if copy else ""
+
+
+def main() -> None:
+    """Serve the copied upstream in the foreground until interrupted."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--times", type=int, required=True)
+    parser.add_argument("--port", type=int, default=0, help="0 takes any that is free")
+    options = parser.parse_args()
+    serve_until_interrupted(DemoUpstream(copied_sites(options.times), port=options.port))
+
+
+if __name__ == "__main__":
+    main()

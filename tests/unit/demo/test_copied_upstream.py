@@ -9,8 +9,9 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 from tests.support import servers
+from tests.support.upstreams.copies import copied_sites
 
-from fonds.demo.bundle import FIRST_DAY, bundled_sites
+from fonds.demo.bundle import FIRST_DAY
 from fonds.demo.server import DemoUpstream
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, RunStatus
@@ -23,7 +24,7 @@ def filled(home: Path, times: int) -> dict[str, int]:
     """How many documents there are of each source, and how many different passages."""
     home.mkdir()
     servers.sqlite_database(home / "fonds.db")
-    with DemoUpstream(bundled_sites(times)) as upstream:
+    with DemoUpstream(copied_sites(times)) as upstream:
         hosts = upstream.hosts
         with open_library(home, hosts=hosts, allow_private=True, rate_factor=0.0) as library:
             for source in ("federal_register", "crs"):
@@ -58,7 +59,7 @@ def test_every_copy_is_a_document_with_words_of_its_own(folder: Path) -> None:
 
 
 def test_what_is_beyond_the_copies_is_not_there() -> None:
-    sites = bundled_sites(TIMES)
+    sites = copied_sites(TIMES)
     asked = ("www.federalregister.gov", "/api/v1/documents/2026-00232-3.json")
     reports = ("www.everycrsreport.com", "/reports/R48481-3.json")
     with DemoUpstream(sites) as upstream:
