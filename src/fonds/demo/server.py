@@ -9,6 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import format_datetime
@@ -51,17 +52,12 @@ class DemoUpstream:
         self._sites = bundled_sites() if sites is None else dict(sites)
         self._requested_port = port
         self._socket: socket.socket | None = None
+        self._cleanup = ExitStack()
         self.counts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
         """By host."""
 
     def __enter__(self) -> Self:
-        try:
-            self._socket = socket.create_server(("127.0.0.1", self._requested_port))
-        except OSError as error:
-            raise UsageError(
-                f"Port {self._requested_port} of 127.0.0.1 cannot be used: {error.strerror}. "
-                "Choose another one, or 0 for any that is free."
-            ) from error
+        self._socket = self._cleanup.enter_context(self._listen())
         # Handlers keep state without locks, so they run on the event loop and not in threads.
         routes = [Route("/{path:path}", self._respond, methods=["GET"])]
         config = uvicorn.Config(
@@ -72,12 +68,12 @@ class DemoUpstream:
             access_log=False,
             server_header=False,
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="demo-upstream"
-        )
-        self._thread.start()
-        while not self._server.started and self._thread.is_alive():
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([self._socket],), name="demo-upstream")
+        thread.start()
+        self._cleanup.callback(thread.join)
+        self._cleanup.callback(setattr, server, "should_exit", True)
+        while not server.started and thread.is_alive():
             time.sleep(_POLL_SECONDS)
         return self
 
@@ -87,10 +83,16 @@ class DemoUpstream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._socket is not None
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
+        self._cleanup.__exit__(kind, error, trace)
+
+    def _listen(self) -> socket.socket:
+        try:
+            return socket.create_server(("127.0.0.1", self._requested_port))
+        except OSError as error:
+            raise UsageError(
+                f"Port {self._requested_port} of 127.0.0.1 cannot be used: {error.strerror}. "
+                "Choose another one, or 0 for any that is free."
+            ) from error
 
     @property
     def address(self) -> str:
