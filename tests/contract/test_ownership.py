@@ -95,8 +95,8 @@ METHODS_THAT_SHOW_NOTHING: Final = {
     "renormalize",
     "run",
     "readers",
-    "context",
-    "workbench",
+    "open_context",
+    "worker_resources",
 }
 
 COMMANDS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
