@@ -38,7 +38,7 @@ from fonds.schema import upgrade
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 
 AT_LEAST = 0.7
 PER_DOCUMENT = 10
@@ -74,8 +74,8 @@ def read(count: int) -> list[str]:
 
 def load(database: Database, texts: Sequence[str]) -> None:
     """Write documents of ten passages each, as a load does."""
-    for number, piece in enumerate(pieces(texts, 500 * PER_DOCUMENT)):
-        parts = pieces(piece, PER_DOCUMENT)
+    for number, batch in enumerate(batched(texts, 500 * PER_DOCUMENT)):
+        parts = batched(batch, PER_DOCUMENT)
         put(database, {f"bench:{number}-{place}": part for place, part in enumerate(parts)})
 
 
@@ -125,13 +125,13 @@ class Bare:
             "CREATE TABLE plain (d TEXT, c TEXT, m TEXT, v TEXT, x BLOB, s TEXT, t TEXT)"
         )
         self._embedder = embedder
-        self._steps = pieces(texts, STEP)
+        self._steps = batched(texts, STEP)
 
     def step(self) -> float:
         """Seconds for the model, and for rows of the same size."""
         texts, model = next(self._steps), self._embedder.model
         begun = time.perf_counter()
-        for batch in pieces(texts, MAX_TEXTS):
+        for batch in batched(texts, MAX_TEXTS):
             vectors = self._embedder.embed(batch, "passage").vectors
             names = ("d" * 36, "c" * 36, model.name, model.version)
             datas = [vector.tobytes() for vector in vectors]

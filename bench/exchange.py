@@ -27,7 +27,7 @@ from bench.figures import Figure, asking, tell, within
 from fonds import ids
 from fonds.library import Library, open_library
 from fonds.stores.database import insert_many
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, documents
 
 LIMIT_MIB = 400
@@ -102,7 +102,7 @@ def fill(library: Library, count: int, words: int) -> None:
     """Put documents into a library, each with its passages."""
     vocabulary = [f"word{number}" for number in range(5000)]
     chance = random.Random(5)
-    for numbers in pieces(range(count), 500):
+    for numbers in batched(range(count), 500):
         texts = {number: " ".join(chance.choices(vocabulary, k=words)) for number in numbers}
         with library.database.write() as connection:
             rows = [_document(number, text) for number, text in texts.items()]

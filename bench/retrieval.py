@@ -39,7 +39,7 @@ from fonds.model import Archived, Chunk, Document
 from fonds.search.query import read_query
 from fonds.stores.documents import Writing, write_documents
 from fonds.stores.passages import Passages
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, documents
 
 AIM = 0.72
@@ -154,10 +154,10 @@ def shelve(library: Library, passages: Sequence[Passage]) -> None:
             chunker_version="1",
         )
 
-    for piece in pieces(passages):
+    for batch in batched(passages):
         with library.database.write() as connection:
             fulltext = library.database.fulltext
-            writings = [_writing(passage) for passage in piece]
+            writings = [_writing(passage) for passage in batch]
             write_documents(connection, fulltext, writings, NOW, derive=derive)
 
 

@@ -52,7 +52,7 @@ from fonds.search.filters import Filters, eligible
 from fonds.search.query import read_query
 from fonds.stores.database import insert_many
 from fonds.stores.passages import Passages, add_passages
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_vector_buffer, documents
 from fonds.stores.vectors import Generation
 
@@ -142,7 +142,7 @@ def real(archives: Path, size: int, questions: int) -> Text:
             break
         if name.lower().endswith((".xml", ".htm", ".html", ".txt")):
             words = html.unescape(TAG.sub(b" ", data).decode(errors="replace")).split()
-            texts |= dict.fromkeys(map(" ".join, pieces(words, WORDS_OF_PASSAGE)))
+            texts |= dict.fromkeys(map(" ".join, batched(words, WORDS_OF_PASSAGE)))
     passages = [passage for passage in texts if passage][:size]
     return Text(name="real", passages=passages, questions=asked[:: len(asked) // questions])
 
@@ -163,10 +163,10 @@ def fill(
     """Documents of some passages each with their vectors; the rows are numbered from 1."""
     generation = ensure_generation(library.database, library.seams, embedder, "wordllama")
     vectors = np.zeros((len(passages), generation.dims), np.float32)
-    numbered, done = enumerate(pieces(passages, PER_DOCUMENT)), 0
+    numbered, done = enumerate(batched(passages, PER_DOCUMENT)), 0
     while some := [(number, _passages(number, own)) for number, own in islice(numbered, AT_ONCE)]:
         rows = [row for _, own in some for row in own.rows(NOW)]
-        texts = pieces([row["text"] for row in rows], 256)
+        texts = batched([row["text"] for row in rows], 256)
         made = np.concatenate([embedder.embed(part, "passage").vectors for part in texts])
         stored = [vector.tobytes() for vector in made]
         with library.database.write() as connection:

@@ -54,7 +54,7 @@ from fonds.settings import Settings
 from fonds.stores.documents import body_map
 from fonds.stores.fulltext import as_seen, with_bigrams
 from fonds.stores.passages import chunk_meta
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import documents
 from fonds.stores.vector_buffer import StoredVector
@@ -152,7 +152,7 @@ class Worked:
             jobs = BaseWorker(resources).jobs()
             resources.model()
             next(jobs)
-            for some in pieces(range(1, self._count), STEP):
+            for some in batched(range(1, self._count), STEP):
                 yield _timed(partial(next, jobs), [()] * len(some))
 
     def check(self) -> None:
@@ -180,7 +180,7 @@ class Bare:
     def steps(self) -> Iterator[Took]:
         """What each some documents took, but for the first."""
         self._take(self._files[0])
-        for some in pieces(self._files[1:], STEP):
+        for some in batched(self._files[1:], STEP):
             yield _timed(self._take, [(data,) for data in some])
 
     def _take(self, data: bytes) -> None:
@@ -188,7 +188,7 @@ class Bare:
         chunks = self._chunker.chunk(text)
         model = self._embedder.model
         made: list[StoredVector] = []
-        for batch in pieces([as_seen(chunk.text) for chunk in chunks], 256):
+        for batch in batched([as_seen(chunk.text) for chunk in chunks], 256):
             vectors = self._embedder.embed(batch, "passage").vectors
             made += packed(vectors, len(batch), model.dims)
         self._connection.execute("BEGIN IMMEDIATE")

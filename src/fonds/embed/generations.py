@@ -12,7 +12,7 @@ from fonds.errors import EmbedError, UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database, insert_ignoring
 from fonds.stores.documents import enqueue
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -185,8 +185,8 @@ def _enqueue_lacking(connection: Connection, generation: Generation, now: dateti
     query = select(document.id, document.content_sha256).where(document.uid.in_(lacking))
     found = connection.execute(query.order_by(document.id)).all()
     queued = ({"record_id": row.id, "input_sha": row.content_sha256} for row in found)
-    for piece in pieces(queued):
-        enqueue(connection, ingestion_embedding_queue, piece, now)
+    for batch in batched(queued):
+        enqueue(connection, ingestion_embedding_queue, batch, now)
     return len(found)
 
 

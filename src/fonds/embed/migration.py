@@ -22,7 +22,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database
 from fonds.stores.fulltext import as_seen
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
 from fonds.stores.vectors import Generation, current_generation
 
@@ -91,9 +91,9 @@ def compare(
 def query_vectors(embedder: Embedder, queries: Sequence[str]) -> list[bytes]:
     """Questions as a model sees them, ready to be searched with."""
     vectors: list[bytes] = []
-    for piece in pieces(queries, ASKED_AT_ONCE):
-        made = embedder.embed(piece, "query").vectors
-        vectors += [each.data for each in packed(made, len(piece), embedder.model.dims)]
+    for batch in batched(queries, ASKED_AT_ONCE):
+        made = embedder.embed(batch, "query").vectors
+        vectors += [each.data for each in packed(made, len(batch), embedder.model.dims)]
     return vectors
 
 

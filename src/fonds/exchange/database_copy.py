@@ -45,7 +45,7 @@ from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.passages import index_entry
 from fonds.stores.revisions import HEAD, current_version, mismatch, version_of
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, documents, metadata
 from fonds.stores.vectors import Generation, generations
 
@@ -218,7 +218,7 @@ _vector: Final = document_vector_buffer.c
 def index_words(held: Snapshot, target: Database, connection: Connection) -> int:
     """Make the passages of all documents findable by their words."""
     count = 0
-    for rows in pieces(_passages(held, select(_chunk.id, _chunk.text, _chunk.meta)), AT_ONCE):
+    for rows in batched(_passages(held, select(_chunk.id, _chunk.text, _chunk.meta)), AT_ONCE):
         entries = [index_entry(row.id, row.title, row._asdict()) for row in rows]
         target.fulltext.add(connection, entries)
         count += len(entries)
@@ -230,7 +230,7 @@ def index_vectors(held: Snapshot, target: Database, connection: Connection) -> i
     count = 0
     for generation in generations(connection):
         target.vectors.create(connection, generation)
-        for rows in pieces(_vectors(held, generation), AT_ONCE):
+        for rows in batched(_vectors(held, generation), AT_ONCE):
             near = [(row.id, bytes(row.vector)) for row in rows]
             target.vectors.add(connection, generation, near)
             count += len(near)

@@ -34,7 +34,7 @@ from fonds.runs.locks import claim_source
 from fonds.settings import Settings
 from fonds.sites.tables import site_addresses
 from fonds.stores.blobs import BlobInfo, Blobs
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import (
     code_units,
     document_versions,
@@ -133,7 +133,7 @@ class KeySet:
     def missing(self, keys: Sequence[str]) -> set[str]:
         """Those of some keys that are not in the set."""
         found: set[str] = set()
-        for piece in pieces(keys):
+        for piece in batched(keys):
             by_name = {_encoded(key): key for key in piece}
             marks = ",".join("?" * len(by_name))
             query = f"SELECT key FROM held WHERE key IN ({marks})"  # noqa: S608 — marks alone
@@ -248,7 +248,7 @@ def _removed_of(patient: Patient, source: str, infos: Sequence[BlobInfo]) -> Ite
             with patient.database.read() as connection:
                 held.add(references(connection, source))
                 whole = editions(connection)
-            for some in _pieces(infos):
+            for some in _batched(infos):
                 claim.renew()
                 free = held.missing([one.key for one in some if not one.key.startswith(whole)])
                 yield from _removed(patient.blobs, (one for one in some if one.key in free))
@@ -306,10 +306,10 @@ def _in_work(patient: Patient, keys: Iterable[str]) -> set[str]:
 
 def _old(patient: Patient, prefix: str) -> Iterator[Sequence[BlobInfo]]:
     before = patient.now - GRACE
-    yield from _pieces(info for info in patient.blobs.list(prefix) if info.modified < before)
+    yield from _batched(info for info in patient.blobs.list(prefix) if info.modified < before)
 
 
-def _pieces(infos: Iterable[BlobInfo]) -> Iterator[Sequence[BlobInfo]]:
+def _batched(infos: Iterable[BlobInfo]) -> Iterator[Sequence[BlobInfo]]:
     waiting = iter(infos)
     while some := list(islice(waiting, ORPHANS_AT_ONCE)):
         yield some

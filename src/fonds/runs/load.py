@@ -39,7 +39,7 @@ from fonds.runs.tasks import (
 )
 from fonds.stores.documents import mark_gone, write_documents
 from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import documents, ingestion_inputs, metadata
 
 Identity = tuple[str, tuple[Any, ...]]
@@ -286,8 +286,8 @@ class BatchWriter:
     def _forget(self, connection: Connection, task_keys: Sequence[str]) -> None:
         """So that an item which comes back is loaded again, even if it comes back unchanged."""
         table = ingestion_inputs
-        for piece in pieces(task_keys):
-            stale = (table.c.source == self._source) & table.c.task_key.in_(piece)
+        for batch in batched(task_keys):
+            stale = (table.c.source == self._source) & table.c.task_key.in_(batch)
             connection.execute(delete(table).where(stale))
 
     def _fail(self, connection: Connection, failures: Sequence[Failure], now: datetime) -> None:

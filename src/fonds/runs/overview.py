@@ -36,7 +36,7 @@ from fonds.sources.base import Registered
 from fonds.sources.registry import all_sources
 from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import (
     documents,
     ingestion_logs,
@@ -120,7 +120,7 @@ def latest_runs(
 ) -> list[Row[Any]]:
     """The latest runs of each source, newest first; read by the index, however many there are."""
     found: list[Row[Any]] = []
-    for names in pieces(sources, SOURCES_AT_ONCE):
+    for names in batched(sources, SOURCES_AT_ONCE):
         parts = [_latest(name, each, which) for name in names]
         found += connection.execute(union_all(*parts)).all() if parts else []
     return sorted(found, key=lambda row: row.started_at, reverse=True)

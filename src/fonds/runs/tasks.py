@@ -19,7 +19,7 @@ from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import upsert
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import fetched_files, ingestion_inputs, ingestion_tasks
 
 MAX_ATTEMPTS: Final = 5
@@ -119,8 +119,8 @@ def resolve(
 ) -> int:
     """Close the standing failures of tasks that are loaded, dismissed, or failed anew in `but`."""
     resolved = 0
-    for piece in pieces(keys):
-        standing = _open(source) & ingestion_tasks.c.task_key.in_(piece)
+    for batch in batched(keys):
+        standing = _open(source) & ingestion_tasks.c.task_key.in_(batch)
         if but is not None:
             standing &= ingestion_tasks.c.run_id != but
         closed = update(ingestion_tasks).where(standing).values(resolved_at=now, task=None)

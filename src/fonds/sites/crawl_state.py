@@ -54,7 +54,7 @@ from fonds.sites.metadata_file import (
 )
 from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
 from fonds.sites.output import JOURNAL, METADATA, Output
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 
 _STRANGE: Final = (
     f"{JOURNAL} goes on from another {METADATA}: bring back the one it belongs to, or remove the"
@@ -449,17 +449,17 @@ class CrawlState:
         events: list[Event] = [
             Discovered(**moment, website_id=website, urls=tuple(some))
             for website, urls in discovered.items()
-            for some in pieces(urls)
+            for some in batched(urls)
         ]
         for error in part.errors:
             failed = error.url and DownloadFailed(**moment, url=error.url, error=error)
             events.append(failed or CrawlProblem(**moment, error=error))
         new = (pdf for pdf in part.files if pdf.download_timestamp >= self.started)
-        events += (Downloaded(**moment, pdfs=tuple(some)) for some in pieces(new))
+        events += (Downloaded(**moment, pdfs=tuple(some)) for some in batched(new))
         # Last: whoever is stopped before has not seen the end of the website.
         for website, outcome in part.websites.items():
             events.append(WebsiteDone(**moment, website_id=website, outcome=outcome))
-        for some in pieces(events):
+        for some in batched(events):
             self._note(*some)
 
     def _stamp(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from fonds.sites.strategy import PdfLink
 from fonds.sites.tables import site_addresses, site_files
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, run
-from fonds.stores.sqlite import PARAMETERS, pieces
+from fonds.stores.sqlite import PARAMETERS, batched
 
 WAITING: Final = "waiting"
 VISITED: Final = "visited"
@@ -290,7 +290,7 @@ _SIZES: Final = (1, 4, 16, 64, PARAMETERS)
 
 def _in_sizes(keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Keys as `_are_keys` names them, so many at a time as a statement has places for."""
-    for some in pieces(keys):
+    for some in batched(keys):
         size = next(size for size in _SIZES if size >= len(some))
         # The same key several times is no other question.
         padded = some + some[-1:] * (size - len(some))

@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
 from fonds.stores.folder import BlobInfo, BlobVersion, Data, FolderBlobs, Method, SignedAddress
+from fonds.stores.objects import open_objects
 
 __all__ = [
     "BlobInfo",
@@ -110,8 +111,6 @@ def open_blobs(address: str, *, seams: Seams) -> Blobs:
         return FolderBlobs(_local_path(parts), seams=seams)
     if parts.scheme not in _OBJECTS:
         raise SettingsError(f"blobs cannot live at {parts.scheme}://; possible are {_POSSIBLE}")
-    from fonds.stores.objects import open_objects  # noqa: PLC0415 — a folder needs none of it
-
     return open_objects(parts, seams=seams)
 
 

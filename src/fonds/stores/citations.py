@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, delete, select, text, update
 from fonds import ids
 from fonds.stores.database import insert_many
 from fonds.stores.documents import visible_to
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import citation_edges, document_aliases, documents
 
 
@@ -30,8 +30,8 @@ def replace_edges(connection: Connection, edges: Mapping[str, Sequence[Mapping[s
 
     Says how many of them lead to one.
     """
-    for piece in pieces(edges):
-        held = citation_edges.c.from_document_id.in_(piece)
+    for batch in batched(edges):
+        held = citation_edges.c.from_document_id.in_(batch)
         connection.execute(delete(citation_edges).where(held))
     named = resolve(connection, {row["target"] for found in edges.values() for row in found})
     rows = [

@@ -1,8 +1,4 @@
-"""Column types that mean the same on SQLite and PostgreSQL, and the shapes tables are made of.
-
-What SQLAlchemy knows of PostgreSQL takes as much memory as a small library, and is loaded where one
-is kept there.
-"""
+"""Column types that mean the same on SQLite and PostgreSQL, and columns that tables share."""
 
 from __future__ import annotations
 
@@ -22,11 +18,12 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
 )
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 
 class Timestamp(TypeDecorator[datetime]):
-    """A moment in UTC with milliseconds; ISO 8601 text on SQLite, so that it sorts and reads."""
+    """A time in UTC with milliseconds; on SQLite ISO 8601 text, which sorts and is readable."""
 
     impl = String(24)
     cache_ok = True
@@ -34,17 +31,15 @@ class Timestamp(TypeDecorator[datetime]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """A native timestamp where there is one."""
         if dialect.name == "postgresql":
-            from sqlalchemy.dialects.postgresql import TIMESTAMP  # noqa: PLC0415 — as said above
-
-            return dialect.type_descriptor(TIMESTAMP(timezone=True, precision=3))
+            return dialect.type_descriptor(postgresql.TIMESTAMP(timezone=True, precision=3))
         return dialect.type_descriptor(String(24))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """Refuse naive times; cut to milliseconds."""
+        """Reject naive times; truncate to milliseconds."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError(f"a moment without a time zone: {value}")
+            raise ValueError(f"a time without a time zone: {value}")
         return value if dialect.name == "postgresql" else format_timestamp(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
@@ -52,15 +47,15 @@ class Timestamp(TypeDecorator[datetime]):
         if value is None:
             return None
         if dialect.name == "postgresql":
-            moment: datetime = value.astimezone(UTC)
-            return moment
+            time: datetime = value.astimezone(UTC)
+            return time
         return datetime.fromisoformat(value)
 
 
-@lru_cache(maxsize=64)  # the rows of a batch share their moments
-def format_timestamp(moment: datetime) -> str:
-    """`2026-03-04T15:00:00.000Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+@lru_cache(maxsize=64)  # the rows of a batch share their timestamps
+def format_timestamp(time: datetime) -> str:
+    """A time as `2026-03-04T15:00:00.000Z`."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Identity(TypeDecorator[UUID]):
@@ -72,9 +67,7 @@ class Identity(TypeDecorator[UUID]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """A native UUID where there is one."""
         if dialect.name == "postgresql":
-            from sqlalchemy.dialects.postgresql import UUID as NATIVE  # noqa: PLC0415 — as said above
-
-            return dialect.type_descriptor(NATIVE(as_uuid=True))
+            return dialect.type_descriptor(postgresql.UUID(as_uuid=True))
         return dialect.type_descriptor(String(36))
 
     def process_bind_param(self, value: UUID | None, dialect: Dialect) -> Any:
@@ -97,21 +90,19 @@ class Json(TypeDecorator[Any]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """JSONB where there is one."""
         if dialect.name == "postgresql":
-            from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415 — as said above
-
-            return dialect.type_descriptor(JSONB(none_as_null=True))
+            return dialect.type_descriptor(postgresql.JSONB(none_as_null=True))
         return dialect.type_descriptor(JSON(none_as_null=True))
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """Compared and looked into as JSON is."""
+        """Compare and index as SQLAlchemy's JSON does."""
         return self.impl_instance.coerce_compared_value(op, value)
 
 
-# Shapes that the tables of sources share --------------------------------------------------
+# Columns that the tables of sources share -------------------------------------------------
 
 
 def texts(**comments: str) -> list[Column[Any]]:
-    """Optional text columns, by name, each with what it means."""
+    """Optional text columns: names with comments."""
     return [Column(name, Text, comment=comment) for name, comment in comments.items()]
 
 
@@ -121,7 +112,7 @@ def document_key(comment: str) -> Column[Any]:
 
 
 def owned_by(table: str, name: str) -> Column[Any]:
-    """The first key column of rows that live and die with a row of `table`."""
+    """The first key column of rows that are deleted together with a row of `table`."""
     owner = ForeignKey(f"{table}.id", ondelete="CASCADE")
     return Column(name, owner, primary_key=True, comment=f"{table}.id")
 
@@ -134,7 +125,7 @@ def position(name: str = "ord", comment: str = "Place in the publisher's list.")
 def reference(
     name: str, table: str, comment: str, *, primary_key: bool = False
 ) -> tuple[Column[Any], Column[Any]]:
-    """`<name>_ref`, as the publisher implies it, and `<name>_id`, set once that row is held."""
+    """`<name>_ref`, as the publisher implies it, and `<name>_id`, set once that row is stored."""
     return (
         Column(f"{name}_ref", Text, primary_key=primary_key, comment=comment),
         Column(f"{name}_id", ForeignKey(f"{table}.id"), **_resolving(name, table, index=True)),
@@ -146,9 +137,9 @@ def bulk_reference(
 ) -> tuple[Column[Any], Column[Any], Index]:
     """A reference of a table with millions of rows.
 
-    One index finds the rows of a parent as well as those that wait for theirs, so that linking
-    never reads the table. With `via_aliases`, `<name>_ref` may also hold any other name of the
-    parent's document, as `document_aliases` has it.
+    One index serves the rows of a parent and the rows whose parent is missing, so that linking
+    never scans the table. With `via_aliases`, `<name>_ref` may also be another name of the
+    parent's document, from `document_aliases`.
     """
     return (
         Column(f"{name}_ref", Text, comment=comment),
@@ -172,5 +163,5 @@ def _resolving(
 
 
 def task_key() -> Column[Any]:
-    """For rows that belong to no document: the input they came from, and go with."""
+    """The input of rows that belong to no document; they are deleted with it."""
     return Column("task_key", Text, comment="The input this row was last loaded from.")

@@ -21,14 +21,15 @@ from sqlalchemy import (
     create_engine,
     event,
 )
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
-from fonds.stores.fulltext import FullText, SqliteFullText
-from fonds.stores.sqlite import GOES_ON, insert_rows, open_sqlite
+from fonds.stores.fulltext import FullText, PostgresFullText, SqliteFullText
+from fonds.stores.postgres_vectors import PostgresVectors
+from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
 
@@ -41,20 +42,20 @@ class Database:
         self.fulltext = fulltext
         self.vectors = vector_index(engine.dialect)
         self._seams = seams
-        self._turn = Lock()
-        event.listen(engine, "before_cursor_execute", _spend_on)
+        self._write_lock = Lock()
+        event.listen(engine, "before_cursor_execute", _spend_on_statement)
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is a file on this machine, with one writer at a time."""
+        """True if this is a file on this machine, with one writer at a time."""
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that takes the writer's claim at once and commits at the end."""
-        # SQLite lets waiting writers try their luck; those of one process take turns instead.
-        turn = self._turn if self.is_sqlite else nullcontext()
-        with turn, self.engine.connect() as connection, connection.begin() as transaction:
+        """A transaction that locks the database for writing first and commits at the end."""
+        # SQLite's waiting writers retry in no order; those of one process queue here instead.
+        lock = self._write_lock if self.is_sqlite else nullcontext()
+        with lock, self.engine.connect() as connection, connection.begin() as transaction:
             yield connection
             self._seams.durable("commit", self.engine.dialect.name)
             spend("database")
@@ -69,42 +70,46 @@ class Database:
             spend("database")
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.engine.dispose()
 
 
-def _spend_on(
+def _spend_on_statement(
     _connection: Any, _cursor: Any, _statement: Any, _values: Any, context: Any, _many: Any
 ) -> None:
-    if not context.execution_options.get(GOES_ON):
+    if not context.execution_options.get(IS_CONTINUATION):
         spend("database")
 
 
-def _spend(*_checkout: Any) -> None:
+def _spend_on_ping(*_checkout: Any) -> None:
     spend("database")
 
 
 def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Database:
-    """Open by SQLAlchemy address; does not look at the schema. The cache is SQLite's."""
+    """Open a database by its SQLAlchemy address, without checking its schema.
+
+    `cache_mib` is SQLite's page cache.
+    """
     try:
         url = make_url(address)
     except ArgumentError as error:
-        raise SettingsError("the database setting is not an address SQLAlchemy knows") from error
+        raise SettingsError(
+            "the setting `database` is not a database URL; use sqlite:////path/to/fonds.db "
+            "or postgresql://user@host/name"
+        ) from error
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
             raise SettingsError("SQLite needs a file: sqlite:////path/to/fonds.db")
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
-        from fonds.stores.fulltext import PostgresFullText  # noqa: PLC0415 — as below
-
         return Database(_open_postgres(url), PostgresFullText(), seams)
-    raise SettingsError(f"fonds keeps its library in sqlite or postgresql, not {url.drivername}")
+    raise SettingsError(f"{url.drivername} is not supported; use sqlite or postgresql")
 
 
 def _open_postgres(url: URL) -> Engine:
     engine = create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
-    event.listen(engine, "checkout", _spend)  # the ping is a statement that no other event tells of
+    event.listen(engine, "checkout", _spend_on_ping)  # no other event reports the ping
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -115,45 +120,41 @@ def _open_postgres(url: URL) -> Engine:
 
 
 def vector_index(dialect: Dialect) -> VectorIndex:
-    """The index over vectors that a database has."""
-    if dialect.name == "sqlite":
-        return SqliteVectors()
-    from fonds.stores.postgres_vectors import PostgresVectors  # noqa: PLC0415 — takes much memory
-
-    return PostgresVectors()
+    """The index over the vectors of a database."""
+    return SqliteVectors() if dialect.name == "sqlite" else PostgresVectors()
 
 
 Values = Mapping[str, Any]
 Binds = list[tuple[str, Any]]
-"""Names of values in the order of a statement, each with what makes it one of the driver's."""
+"""Names of parameters in the order of a statement, each with its bind processor."""
 
 
 def run(
-    connection: Connection, statement: Executable, given: Values | Sequence[Values]
+    connection: Connection, statement: Executable, parameters: Values | Sequence[Values]
 ) -> CursorResult[*tuple[Any, ...]]:
-    """Execute a statement that is kept for good, once or for each of some values.
+    """Execute a statement whose compiled form is cached, once or for each set of parameters.
 
-    Core takes longer to bind values than SQLite takes to do what is asked. Rows come as the driver
-    has them: nothing is made of the moments, identities and JSON that stand in their columns.
+    Core takes longer to bind values than SQLite takes to execute the statement. Rows are the
+    driver's own: timestamps, UUIDs and JSON in them are not converted.
     """
     text, fixed, binds = _prepared(statement, connection.dialect)
-    each: Iterable[Values] = [given] if isinstance(given, Mapping) else given
+    sets: Iterable[Values] = [parameters] if isinstance(parameters, Mapping) else parameters
     if fixed:
-        each = [{**fixed, **values} for values in each]
+        sets = [{**fixed, **values} for values in sets]
     bound: list[Any]
     if connection.dialect.positional:
-        bound = [_positions(values, binds) for values in each]
+        bound = [_positional(values, binds) for values in sets]
     else:
         bound = [
             {name: process(values[name]) if process else values[name] for name, process in binds}
-            for values in each
+            for values in sets
         ]
     return connection.exec_driver_sql(text, bound if len(bound) > 1 else bound[0])
 
 
 @cache
 def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, Binds]:
-    """The words of a statement, the values that stand in it, and how each is bound, in order."""
+    """The text of a statement, its constant values, and its parameters in order."""
     compiled = statement.compile(dialect=dialect)
     binds = compiled.binds
     processors = {
@@ -165,19 +166,19 @@ def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, Binds]:
     return str(compiled), fixed, [(name, processors[name]) for name in order]
 
 
-def _positions(values: Values, binds: Binds) -> tuple[Any, ...]:
+def _positional(values: Values, binds: Binds) -> tuple[Any, ...]:
     return tuple(process(values[name]) if process else values[name] for name, process in binds)
 
 
 def insert_many(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert rows of one shape."""
+    """Insert rows that have the same columns."""
     if rows:
         statement = _insert(table, tuple(rows[0]), connection.dialect.name)
         _insert_rows(connection, statement, rows)
 
 
 def insert_ignoring(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert rows, leaving those whose key is taken as they are."""
+    """Insert rows whose key does not exist yet."""
     if rows:
         statement = _insert_ignoring(table, tuple(rows[0]), connection.dialect.name)
         _insert_rows(connection, statement, rows)
@@ -190,7 +191,7 @@ def upsert(
     *,
     keys: Sequence[str] | None = None,
 ) -> None:
-    """Insert rows by key (the primary one), overwriting the given columns of those there."""
+    """Insert rows, or update those whose key (by default the primary key) exists."""
     if rows:
         by = tuple(keys or [column.name for column in table.primary_key])
         statement = _upsert(table, tuple(rows[0]), connection.dialect.name, by)
@@ -198,21 +199,17 @@ def upsert(
 
 
 def _insert_rows(connection: Connection, statement: Any, rows: Sequence[Values]) -> None:
-    """Insert rows by a statement that is meant for one."""
+    """Insert rows by a statement for one row."""
     if connection.dialect.name != "sqlite":
         run(connection, statement, rows)
         return
     text, _, binds = _prepared(statement, connection.dialect)
-    insert_rows(connection, text, [_positions(row, binds) for row in rows])
+    insert_rows(connection, text, [_positional(row, binds) for row in rows])
 
 
 def insert_into(table: Table, dialect: str) -> Any:
-    """An insertion as a database knows it: one that can say what is done where a key is taken."""
-    if dialect == "sqlite":
-        return sqlite.insert(table)
-    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 — takes much memory
-
-    return postgresql.insert(table)
+    """An INSERT of a dialect, which has `ON CONFLICT`."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
 # Building a statement takes longer than the database takes to do it.
@@ -237,5 +234,5 @@ def _upsert(table: Table, names: tuple[str, ...], dialect: str, keys: tuple[str,
 
 
 def by_bytes(connection: Connection, column: Any) -> Any:
-    """A column to be compared by its bytes, as SQLite does; PostgreSQL goes by the language."""
+    """A column compared by its bytes, as SQLite does; PostgreSQL would use its locale."""
     return column if connection.dialect.name == "sqlite" else collate(column, "C")

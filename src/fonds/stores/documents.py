@@ -18,7 +18,7 @@ from fonds.model import Document, Heading, NormalizedBody, PageMark
 from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, add_passages, replace_passages
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import (
     document_aliases,
     document_versions,
@@ -97,8 +97,8 @@ def ask_for_vectors(connection: Connection, writing: Writing, now: datetime) -> 
 def mark_gone(connection: Connection, document_ids: Iterable[str], now: datetime) -> int:
     """Record that the publisher withdrew documents; nothing is deleted."""
     marked = 0
-    for piece in pieces(document_ids):
-        held = documents.c.id.in_(piece) & documents.c.gone_at.is_(None)
+    for batch in batched(document_ids):
+        held = documents.c.id.in_(batch) & documents.c.gone_at.is_(None)
         marked += connection.execute(update(documents).where(held).values(gone_at=now)).rowcount
     return marked
 
@@ -282,9 +282,9 @@ def _version(writing: Writing, now: datetime) -> dict[str, Any]:
 def _write_aliases(
     connection: Connection, new: Sequence[Writing], changed: Sequence[Writing]
 ) -> None:
-    for piece in pieces([writing.document.id for writing in changed]):
+    for batch in batched([writing.document.id for writing in changed]):
         connection.execute(
-            delete(document_aliases).where(document_aliases.c.document_id.in_(piece))
+            delete(document_aliases).where(document_aliases.c.document_id.in_(batch))
         )
     rows = [
         {"alias": alias, "document_id": writing.document.id, "edition": edition}

@@ -31,7 +31,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from fonds.stores.sqlite import PARAMETERS, insert_rows, pieces
+from fonds.stores.sqlite import PARAMETERS, batched, insert_rows
 from fonds.stores.tables import document_chunk_buffer
 
 # What the indexes rank by, to find passages worth a closer look. BM25's weights multiply the count
@@ -106,10 +106,10 @@ def first_passing(
 ) -> list[int]:
     """The first `limit` of some rows of `document_chunk_buffer` that are eligible."""
     passing: list[int] = []
-    for piece in pieces(rows, min(PARAMETERS, limit + limit // 4)):
-        among = eligible.where(document_chunk_buffer.c.id.in_(piece))
+    for batch in batched(rows, min(PARAMETERS, limit + limit // 4)):
+        among = eligible.where(document_chunk_buffer.c.id.in_(batch))
         found = set(connection.scalars(among))
-        passing += [row for row in piece if row in found]
+        passing += [row for row in batch if row in found]
         if len(passing) >= limit:
             break
     return passing[:limit]

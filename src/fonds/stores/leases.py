@@ -37,7 +37,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from fonds.seams import Clock
 from fonds.stores.database import Database, insert_ignoring
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import ingestion_leases
 
 Values = Mapping[str, Any]
@@ -290,6 +290,6 @@ def _owned(queue: Table, rows: Sequence[Row[Any]], owner: str) -> Iterator[Colum
     A row that a loader is queueing again at this time is skipped: waiting for it, while it waits
     for this transaction, would be a deadlock.
     """
-    for batch in pieces(row.id for row in rows):
+    for batch in batched(row.id for row in rows):
         owned = select(queue.c.id).where(_leases(queue).is_owned(owner, batch))
         yield queue.c.id.in_(owned.with_for_update(skip_locked=True))

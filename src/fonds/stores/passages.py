@@ -36,7 +36,7 @@ from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.database import Database, insert_ignoring, insert_many, run, vector_index
 from fonds.stores.fulltext import FullText, IndexEntry, as_seen, headings_of
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -162,9 +162,9 @@ def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> 
         return
     fulltext.remove(connection, rows)
     vector_index(connection.dialect).remove(connection, generations(connection), rows)
-    for piece in pieces(rows):
+    for batch in batched(rows):
         connection.execute(
-            delete(document_chunk_buffer).where(document_chunk_buffer.c.id.in_(piece))
+            delete(document_chunk_buffer).where(document_chunk_buffer.c.id.in_(batch))
         )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func,
 
 from fonds.model import ParsedRecord
 from fonds.stores.database import insert_many
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import document_aliases, metadata
 
 
@@ -163,8 +163,8 @@ def _delete_below(
     for table in reversed(tables):
         column = _owner_column(table, parent)
         if column is not None:
-            for piece in pieces(keys):
-                connection.execute(delete(table).where(column.in_(piece)))
+            for batch in batched(keys):
+                connection.execute(delete(table).where(column.in_(batch)))
 
 
 def _owner_column(table: Table, parent: Table) -> Column[Any] | None:
@@ -192,8 +192,8 @@ def _link(connection: Connection, table: Table, column: Column[Any]) -> int:
     held = _resolved(connection, column, set(connection.scalars(waiting)))
     own_ids = [stated for stated, key in held.items() if stated == key]
     linked = 0
-    for piece in pieces(own_ids):
-        stated_here = column.is_(None) & reference.in_(piece)
+    for batch in batched(own_ids):
+        stated_here = column.is_(None) & reference.in_(batch)
         statement = update(table).where(stated_here).values({column.name: reference})
         linked += connection.execute(statement).rowcount
     for alias in held.keys() - set(own_ids):

@@ -1,7 +1,4 @@
-"""What is particular to SQLite: one writer, WAL, many rows in one statement.
-
-Cutting long lists to what one SQL statement takes.
-"""
+"""SQLite's connection settings and multi-row inserts, and batches for `IN (…)` on any database."""
 
 from __future__ import annotations
 
@@ -22,25 +19,25 @@ _PRAGMAS = (
     "PRAGMA temp_store = MEMORY",
 )
 
-_ROWS: Final = (16, 4, 1)
-"""Rows in one statement: few numbers, for each is a statement that SQLite keeps prepared."""
+_ROWS_PER_STATEMENT: Final = (16, 4, 1)
+"""Few sizes, as SQLite caches one prepared statement for each."""
 
-GOES_ON: Final = "goes_on"
-"""The option of a statement that is a part of the one before it."""
+IS_CONTINUATION: Final = "is_continuation"
+"""The execution option of a statement that is counted with the one before it."""
 
 
 def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
-    """An engine whose writers claim the lock up front instead of upgrading into a deadlock."""
+    """An engine whose writers lock at BEGIN, as upgrading a lock later can deadlock."""
     engine = create_engine(
         url,
         module=pysqlite3.dbapi2,
         connect_args={"check_same_thread": False, "timeout": 10},
-        pool_use_lifo=True,  # what a connection has read is worth nothing after another has written
+        pool_use_lifo=True,  # a write by another connection invalidates the page cache of this one
     )
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver must not begin transactions of its own
+        connection.isolation_level = None  # the driver must not begin transactions itself
         for pragma in (*_PRAGMAS, f"PRAGMA cache_size = -{cache_mib * 1024}"):
             connection.execute(pragma)
 
@@ -53,33 +50,33 @@ def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows by a statement that has places for one; to whoever counts it is one request."""
+    """Insert rows by a statement for one row; a budget counts them as one statement."""
     for number, (statement, values) in enumerate(in_statements(text, rows)):
-        connection.exec_driver_sql(statement, values, {GOES_ON: number > 0})
+        connection.exec_driver_sql(statement, values, {IS_CONTINUATION: number > 0})
 
 
 def in_statements(
     text: str, rows: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """A statement that has places for one row, and many rows, as statements with many rows each.
+    """Statements with many rows each, from a statement for one row and many rows.
 
-    After whatever it executes the driver lets another thread run, and gets its turn back later: for
-    a row that takes longer than the row itself, and for many rows the other thread can use it.
+    The driver releases the GIL for each statement, and getting it back takes longer than inserting
+    a row.
     """
     done = 0
     while done < len(rows):
-        size = next(size for size in _ROWS if size <= len(rows) - done)
-        some = rows[done : done + size]
-        yield _for_rows(text, len(some[0]), size), tuple(chain.from_iterable(some))
+        size = next(size for size in _ROWS_PER_STATEMENT if size <= len(rows) - done)
+        batch = rows[done : done + size]
+        yield _for_rows(text, len(batch[0]), size), tuple(chain.from_iterable(batch))
         done += size
 
 
 @cache
-def _for_rows(text: str, places: int, rows: int) -> str:
-    """A statement that inserts one row, for several."""
-    one = f"({', '.join('?' * places)})"
-    assert text.count(one) == 1, text
-    return text.replace(one, ", ".join([one] * rows))
+def _for_rows(text: str, columns: int, rows: int) -> str:
+    """A statement that inserts one row, changed to insert several."""
+    placeholders = f"({', '.join('?' * columns)})"
+    assert text.count(placeholders) == 1, text
+    return text.replace(placeholders, ", ".join([placeholders] * rows))
 
 
 T = TypeVar("T")
@@ -88,11 +85,11 @@ PARAMETERS: Final = 500
 """Values in one `IN (…)`; far below the limit of either database."""
 
 
-def pieces(items: Iterable[T], size: int = PARAMETERS) -> Iterator[list[T]]:
+def batched(items: Iterable[T], size: int = PARAMETERS) -> Iterator[list[T]]:
     """The items in lists of at most `size`."""
     remaining = iter(items)
-    while piece := list(islice(remaining, size)):
-        yield piece
+    while batch := list(islice(remaining, size)):
+        yield batch
 
 
 def select_in(
@@ -101,6 +98,6 @@ def select_in(
     column: ColumnElement[Any],
     values: Sequence[Any],
 ) -> Iterator[Row[Any]]:
-    """Rows whose column has one of the values, however many there are."""
-    for piece in pieces(values):
-        yield from connection.execute(statement.where(column.in_(piece)))
+    """Rows whose column has one of the values, of which there may be any number."""
+    for batch in batched(values):
+        yield from connection.execute(statement.where(column.in_(batch)))

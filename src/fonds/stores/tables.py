@@ -1,4 +1,4 @@
-"""The core tables. A source's own tables stand in its file, on the same `metadata`."""
+"""The core tables. The tables of a source are declared in its module, on the same `metadata`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Connection,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -20,7 +19,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    event,
     text,
 )
 
@@ -38,18 +36,7 @@ metadata: Final = MetaData(
 
 
 def _partial(name: str, *columns: str, where: str) -> Index:
-    return Index(name, *columns, sqlite_where=text(where), info={"where": text(where)})
-
-
-@event.listens_for(metadata, "before_create")
-def _complete_indexes(_metadata: MetaData, connection: Connection, **_: Any) -> None:
-    """Give indexes the options of PostgreSQL, if that is where they are made.
-
-    Told at once, SQLAlchemy would load all it knows of PostgreSQL, also where there is none.
-    """
-    if connection.dialect.name == "postgresql":
-        for index in [each for table in metadata.sorted_tables for each in table.indexes]:
-            index.dialect_options["postgresql"].update(index.info)
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 def _lease_columns() -> tuple[Column[Any], Column[Any]]:
@@ -100,7 +87,7 @@ documents: Final = Table(
     Index("ix_documents_body_normalizer_version", "body_normalizer_version"),
     Index("ix_documents_unit", "unit"),
     # Titles stand in citations, and no tree of PostgreSQL takes a value as long as some are.
-    Index("ix_documents_citation_string", "citation_string", info={"using": "hash"}),
+    Index("ix_documents_citation_string", "citation_string", postgresql_using="hash"),
     _partial("ix_documents_gone_at", "gone_at", where="gone_at IS NOT NULL"),
 )
 

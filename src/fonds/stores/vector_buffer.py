@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from fonds.stores.columns import Timestamp
 from fonds.stores.database import insert_many, run
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -104,8 +104,8 @@ def lacking(
 ) -> list[PendingPassage]:
     """The passages of some documents that have no vector, as they were written."""
     found: list[PendingPassage] = []
-    for piece in pieces(uids):
-        found += _passages(connection, _lacking_of_some(generation), {"uids": piece})
+    for batch in batched(uids):
+        found += _passages(connection, _lacking_of_some(generation), {"uids": batch})
     return sorted(found)
 
 

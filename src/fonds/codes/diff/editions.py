@@ -28,7 +28,7 @@ from fonds.codes.diff.renumbering import (
 from fonds.codes.diff.words import essence
 from fonds.errors import UsageError
 from fonds.stores.database import Database
-from fonds.stores.sqlite import pieces, select_in
+from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import code_units, documents, nodes
 
 _ROWS: Final = 1000
@@ -106,10 +106,10 @@ class Comparison:
 
     def texts(self, pairs: Iterable[Changed | MovedSection]) -> Iterator[tuple[str, str]]:
         """The text before and after of each pair, in order, a few at a time."""
-        for piece in pieces(pairs, TEXTS // 2):
-            wanted = [each.id for pair in piece for each in (pair.old, pair.new)]
+        for batch in batched(pairs, TEXTS // 2):
+            wanted = [each.id for pair in batch for each in (pair.old, pair.new)]
             texts = _texts(self.database, wanted)
-            yield from ((texts[pair.old.id], texts[pair.new.id]) for pair in piece)
+            yield from ((texts[pair.old.id], texts[pair.new.id]) for pair in batch)
 
 
 def compare_editions(
@@ -312,9 +312,9 @@ def _in_place(
     old: _EditionNodes, new: _EditionNodes, differing: _UnitDifference
 ) -> Iterator[Match]:
     """Sections that stand where they stood, less those in which no word has changed."""
-    for piece in pieces([path for path in differing.old if path in differing.new], TEXTS // 2):
-        before, after = old.texts(piece), new.texts(piece)
-        for path in piece:
+    for batch in batched([path for path in differing.old if path in differing.new], TEXTS // 2):
+        before, after = old.texts(batch), new.texts(batch)
+        for path in batch:
             one, other = without_stamps(before[path]), without_stamps(after[path])
             if essence(one) == essence(other):
                 differing.settle_unchanged(path)

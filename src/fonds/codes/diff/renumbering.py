@@ -16,7 +16,7 @@ from typing import Final, Generic, Literal, TypeVar
 from zlib import crc32
 
 from fonds.codes.diff.words import essence
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -156,9 +156,9 @@ def match_sections(
 
 def _sketched(paths: Iterable[str], read: Read) -> dict[str, Sketch]:
     known = {}
-    for piece in pieces(paths, TEXTS):
-        texts = read(piece)
-        known.update({path: sketch(texts[path]) for path in piece})
+    for batch in batched(paths, TEXTS):
+        texts = read(batch)
+        known.update({path: sketch(texts[path]) for path in batch})
     return known
 
 

@@ -38,7 +38,7 @@ from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database, by_bytes
 from fonds.stores.documents import visible_to
 from fonds.stores.leases import MAX_ATTEMPTS
-from fonds.stores.sqlite import pieces
+from fonds.stores.sqlite import batched
 from fonds.stores.tables import (
     citation_edges,
     code_units,
@@ -115,7 +115,7 @@ def records(held: Snapshot, resource: Resource, sources: Sequence[str] | None) -
         order.append(by_bytes(held.connection, then) if resource is ALIASES else then)
     query = _SELECTED[resource].order_by(*order)
     finish = _passage if resource is PASSAGES else _plain
-    for ids in pieces(_public_ids(held, sources), _AT_ONCE):
+    for ids in batched(_public_ids(held, sources), _AT_ONCE):
         for row in held.stream(query.where(column.in_(ids)), at_once=_FETCHED):
             yield finish(row)
 
