@@ -37,7 +37,7 @@ from fonds.errors import BudgetSpentError
 from fonds.library import Library, open_library
 from fonds.seams import Expense, charged_to, spend
 from fonds.stores.blobs import Blobs
-from fonds.stores.sqlite import GOES_ON
+from fonds.stores.sqlite import IS_CONTINUATION
 
 # The meter ----------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class CountingEngine:
 
     def _execute(self, *statement: Any) -> None:
         context = statement[-1]
-        self.statements += not context.execution_options.get(GOES_ON)
+        self.statements += not context.execution_options.get(IS_CONTINUATION)
 
     def _commit(self, _connection: Any) -> None:
         self.commits += 1
