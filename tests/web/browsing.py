@@ -157,12 +157,10 @@ def require_accessible(page: Page) -> None:
     assert grave == []
 
 
-def photograph(page: Page, name: str) -> Path | None:
-    """A picture of the whole page, for people to look at, where they ask for it."""
+def photograph(page: Page, name: str, *, full_page: bool = True) -> None:
+    """Save a picture of the page in the folder that `FONDS_SCREENSHOTS` names, if it is set."""
     folder = os.environ.get("FONDS_SCREENSHOTS")
-    if not folder:
-        return None
-    path = Path(folder, f"{_UNUSUAL.sub('-', name.lower()).strip('-')}.png")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=path, full_page=True)
-    return path
+    if folder:
+        path = Path(folder, f"{_UNUSUAL.sub('-', name.lower()).strip('-')}.png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=path, full_page=full_page)

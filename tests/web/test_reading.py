@@ -84,7 +84,7 @@ def test_results_are_narrowed_by_facets_and_widened_again(site: Site, page: Page
     expect(page).to_have_url(re.compile("source=federal_register"))
     for where in page.locator(".hit .cite").all_text_contents():
         assert "Fed. Reg." in where
-    page.get_by_role("link", name="chosen; take it back").click()
+    page.get_by_role("link", name="selected; remove").click()
     expect(page.locator(".hit")).to_have_count(everything)
 
 
