@@ -1,4 +1,4 @@
-"""Every computed identity. Same input, same id, on every machine, before any I/O."""
+"""Computed ids, hashes and blob keys: the same input gives the same id on every machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date
 from typing import Any, Final
 from uuid import UUID, uuid5
 
@@ -22,10 +21,6 @@ _WHITESPACE: Final = re.compile(r"\s+")
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 _LONGEST_NAME: Final = 200
 """Bytes; file systems allow 255, and a changed file gets a suffix."""
-
-# Since 2010 a Federal Register number starts with its four-digit year, and a correction with
-# its own prefix before it; older ones (`00-111`) were handed out again within days.
-_UNIQUE_FR_NUMBER: Final = re.compile(r"(?:[A-Z]\d+-)?\d{4}-\d+")
 
 
 # Trees ------------------------------------------------------------------------------------
@@ -118,87 +113,14 @@ def upload_uid(user_id: UUID, sha256: str) -> UUID:
     return uuid5(NAMESPACE, f"{user_id}:{sha256.lower()}")
 
 
-def federal_register_id(number: str, published: date | None) -> str:
-    """`fr:2026-08558`; a number of the repeating kind carries its date: `fr:00-111@2000-01-14`."""
-    cleaned = federal_register_number(number)
-    if published is None or _UNIQUE_FR_NUMBER.fullmatch(cleaned):
-        return f"fr:{cleaned}"
-    return f"fr:{cleaned}@{published.isoformat()}"
-
-
 def federal_register_number(number: str) -> str:
     """A document number as the API writes it, whatever dash the print edition used."""
     return _WHITESPACE.sub("", number.translate(_DASHES))
 
 
-def legislator_id(bioguide: str) -> str:
-    """`legislator:C000127`."""
-    return f"legislator:{bioguide}"
-
-
-def committee_id(code: str) -> str:
-    """`committee:SSAF`, and `committee:SSAF13` for a subcommittee."""
-    return f"committee:{code}"
-
-
-def bill_id(congress: int, kind: str, number: int) -> str:
-    """`bill:119-hr-1`."""
-    return f"bill:{congress}-{kind.lower()}-{number}"
-
-
-def bill_text_id(bill: str, version: str) -> str:
-    """`bill:119-hr-1/ih`."""
-    return f"{bill}/{version.lower()}"
-
-
-def law_id(congress: int, number: int, *, private: bool = False) -> str:
-    """`plaw:119-21`, and `plaw:119-pvt-3` for a private law."""
-    return f"plaw:{congress}-{'pvt-' if private else ''}{number}"
-
-
-def vote_id(chamber: str, congress: int, session: int, number: int) -> str:
-    """`vote:house/119-1/362`."""
-    return f"vote:{chamber}/{congress}-{session}/{number}"
-
-
-def crs_id(number: str) -> str:
-    """`crs:R48481`."""
-    return f"crs:{number.upper()}"
-
-
-def gao_id(product: str) -> str:
-    """`gao:GAO-25-107521`."""
-    return f"gao:{product.upper()}"
-
-
-def cbo_id(publication: str) -> str:
-    """`cbo:61234`."""
-    return f"cbo:{publication}"
-
-
-def govinfo_id(package: str) -> str:
-    """`chrg:CHRG-119hhrg58888`: a package or granule of govinfo under its collection's name."""
-    return f"{package.partition('-')[0].lower()}:{package}"
-
-
 def site_file_id(website: str, url: str) -> str:
     """`site:tokyo/1f0a6c…`: a PDF of a website, by its address."""
     return f"site:{website}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
-
-
-def lda_id(filing_uuid: str) -> str:
-    """`lda:<filing_uuid>`."""
-    return f"lda:{filing_uuid.lower()}"
-
-
-def sap_id(issued: str, url: str, bill: str) -> str:
-    """`sap:2025-01-22/<hash>`: one PDF can serve several bills."""
-    return f"sap:{issued}/{text_sha256(url + bill)[:16]}"
-
-
-def statement_id(bioguide: str, url: str) -> str:
-    """`statement:C000127/<hash>`."""
-    return f"statement:{bioguide}/{text_sha256(url)[:16]}"
 
 
 # Chunks -----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from datetime import date
 from itertools import pairwise
 from uuid import UUID
 
@@ -171,30 +170,6 @@ def test_equal_passages_have_one_hash_whatever_their_spacing() -> None:
     expected = hashlib.sha256("caf\u00e9 au lait".encode()).hexdigest()
     assert ids.chunk_sha("  cafe\u0301\n\nau\tlait ") == expected
     assert ids.chunk_sha("caf\u00e9 aulait") != expected
-
-
-@pytest.mark.parametrize(
-    ("number", "published", "expected"),
-    [
-        ("2026-08558", date(2026, 5, 1), "fr:2026-08558"),
-        ("2026-08558", None, "fr:2026-08558"),
-        ("2026–08558", date(2026, 5, 1), "fr:2026-08558"),
-        (" 2026 -08558\n", date(2026, 5, 1), "fr:2026-08558"),
-        ("C1-2026-08558", date(2026, 5, 9), "fr:C1-2026-08558"),
-        ("00-111", date(2000, 1, 14), "fr:00-111@2000-01-14"),
-        ("00–111", date(2000, 1, 14), "fr:00-111@2000-01-14"),
-        ("E9-12345", date(2009, 6, 1), "fr:E9-12345@2009-06-01"),
-        ("00-111", None, "fr:00-111"),
-        ("X2026-1", date(2026, 5, 1), "fr:X2026-1@2026-05-01"),
-    ],
-)
-def test_federal_register_id(number: str, published: date | None, expected: str) -> None:
-    assert ids.federal_register_id(number, published) == expected
-
-
-def test_people_and_committees_are_called_by_their_codes() -> None:
-    assert ids.legislator_id("C000127") == "legislator:C000127"
-    assert ids.committee_id("SSAF13") == "committee:SSAF13"
 
 
 # Hashes, blobs, shards --------------------------------------------------------------------

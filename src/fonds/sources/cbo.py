@@ -45,6 +45,7 @@ from fonds.sources.base import Ask, Rate, SourceInfo
 from fonds.sources.formats import xml
 from fonds.sources.formats.congress import (
     BillNumber,
+    cbo_id,
     congress_of,
     find_bill_numbers,
     first_day_of,
@@ -335,7 +336,7 @@ def _task(entry: CboEntry, origin: Archived | None) -> FetchTask:
     params = {"entry": entry.to_params()}
     return FetchTask(
         source=NAME,
-        key=ids.cbo_id(entry.publication),
+        key=cbo_id(entry.publication),
         parts=(),
         params=params,
         fingerprint=ids.json_sha256(params),
@@ -367,7 +368,7 @@ def _loose(part: RawPart) -> Iterator[CboEntry]:
 
 
 def _record(entry: CboEntry, raw: Archived) -> ParsedRecord:
-    key, bill, congress = ids.cbo_id(entry.publication), entry.bill, entry.bill_congress
+    key, bill, congress = cbo_id(entry.publication), entry.bill, entry.bill_congress
     row: dict[str, Any] = {
         "id": key,
         "publication_id": entry.publication,

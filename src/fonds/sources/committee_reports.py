@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
-from fonds import ids
 from fonds.errors import WrongContentError
 from fonds.model import Archived, Body, Document, ParsedRecord
 from fonds.sources.base import Rate, SourceInfo
@@ -33,6 +32,7 @@ from fonds.sources.formats.gpo_files import (
     bill_rows,
     children,
     committee_rows,
+    govinfo_id,
     written_day,
 )
 from fonds.sources.formats.mods import ModsBill, ModsCommittee, ModsItem
@@ -168,7 +168,7 @@ _TEXT_FIELDS: Final = {
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The report with the bills and committees it names."""
-    key = ids.govinfo_id(item.package if item.leads else item.id)
+    key = govinfo_id(item.package if item.leads else item.id)
     owner = ("report_id", key)
     return ParsedRecord(
         source=NAME,

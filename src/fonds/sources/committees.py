@@ -25,7 +25,6 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Integer, Table, Text
 
-from fonds import ids
 from fonds.errors import DuplicateKeyError, MalformedError, WrongContentError
 from fonds.model import (
     Archived,
@@ -41,6 +40,7 @@ from fonds.model import (
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import congress as citing
 from fonds.sources.formats import fields, yaml
+from fonds.sources.formats.congress import committee_id, legislator_id
 from fonds.sources.formats.fields import required, section, sections, text
 from fonds.stores.columns import document_key, owned_by, reference, task_key, texts
 from fonds.stores.tables import metadata
@@ -204,13 +204,13 @@ def _above_first(found: dict[str, _Committee]) -> list[_Committee]:
 
 
 def _committee_record(committee: _Committee, found: dict[str, _Committee]) -> ParsedRecord:
-    key = ids.committee_id(committee.code)
+    key = committee_id(committee.code)
     row = {
         "id": key,
         "thomas_id": committee.thomas_id,
         "type": committee.type,
         "name": committee.name,
-        "parent_ref": ids.committee_id(committee.parent) if committee.parent else None,
+        "parent_ref": committee_id(committee.parent) if committee.parent else None,
         "is_current": committee.is_current,
         **dict.fromkeys(COMMITTEE_TEXTS),
         **committee.details,
@@ -287,7 +287,7 @@ def _system_code(code: str) -> str:
 
 
 def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecord]:
-    reference = ids.committee_id(code)
+    reference = committee_id(code)
     for place, member in enumerate(listed, 1):
         bioguide = required(member, "bioguide")
         texts = ("name", "party", "title", "chamber", "start_date", "source")
@@ -298,7 +298,7 @@ def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecor
             payload={
                 "committee_ref": reference,
                 "bioguide": bioguide,
-                "legislator_ref": ids.legislator_id(bioguide),
+                "legislator_ref": legislator_id(bioguide),
                 "ord": place,
                 "rank": fields.whole(member, "rank"),
                 **{name: text(member, name) for name in texts},
@@ -439,7 +439,7 @@ class Committees:
         for name in (_HISTORICAL, _CURRENT):
             answer = await ask(f"{_SITE}/{name}.json", path=f"{name}.json")
             codes = chain.from_iterable(map(_codes, yaml.items(answer.data)))
-            yield Expected(scope=name, document_ids=frozenset(map(ids.committee_id, codes)))
+            yield Expected(scope=name, document_ids=frozenset(map(committee_id, codes)))
 
     def _task(self, key: str, *files: str) -> FetchTask:
         parts = tuple(

@@ -24,7 +24,6 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Index, Integer, Table, Text
 
-from fonds import ids
 from fonds.citations.bluebook import bluebook_date
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import Archived, Body, Document, FetchTask, ParsedRecord, Raw
@@ -36,6 +35,7 @@ from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
     children,
+    govinfo_id,
     member_rows,
     written_day,
 )
@@ -242,8 +242,8 @@ def document_id(package: str, granule: str) -> str:
     """The granule's id, with its issue where two issues of one day would share it."""
     issue = _ISSUE.fullmatch(package)
     if issue is None or granule.startswith(package):
-        return ids.govinfo_id(granule)
-    return ids.govinfo_id(f"{granule}@{issue[1]}")
+        return govinfo_id(granule)
+    return govinfo_id(f"{granule}@{issue[1]}")
 
 
 def _row(key: str, item: ModsItem) -> dict[str, Any]:

@@ -226,6 +226,11 @@ def product_of(item: FeedItem) -> str:
     raise WrongContentError(f"an entry of the feed leads to no product: {item.link or item.title}")
 
 
+def gao_id(product: str) -> str:
+    """`gao:GAO-25-107521`."""
+    return f"gao:{product.upper()}"
+
+
 def html_address(product: str) -> str:
     """Where the full text of a product is; the host insists on capitals."""
     return f"{FILES}/reports/{product.upper()}/index.html"
@@ -241,7 +246,7 @@ def record(
 ) -> ParsedRecord:
     """The rows of a product and the document it is, as far as its files tell."""
     product = product_of(item)
-    key = ids.gao_id(product)
+    key = gao_id(product)
     title = item.title or (page.title if page else None) or product
     row = {
         "id": key,
@@ -398,7 +403,7 @@ def _task(item: FeedItem, origin: Archived) -> FetchTask:
     product, params = product_of(item), {"item": to_params(item)}
     return FetchTask(
         source=NAME,
-        key=ids.gao_id(product),
+        key=gao_id(product),
         parts=tuple(_parts(product)),
         params=params,
         fingerprint=ids.json_sha256(params),

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
-from fonds import ids
 from fonds.errors import WrongContentError
 from fonds.model import Archived, Body, Document, ParsedRecord
 from fonds.sources.base import Rate, SourceInfo
@@ -34,6 +33,7 @@ from fonds.sources.formats.gpo_files import (
     bill_rows,
     children,
     committee_rows,
+    govinfo_id,
     member_rows,
     written_day,
 )
@@ -242,7 +242,7 @@ _TEXT_FIELDS: Final = {
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The hearing with its witnesses, committees, members and bills."""
-    key = ids.govinfo_id(item.package if item.leads else item.id)
+    key = govinfo_id(item.package if item.leads else item.id)
     owner = ("hearing_id", key)
     witnesses = ({"witness": line} for line in item.fields.get("witness", ()))
     return ParsedRecord(

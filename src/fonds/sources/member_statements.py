@@ -47,6 +47,7 @@ from fonds.model import (
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Ask, Rate, SourceInfo
 from fonds.sources.formats import fields, yaml
+from fonds.sources.formats.congress import legislator_id
 from fonds.sources.formats.feeds import (
     WASHINGTON,
     Feed,
@@ -259,7 +260,7 @@ def _from_feed(raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         key=raw.task.key,
         payload={
             "bioguide": member.bioguide,
-            "legislator_ref": ids.legislator_id(member.bioguide),
+            "legislator_ref": legislator_id(member.bioguide),
             "member": member.name,
             "url": member.site,
             "rss_url": member.feed,
@@ -302,8 +303,13 @@ def _address(item: FeedItem) -> str:
     return f"https://{link.partition('://')[2]}"
 
 
+def statement_id(bioguide: str, url: str) -> str:
+    """`statement:C000127/<hash>`."""
+    return f"statement:{bioguide}/{ids.text_sha256(url)[:16]}"
+
+
 def _statement_task(member: MemberFeed, item: FeedItem, origin: Archived) -> FetchTask:
-    key = ids.statement_id(member.bioguide, _address(item))
+    key = statement_id(member.bioguide, _address(item))
     # The page has the text; what the feed repeats of it would only swell the task.
     params = {"member": member.to_params(), "item": to_params(replace(item, html=None))}
     return FetchTask(
@@ -364,11 +370,11 @@ def _record(
     item: FeedItem, member: MemberFeed | None, author: str, raw: Archived, body: Body | None
 ) -> ParsedRecord:
     bioguide = member.bioguide if member else None
-    key = ids.statement_id(bioguide or UNKNOWN, _address(item))
+    key = statement_id(bioguide or UNKNOWN, _address(item))
     row: dict[str, Any] = {
         "id": key,
         "bioguide": bioguide,
-        "legislator_ref": ids.legislator_id(bioguide) if bioguide else None,
+        "legislator_ref": legislator_id(bioguide) if bioguide else None,
         "title": item.title or item.description or item.link,
         "link": item.link,
         "guid": item.guid,

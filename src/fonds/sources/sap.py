@@ -66,6 +66,11 @@ _SEPARATOR: Final = re.compile(r"\s+[-\u2013\u2014]\s+|\s*\u2014\s*")
 _ENTRY_ELEMENTS: Final = ("p", "li", "tr", "article", "div")
 
 
+def sap_id(issued: str, url: str, bill: str) -> str:
+    """`sap:2025-01-22/<hash>`: one PDF can serve several bills."""
+    return f"sap:{issued}/{ids.text_sha256(url + bill)[:16]}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyStatement:
     """One statement, on no bill, one, or several."""
@@ -96,7 +101,7 @@ class PolicyStatement:
     @property
     def key(self) -> str:
         """Its task; the document's id where it is on one bill or none."""
-        return ids.sap_id(self.issued, self.address, ",".join(self.bills))
+        return sap_id(self.issued, self.address, ",".join(self.bills))
 
     def to_params(self) -> dict[str, Any]:
         """The JSON a task carries."""
@@ -477,7 +482,7 @@ def _name(address: str) -> str:
 def _documents(statement: PolicyStatement) -> Iterator[tuple[str, str | None]]:
     """The documents a statement makes: their ids and the bill of each."""
     for bill in statement.bills or (None,):
-        yield ids.sap_id(statement.issued, statement.address, bill or ""), bill
+        yield sap_id(statement.issued, statement.address, bill or ""), bill
 
 
 def _records(

@@ -22,7 +22,7 @@ from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongCon
 from fonds.model import FetchTask, Part
 from fonds.normalize.fr import FrXml
 from fonds.sources.federal_register import source
-from fonds.sources.federal_register.entries import cite_federal_register
+from fonds.sources.federal_register.entries import cite_federal_register, federal_register_id
 from fonds.sources.federal_register.tables import TABLES
 
 
@@ -193,3 +193,22 @@ def test_citations_fall_back_to_the_number_and_its_year() -> None:
     assert cited == "FR Doc. 2016-12100 (2016)."
     cited = cite_federal_register(number="00-111", volume=None, page=None, published=None)
     assert cited == "FR Doc. 00-111."
+
+
+@pytest.mark.parametrize(
+    ("number", "published", "expected"),
+    [
+        ("2026-08558", date(2026, 5, 1), "fr:2026-08558"),
+        ("2026-08558", None, "fr:2026-08558"),
+        ("2026–08558", date(2026, 5, 1), "fr:2026-08558"),
+        (" 2026 -08558\n", date(2026, 5, 1), "fr:2026-08558"),
+        ("C1-2026-08558", date(2026, 5, 9), "fr:C1-2026-08558"),
+        ("00-111", date(2000, 1, 14), "fr:00-111@2000-01-14"),
+        ("00–111", date(2000, 1, 14), "fr:00-111@2000-01-14"),
+        ("E9-12345", date(2009, 6, 1), "fr:E9-12345@2009-06-01"),
+        ("00-111", None, "fr:00-111"),
+        ("X2026-1", date(2026, 5, 1), "fr:X2026-1@2026-05-01"),
+    ],
+)
+def test_federal_register_id(number: str, published: date | None, expected: str) -> None:
+    assert federal_register_id(number, published) == expected

@@ -6,10 +6,12 @@ import pytest
 
 from fonds.sources.formats.congress import (
     BillNumber,
+    committee_id,
     congress_of,
     find_bill_numbers,
     first_day_of,
     leading_bill_number,
+    legislator_id,
     read_bill_code,
 )
 
@@ -62,3 +64,8 @@ def test_a_bill_is_written_as_citations_write_it() -> None:
 def test_a_congress_begins_on_the_third_of_january(day: date, congress: int) -> None:
     assert congress_of(day) == congress
     assert first_day_of(congress) <= day < first_day_of(congress + 1)
+
+
+def test_people_and_committees_are_called_by_their_codes() -> None:
+    assert legislator_id("C000127") == "legislator:C000127"
+    assert committee_id("SSAF13") == "committee:SSAF13"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from fonds import ids
-from fonds.sources.formats.congress import ABBREVIATIONS, ordinal
+from fonds.sources.formats.congress import ABBREVIATIONS, bill_id, committee_id, ordinal
 
 HOUSE: Final = "U.S. House of Representatives"
 SENATE: Final = "U.S. Senate"
@@ -52,7 +51,7 @@ class BillName:
     @property
     def id(self) -> str:
         """`bill:119-hr-1`."""
-        return ids.bill_id(self.congress, self.kind, self.number)
+        return bill_id(self.congress, self.kind, self.number)
 
     @property
     def printed(self) -> str:
@@ -135,7 +134,7 @@ def kind_of(text: str) -> str | None:
 
 def committee_ref(system_code: str) -> str:
     """`hsag00` is `committee:HSAG`, and `hsag14` its subcommittee `committee:HSAG14`."""
-    return ids.committee_id(system_code.upper().removesuffix("00"))
+    return committee_id(system_code.upper().removesuffix("00"))
 
 
 # Code → the name BILLSTATUS, USLM and the House's DTD agree on, and the phrase of a citation.

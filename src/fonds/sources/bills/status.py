@@ -17,7 +17,6 @@ from typing import Any, Final
 from lxml import etree
 from sqlalchemy import Table
 
-from fonds import ids
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.html import Html
@@ -26,7 +25,8 @@ from fonds.sources.bills import tables
 from fonds.sources.bills.names import BillName, committee_ref
 from fonds.sources.bills.tables import bills
 from fonds.sources.formats import xml
-from fonds.sources.formats.congress import cite_bill
+from fonds.sources.formats.congress import cbo_id, cite_bill, law_id, legislator_id, vote_id
+from fonds.sources.formats.gpo_files import govinfo_id
 
 # Before June 2016 times were written "03:36PM".
 _TWELVE_HOURS: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([AP])M", re.IGNORECASE)
@@ -229,7 +229,7 @@ def _person(item: Any) -> Row:
     bioguide = first(item, "bioguideId", "identifiers/bioguideId")
     return {
         "bioguide_id": bioguide,
-        "legislator_ref": ids.legislator_id(bioguide) if bioguide else None,
+        "legislator_ref": legislator_id(bioguide) if bioguide else None,
         "full_name": first(item, "fullName", "name"),
         **texts(
             item,
@@ -309,7 +309,7 @@ def _vote_ref(
 ) -> str | None:
     if chamber is None or congress is None or session is None or number is None:
         return None
-    return ids.vote_id(chamber.lower(), congress, session, number)
+    return vote_id(chamber.lower(), congress, session, number)
 
 
 # Committees -------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _report_ref(citation: str) -> str | None:
     found = _REPORT.match(citation)
     if found is None:
         return None
-    return ids.govinfo_id(f"CRPT-{found[2]}{found[1].lower()}rpt{found[3]}")
+    return govinfo_id(f"CRPT-{found[2]}{found[1].lower()}rpt{found[3]}")
 
 
 # Subjects and titles ----------------------------------------------------------------------
@@ -400,7 +400,7 @@ def _law_ref(kind: str | None, number: str | None) -> str | None:
     if found is None:
         return None
     private = "private" in (kind or "").lower()
-    return ids.law_id(int(found[1]), int(found[2]), private=private)
+    return law_id(int(found[1]), int(found[2]), private=private)
 
 
 def _estimates(bill: Any) -> Iterator[Row]:
@@ -412,7 +412,7 @@ def _estimates(bill: Any) -> Iterator[Row]:
             "title": first(item, "title", "rptTitle"),
             "url": url,
             "description": first(item, "description"),
-            "publication_ref": ids.cbo_id(publication[1]) if publication else None,
+            "publication_ref": cbo_id(publication[1]) if publication else None,
         }
 
 
@@ -448,7 +448,7 @@ def _amendment(item: Any) -> Row:
             update_date="updateDate",
         ),
         "sponsor_name": first(item, "sponsors/item/fullName", "sponsors/item/name"),
-        "sponsor_ref": ids.legislator_id(bioguide) if bioguide else None,
+        "sponsor_ref": legislator_id(bioguide) if bioguide else None,
         **latest_action(item),
         "amended_amendment": listed(item, "amendedAmendment"),
         "actions": _amendment_actions(item),

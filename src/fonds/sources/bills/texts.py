@@ -206,6 +206,11 @@ _XML: Final = frozenset({"billres_v1", "uslm_v1"})
 _BODY_FORMATS: Final[dict[str, BodyFormat]] = {"text_v1": "text", "html_v1": "html"}
 
 
+def bill_text_id(bill: str, version: str) -> str:
+    """`bill:119-hr-1/ih`."""
+    return f"{bill}/{version.lower()}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BillVersion:
     """One version of one bill, as far as it is known."""
@@ -224,7 +229,7 @@ class BillVersion:
     @property
     def id(self) -> str:
         """`bill:119-hr-1/ih`."""
-        return ids.bill_text_id(self.bill.id, self.code)
+        return bill_text_id(self.bill.id, self.code)
 
     @property
     def stage(self) -> str:

@@ -174,9 +174,14 @@ _KINDS: Final = {
 _PAGE: Final = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
+def crs_id(number: str) -> str:
+    """`crs:R48481`."""
+    return f"crs:{number.upper()}"
+
+
 def record(report: CrsReport, *, raw: Archived, body: Body | None = None) -> ParsedRecord:
     """The rows of a report and the document it is."""
-    key, newest = ids.crs_id(report.number), report.newest
+    key, newest = crs_id(report.number), report.newest
     row: dict[str, Any] = {
         **dict.fromkeys(crs_reports.columns.keys()),
         **report.columns,
@@ -394,7 +399,7 @@ class Crs:
             if since <= day <= until:
                 yield _task(row, answer.archived)
         days = [day for day, _ in rows]
-        keys = frozenset(ids.crs_id(row["number"]) for _, row in rows)
+        keys = frozenset(crs_id(row["number"]) for _, row in rows)
         yield Listing(
             since=days[0], until=days[-1], task_keys=keys | {f"{key}{_PDF}" for key in keys}
         )
@@ -506,7 +511,7 @@ def _task(row: Row, origin: Archived) -> FetchTask:
         parts.append(replace(part, optional=True))
     return FetchTask(
         source=NAME,
-        key=ids.crs_id(row["number"]),
+        key=crs_id(row["number"]),
         parts=tuple(parts),
         params={"row": dict(row)},
         fingerprint=ids.json_sha256(row),
@@ -539,4 +544,4 @@ def _report(raw: Raw) -> ParsedRecord | FetchTask:
 
 
 def _official_id(entry: Mapping[str, Any]) -> str:
-    return ids.crs_id(fields.required(entry, "id"))
+    return crs_id(fields.required(entry, "id"))

@@ -49,6 +49,7 @@ from fonds.sources.federal_register.entries import (
     entry_date,
     entry_id,
     entry_number,
+    federal_register_id,
     read_body,
     read_json,
     read_together,
@@ -194,7 +195,7 @@ class FederalRegister:
             numbers = frozenset(_numbers(read_json(answer.data)))
             if not numbers:
                 raise WrongContentError(f"the table of contents of {day} names no document")
-            document_ids = frozenset(ids.federal_register_id(number, day) for number in numbers)
+            document_ids = frozenset(federal_register_id(number, day) for number in numbers)
             yield Expected(scope=day.isoformat(), document_ids=document_ids)
 
 

@@ -57,6 +57,10 @@ _CITED: Final = re.compile(r"(\d+) FR (\d+)")
 _INTEGERS: Final = frozenset({"volume", "start_page", "end_page", "page_length"})
 _SET_APART: Final = frozenset({"id", "document_number", "title", "president", "significant"})
 
+# Since 2010 a Federal Register number starts with its four-digit year, and a correction with
+# its own prefix before it; older ones (`00-111`) were handed out again within days.
+_UNIQUE_FR_NUMBER: Final = re.compile(r"(?:[A-Z]\d+-)?\d{4}-\d+")
+
 
 def entry_number(entry: Entry) -> str:
     """The document's number, whatever dash it was written with."""
@@ -78,9 +82,17 @@ def entry_date(entry: Entry) -> date | None:
         raise MalformedError(f"{number}: publication_date {value!r} is no ISO date") from None
 
 
+def federal_register_id(number: str, published: date | None) -> str:
+    """`fr:2026-08558`; a number of the repeating kind carries its date: `fr:00-111@2000-01-14`."""
+    cleaned = ids.federal_register_number(number)
+    if published is None or _UNIQUE_FR_NUMBER.fullmatch(cleaned):
+        return f"fr:{cleaned}"
+    return f"fr:{cleaned}@{published.isoformat()}"
+
+
 def entry_id(entry: Entry) -> str:
     """The document's id."""
-    return ids.federal_register_id(entry_number(entry), entry_date(entry))
+    return federal_register_id(entry_number(entry), entry_date(entry))
 
 
 def record(entry: Entry, *, raw: Archived, body: Body | None = None) -> ParsedRecord:

@@ -163,6 +163,36 @@ _CONGRESS_TEENS: Final = range(11, 14)
 _CONGRESS_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
+def bill_id(congress: int, kind: str, number: int) -> str:
+    """`bill:119-hr-1`."""
+    return f"bill:{congress}-{kind.lower()}-{number}"
+
+
+def law_id(congress: int, number: int, *, private: bool = False) -> str:
+    """`plaw:119-21`, and `plaw:119-pvt-3` for a private law."""
+    return f"plaw:{congress}-{'pvt-' if private else ''}{number}"
+
+
+def vote_id(chamber: str, congress: int, session: int, number: int) -> str:
+    """`vote:house/119-1/362`."""
+    return f"vote:{chamber}/{congress}-{session}/{number}"
+
+
+def legislator_id(bioguide: str) -> str:
+    """`legislator:C000127`."""
+    return f"legislator:{bioguide}"
+
+
+def committee_id(code: str) -> str:
+    """`committee:SSAF`, and `committee:SSAF13` for a subcommittee."""
+    return f"committee:{code}"
+
+
+def cbo_id(publication: str) -> str:
+    """`cbo:61234`."""
+    return f"cbo:{publication}"
+
+
 def cite_bill(*, congress: int, kind: str, number: int, introduced: date | None) -> str:
     """`H.R. 1234, 119th Cong. (2025).`; without a date the year its Congress began."""
     year = introduced.year if introduced else first_year(congress)
@@ -225,7 +255,7 @@ class BillNumber:
 
     def document_id(self, congress: int) -> str:
         """The bill's document."""
-        return ids.bill_id(congress, self.kind, self.number)
+        return bill_id(congress, self.kind, self.number)
 
 
 def find_bill_numbers(text: str) -> list[BillNumber]:

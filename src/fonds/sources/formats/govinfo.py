@@ -41,6 +41,7 @@ from fonds.sources.formats.congress import congress_of, first_day_of
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     MakeRecord,
+    govinfo_id,
     is_error_page,
     pdf_body,
     text_body,
@@ -367,7 +368,7 @@ class PackageSource:
     ) -> AsyncIterator[Expected]:
         """The packages that the API of govinfo lists by the day; it wants `data_gov_key`."""
         async for day, packages in self.collection.published(ask, since, until):
-            yield Expected(scope=day, document_ids=frozenset(map(ids.govinfo_id, packages)))
+            yield Expected(scope=day, document_ids=frozenset(map(govinfo_id, packages)))
 
 
 SITE: Final = "https://www.govinfo.gov"

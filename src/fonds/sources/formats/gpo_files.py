@@ -85,6 +85,11 @@ def written_day(text: str) -> str | None:
 # Loose files ------------------------------------------------------------------------------
 
 
+def govinfo_id(package: str) -> str:
+    """`chrg:CHRG-119hhrg58888`: a package or granule of govinfo under its collection's name."""
+    return f"{package.partition('-')[0].lower()}:{package}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LooseReader:
     """Reads files without a task, whatever they are, for one collection."""

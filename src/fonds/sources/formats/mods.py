@@ -21,9 +21,9 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fonds import ids
 from fonds.errors import MalformedError, WrongContentError
 from fonds.sources.formats import fields, xml
+from fonds.sources.formats.congress import bill_id, committee_id, legislator_id
 from fonds.sources.formats.xml import text, texts, whole_text
 
 SITE: Final = "https://www.govinfo.gov"
@@ -75,7 +75,7 @@ class ModsCommittee(_Frozen):
         """`committee:HSAG` for `hsag00`; None where the publisher found no authority."""
         if not self.authority_id:
             return None
-        return ids.committee_id(self.authority_id.upper().removesuffix("00"))
+        return committee_id(self.authority_id.upper().removesuffix("00"))
 
 
 class ModsMember(_Frozen):
@@ -95,7 +95,7 @@ class ModsMember(_Frozen):
     @property
     def reference(self) -> str | None:
         """`legislator:M000485`, where a bioguide is given."""
-        return ids.legislator_id(self.bioguide) if self.bioguide else None
+        return legislator_id(self.bioguide) if self.bioguide else None
 
     @property
     def surname(self) -> str:
@@ -117,7 +117,7 @@ class ModsBill(_Frozen):
         kind = (self.type or "").lower()
         if self.congress is None or self.number is None or kind not in _BILL_TYPES:
             return None
-        return ids.bill_id(self.congress, kind, self.number)
+        return bill_id(self.congress, kind, self.number)
 
 
 class ModsItem(_Frozen):

@@ -62,6 +62,7 @@ from fonds.sources.lda_filings.records import (
     NAME,
     PUBLISHER,
     SITE,
+    lda_id,
     party_record,
     posted_on,
     records_of,
@@ -322,7 +323,7 @@ def _task(entry: Entry, origin: Archived) -> FetchTask:
     uuid = filing_uuid(str(entry.get("filing_uuid")))
     return FetchTask(
         source=NAME,
-        key=ids.lda_id(uuid),
+        key=lda_id(uuid),
         parts=(),
         params={"entry": dict(entry)},
         fingerprint=ids.json_sha256(entry),

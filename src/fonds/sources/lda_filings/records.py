@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
-from fonds import ids
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats.fields import distinct
 from fonds.sources.lda_filings.formats import Filing, Row
@@ -186,9 +185,14 @@ def party_record(table: str, row: Row) -> ParsedRecord:
     return ParsedRecord(source=NAME, table=table, key=f"{table}/{row['id']}", payload=row)
 
 
+def lda_id(filing_uuid: str) -> str:
+    """`lda:<filing_uuid>`."""
+    return f"lda:{filing_uuid.lower()}"
+
+
 def filing_record(filing: Filing, raw: Archived) -> ParsedRecord:
     """The filing itself, with the rows that live and die with it."""
-    key = ids.lda_id(filing.row["filing_uuid"])
+    key = lda_id(filing.row["filing_uuid"])
     return ParsedRecord(
         source=NAME,
         table="lda_filings",

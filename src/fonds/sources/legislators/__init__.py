@@ -25,7 +25,6 @@ from typing import Any, Final
 
 from sqlalchemy import Table
 
-from fonds import ids
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import (
     Discovery,
@@ -39,6 +38,7 @@ from fonds.model import (
 )
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import fields, yaml
+from fonds.sources.formats.congress import legislator_id
 from fonds.sources.formats.fields import required, section, sections, text
 from fonds.sources.legislators.tables import (
     ACCOUNTS,
@@ -306,7 +306,7 @@ def _latest(terms: list[_Row], *fields: str) -> _Row:
 
 def _legislator(entry: Mapping[str, Any], part: RawPart) -> Iterator[ParsedRecord]:
     bioguide = required(section(entry, "id"), "bioguide")
-    key = ids.legislator_id(bioguide)
+    key = legislator_id(bioguide)
     terms = _numbered(map(_term, sections(entry, "terms")))
     affiliations = list(_affiliations(entry))
     names = _numbered(map(_other_name, sections(entry, "other_names")))
@@ -380,7 +380,7 @@ def _executive(entry: Mapping[str, Any], part: RawPart) -> Iterator[ParsedRecord
         "id": key,
         "govtrack": govtrack,
         "bioguide": bioguide,
-        "legislator_ref": ids.legislator_id(bioguide) if bioguide else None,
+        "legislator_ref": legislator_id(bioguide) if bioguide else None,
         **_person(entry),
         **_latest(terms, "type", "party"),
     }
@@ -420,14 +420,14 @@ def _document(row: _Row, *, part: RawPart, **more: Any) -> Document:
 
 
 def _social_media(entry: Mapping[str, Any], _part: RawPart) -> Iterator[ParsedRecord]:
-    reference = ids.legislator_id(required(section(entry, "id"), "bioguide"))
+    reference = legislator_id(required(section(entry, "id"), "bioguide"))
     accounts = _row(section(entry, "social"), *ACCOUNTS)
     payload = {"legislator_ref": reference, **accounts}
     yield _record(legislator_social_media, f"{reference}#social_media", payload)
 
 
 def _offices(entry: Mapping[str, Any], _part: RawPart) -> Iterator[ParsedRecord]:
-    reference = ids.legislator_id(required(section(entry, "id"), "bioguide"))
+    reference = legislator_id(required(section(entry, "id"), "bioguide"))
     for office in sections(entry, "offices"):
         office_id = required(office, "id")
         payload = {
@@ -584,7 +584,7 @@ class Legislators:
         for name in ("legislators-historical", "legislators-current"):
             answer = await ask(f"{_SITE}/{name}.csv", path=f"{name}.csv")
             codes = (line.get("bioguide_id") for line in _csv_rows(answer.data))
-            held = frozenset(ids.legislator_id(code) for code in codes if code)
+            held = frozenset(legislator_id(code) for code in codes if code)
             yield Expected(scope=name, document_ids=held)
         answer = await ask(f"{_SITE}/executive.json", path="executive.json")
         people = (section(entry, "id") for entry in yaml.items(answer.data))

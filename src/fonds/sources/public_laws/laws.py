@@ -27,12 +27,12 @@ from typing import Any, Final
 from lxml import etree
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
-from fonds import ids
 from fonds.citations.bluebook import bluebook_date
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Body, Document, ParsedRecord, RawPart
 from fonds.normalize.uslm import Uslm
-from fonds.sources.formats.congress import find_bill_numbers
+from fonds.sources.formats.congress import bill_id, find_bill_numbers, law_id
+from fonds.sources.formats.gpo_files import govinfo_id
 from fonds.stores.columns import document_key, owned_by, position, reference, texts
 from fonds.stores.tables import metadata
 
@@ -135,7 +135,7 @@ class LawNumber:
     @property
     def id(self) -> str:
         """The law's document: `plaw:119-21`."""
-        return ids.law_id(self.congress, self.number, private=self.is_private)
+        return law_id(self.congress, self.number, private=self.is_private)
 
     @property
     def package(self) -> str:
@@ -381,7 +381,7 @@ def _bill(root: Any, congress: int) -> str | None:
     for place in (*margin, *history):
         for ref in place.iter("ref"):
             if found := _BILL.fullmatch(ref.get("href") or ""):
-                return ids.bill_id(int(found[1]), found[2], int(found[3]))
+                return bill_id(int(found[1]), found[2], int(found[3]))
         if named := find_bill_numbers(" ".join(place.itertext())):
             return named[0].document_id(congress)
     return None
@@ -548,7 +548,7 @@ def _compilation_row(root: Any, law: LawNumber | None, through: LawNumber | None
     amended = next((day.get("date") for day in root.iterfind("preface/editionNote/date")), None)
     approved = iso_day(printed(root.find("meta/approvedDate")))
     return {
-        "id": ids.govinfo_id(f"COMPS-{file}"),
+        "id": govinfo_id(f"COMPS-{file}"),
         "file_id": int(file),
         "title": _title(root),
         "citable_as": next(iter(printed_all(root, "meta/citableAs")), None),

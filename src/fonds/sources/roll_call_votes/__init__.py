@@ -46,6 +46,7 @@ from fonds.model import (
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import congress as congress_gov
 from fonds.sources.formats import fields, html, xml
+from fonds.sources.formats.congress import vote_id
 from fonds.sources.formats.xml import required, required_whole, text
 from fonds.sources.roll_call_votes.tables import TABLES
 from fonds.sources.roll_call_votes.votes import (
@@ -238,7 +239,7 @@ class RollCallVotes:
         for (congress, session, number), day in votes.items():
             recent = congress == newest if since is None and until is None else True
             if recent and (since or date.min) <= day <= (until or date.max):
-                known = ids.vote_id("house", congress, session, number)
+                known = vote_id("house", congress, session, number)
                 by_session.setdefault((congress, session), set()).add(known)
         for (congress, session), known_ids in sorted(by_session.items()):
             scope = f"House, Congress {congress}, session {session}"
@@ -363,7 +364,7 @@ def _task(chamber: str, session: VoteSession, entry: VoteEntry, origin: Archived
     path = f"{chamber}/{session.year}/{url.rpartition('/')[2]}"
     return FetchTask(
         source=NAME,
-        key=ids.vote_id(chamber, session.congress, session.number, entry.number),
+        key=vote_id(chamber, session.congress, session.number, entry.number),
         parts=(Part(name="vote", url=url, path=path),),
         params={"matters": [dict(matter) for matter in entry.matters]} if entry.matters else {},
         fingerprint=ids.json_sha256(entry.said),

@@ -20,12 +20,11 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table
 
-from fonds import ids
 from fonds.citations.bluebook import bluebook_date
 from fonds.errors import MalformedError
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats import xml
-from fonds.sources.formats.congress import read_bill_code
+from fonds.sources.formats.congress import legislator_id, read_bill_code, vote_id
 from fonds.sources.formats.xml import required, required_whole, text, whole
 from fonds.sources.roll_call_votes import tables
 
@@ -116,7 +115,7 @@ class Vote:
     @property
     def id(self) -> str:
         """`vote:house/119-1/362`."""
-        return ids.vote_id(self.chamber, self.congress, self.session, self.number)
+        return vote_id(self.chamber, self.congress, self.session, self.number)
 
     @property
     def year(self) -> int:
@@ -445,7 +444,7 @@ def _house_position(item: Any) -> Row:
         "position": position,
         "counted_as": counted_as(position),
         "name_id": name_id,
-        "legislator_ref": ids.legislator_id(name_id) if name_id and known else None,
+        "legislator_ref": legislator_id(name_id) if name_id and known else None,
     }
 
 
