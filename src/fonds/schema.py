@@ -1,7 +1,4 @@
-"""The schema of the database: all that is declared, made in an empty one.
-
-A database that has tables already is brought up to date by the revisions it lacks.
-"""
+"""Creates the declared schema in an empty database, and upgrades an older one by revisions."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ BETWEEN: Final = ";\n\n"
 
 
 def require_current(database: Database) -> None:
-    """Refuse to work on an older or newer schema; an empty database is filled first."""
+    """SchemaError if the schema is older or newer; it is created in an empty database."""
     version = current_version(database)
     if version is None:
         upgrade(database)
@@ -44,13 +41,13 @@ def require_current(database: Database) -> None:
 
 
 def upgrade(database: Database) -> None:
-    """Bring a database to this program's schema, in one transaction."""
+    """Create or upgrade the schema of a database in one transaction."""
     with database.write() as connection:
         upgrade_within(connection)
 
 
 def upgrade_within(connection: Connection) -> None:
-    """Bring a database to this program's schema, in the caller's transaction."""
+    """Create or upgrade the schema of a database in the caller's transaction."""
     version = version_of(connection)
     if version is None:
         create(connection, statements(connection.dialect.name))
@@ -60,25 +57,25 @@ def upgrade_within(connection: Connection) -> None:
 
 
 def create(connection: Connection, script: Sequence[str]) -> None:
-    """Run statements that make the schema in an empty database."""
+    """Run the statements of `statements` in an empty database."""
     if connection.dialect.name == "sqlite":
         for statement in script:
             connection.exec_driver_sql(statement)
     else:
-        # A server takes all of them at once if they have no parameters.
+        # The server accepts several statements in one request if they have no parameters.
         options = {"no_parameters": True}
         connection.exec_driver_sql(BETWEEN.join(script), execution_options=options)
 
 
 @cache
 def statements(dialect: str) -> tuple[str, ...]:
-    """The statements that make the schema on `sqlite` or `postgresql`, in order.
+    """The statements that create the schema on `sqlite` or `postgresql`, in order.
 
     Compiling them takes longer than SQLite takes to run them.
     """
     return (
         _VERSION_TABLE,
-        *_of_tables(dialect),
+        *_table_statements(dialect),
         *full_text_index(dialect),
         *run_triggers(dialect, runs.MOVES),
         *upload_triggers(dialect, uploads.MOVES, uploads.INITIAL),
@@ -86,16 +83,16 @@ def statements(dialect: str) -> tuple[str, ...]:
     )
 
 
-def _of_tables(dialect: str) -> list[str]:
-    of_sources = [table for source in builtin_sources().values() for table in source.info.tables]
+def _table_statements(dialect: str) -> list[str]:
+    source_tables = [table for source in builtin_sources().values() for table in source.info.tables]
     compiled: list[str] = []
 
-    def compile_statement(statement: Any, *_arguments: Any, **_more: Any) -> None:
+    def compile_statement(statement: Any, *_args: Any, **_kwargs: Any) -> None:
         compiled.append(str(statement.compile(dialect=engine.dialect)).strip())
 
-    # Where parameters are named, percent signs are not doubled.
+    # With named parameters, percent signs are not doubled.
     engine = create_mock_engine(f"{dialect}://", compile_statement, paramstyle="named")
-    tables = [*core_tables, *website_tables, *of_sources]
+    tables = [*core_tables, *website_tables, *source_tables]
     metadata.create_all(engine, tables=tables, checkfirst=False)
     return compiled
 
@@ -108,7 +105,7 @@ CREATE TABLE alembic_version (
 
 
 def ensure_plugin_tables(database: Database, source: str, tables: Sequence[Table]) -> None:
-    """Create a plugin's tables at first sight; later declarations must be the same."""
+    """Create the tables of a plugin; SchemaError if their declaration has changed since."""
     fingerprint = ids.json_sha256([str(CreateTable(table)) for table in tables])
     query = select(table_versions.c.fingerprint).where(table_versions.c.source == source)
     with database.read() as connection:
@@ -120,6 +117,6 @@ def ensure_plugin_tables(database: Database, source: str, tables: Sequence[Table
             connection.execute(table_versions.insert().values(row))
     elif existing != fingerprint:
         raise SchemaError(
-            f"the tables of the plugin {source} are not the ones this database was made with; "
-            "its author has to say how to bring them up to date"
+            f"the tables of the plugin {source} have changed since this database was created; "
+            "ask its author how to upgrade them"
         )

@@ -86,7 +86,7 @@ async def _fetched(task: FetchTask, source: Source, context: Context) -> Raw:
                 url=part.url,
                 path=part.path,
                 pace=pace_of(source.info, context.settings),
-                known=None,
+                previous=None,
                 headers=part.headers,
             )
         except (NotFoundError, RefusedError):

@@ -403,11 +403,11 @@ class KeptOrigin(PlaceOrigin):
             url=url,
             path=f"{self.version}/{_file_name(path)}",
             pace=pace_of(self._info, self._context.settings),
-            known=known,
+            previous=known,
         )
-        if obtained.known is not None:
+        if obtained.record is not None:
             with database.write() as connection:
-                remember_files(connection, [obtained.known])
+                remember_files(connection, [obtained.record])
         return obtained.archived
 
 

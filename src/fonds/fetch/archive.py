@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KnownFile:
+class FileRecord:
     """A record of an archived file, so that an unchanged one is not fetched again."""
 
     source: str
     url: str
-    """Without secrets, as `public_url` gives it."""
+    """Without secrets, as from `public_url`."""
     archived: Archived
     etag: str | None
     last_modified: str | None
@@ -38,25 +38,25 @@ class DownloadResult:
 
     archived: Archived
     changed: bool
-    """False when the upstream answered 304, or served the same bytes as before."""
-    known: KnownFile | None
-    """The record to store of the file; None when it has not changed."""
+    """False if the server responded with 304, or with the same bytes as before."""
+    record: FileRecord | None
+    """The record to store; None if it has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """The headers that describe the file; none after a 304."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreRequest:
-    """The result of `fetch`, and the place to archive it."""
+    """The result of `fetch`, and the path to archive it under."""
 
     source: str
     path: str
     download: Download | None
-    known: KnownFile | None
+    previous: FileRecord | None
 
     @property
     def key(self) -> str:
-        """The key it is archived under, unless that has other bytes."""
+        """The key it is archived under, unless a file with other bytes has this key."""
         return archive_key(self.source, self.path)
 
 
@@ -74,12 +74,14 @@ class Archive:
         url: str,
         path: str,
         pace: Pace,
-        known: KnownFile | None,
+        previous: FileRecord | None,
         headers: Mapping[str, str] | None = None,
     ) -> DownloadResult:
         """The file at an address, archived under `corpus/<source>/<path>`."""
-        download = await self.fetch(source=source, url=url, pace=pace, known=known, headers=headers)
-        return await asyncio.to_thread(self.store, source, path, download, known)
+        download = await self.fetch(
+            source=source, url=url, pace=pace, previous=previous, headers=headers
+        )
+        return await asyncio.to_thread(self.store, source, path, download, previous)
 
     async def fetch(
         self,
@@ -87,17 +89,17 @@ class Archive:
         source: str,
         url: str,
         pace: Pace,
-        known: KnownFile | None,
+        previous: FileRecord | None,
         headers: Mapping[str, str] | None = None,
         max_in_memory: int = 0,
     ) -> Download | None:
-        """The file at an address, for `store`; None where the known one has not changed.
+        """The file at an address, for `store`; None if it is the same as the previous one.
 
-        One of at most `max_in_memory` bytes is kept in memory until then.
+        A file of at most `max_in_memory` bytes stays in memory until then.
         """
         validators = Validators()
-        if known is not None:
-            validators = Validators(etag=known.etag, last_modified=known.last_modified)
+        if previous is not None:
+            validators = Validators(etag=previous.etag, last_modified=previous.last_modified)
         download = await self._fetcher.download(
             url,
             source=source,
@@ -106,30 +108,30 @@ class Archive:
             headers=headers,
             max_in_memory=max_in_memory,
         )
-        if download is not None or known is None:
+        if download is not None or previous is None:
             return download
-        if await asyncio.to_thread(self._is_stored, known.archived):
+        if await asyncio.to_thread(self._is_stored, previous.archived):
             return None
-        # Our copy is lost or cut short, so "not modified" does not help.
+        # Our copy is lost or incomplete, so "not modified" does not help.
         return await self._fetcher.download(
             url, source=source, pace=pace, headers=headers, max_in_memory=max_in_memory
         )
 
     def store(
-        self, source: str, path: str, download: Download | None, known: KnownFile | None
+        self, source: str, path: str, download: Download | None, previous: FileRecord | None
     ) -> DownloadResult:
         """Archive what `fetch` returned under `corpus/<source>/<path>`."""
         if download is None:
-            assert known is not None, "an unconditional request never returns None"
-            return DownloadResult(archived=known.archived, changed=False, known=None)
+            assert previous is not None, "an unconditional request never returns None"
+            return DownloadResult(archived=previous.archived, changed=False, record=None)
         try:
-            return self._store(source, archive_key(source, path), download, known)
+            return self._store(source, archive_key(source, path), download, previous)
         finally:
             download.discard()
 
     def store_all(self, requests: Sequence[StoreRequest]) -> list[DownloadResult | Exception]:
-        """Several files, as by `store`: for each its result, or the error of this one alone."""
-        new = [(each.key, each.download) for each in requests if each.known is None]
+        """Several files, as by `store`: the result or the error of each."""
+        new = [(each.key, each.download) for each in requests if each.previous is None]
         stored = self._create_all(
             [(key, download) for key, download in new if download is not None]
         )
@@ -138,7 +140,7 @@ class Archive:
     def _result_of(self, request: StoreRequest, stored: dict[str, Download]) -> DownloadResult:
         download = request.download
         if download is None or stored.get(request.key) is not download:
-            return self.store(request.source, request.path, download, request.known)
+            return self.store(request.source, request.path, download, request.previous)
         return _result(request.source, _archived(request.key, download), download, None)
 
     def add(self, source: str, path: str, download: Download) -> Archived:
@@ -148,7 +150,7 @@ class Archive:
     def add_all(
         self, source: str, files: Sequence[tuple[str, Download]]
     ) -> list[Archived | Exception]:
-        """Several files, as by `add`: for each its key, or the error of this one alone."""
+        """Several files, as by `add`: the archived file or the error of each."""
         keyed = [(archive_key(source, path), download) for path, download in files]
         stored = self._create_all(keyed)
         return [_outcome(self._added, key, download, stored) for key, download in keyed]
@@ -159,23 +161,23 @@ class Archive:
         return _archived(key, download)
 
     def _create_all(self, files: Sequence[tuple[str, Download]]) -> dict[str, Download]:
-        """Those of some files in memory that could be stored together, by their keys."""
+        """The files in memory that were stored in one call, by their keys."""
         with_data = [(key, download, download.data) for key, download in files]
         small = [(key, download, data) for key, download, data in with_data if data is not None]
         errors = create_all(self._blobs, [(key, data) for key, _, data in small])
         outcomes = zip(small, errors, strict=True)
         return {key: download for (key, download, _), error in outcomes if error is None}
 
-    def find(self, source: str, path: str, proven: Archived) -> Archived | None:
+    def find(self, source: str, path: str, file: Archived) -> Archived | None:
         """A file that was archived before, under either of its keys; None if it is lost."""
         key = archive_key(source, path)
-        for candidate in (key, changed_key(key, proven.sha256)):
-            if self._has_bytes(candidate, proven):
-                return replace(proven, key=candidate)
+        for candidate in (key, changed_key(key, file.sha256)):
+            if self._has_bytes(candidate, file):
+                return replace(file, key=candidate)
         return None
 
     def read(self, archived: Archived) -> bytes:
-        """The bytes of a file, which are checked to be those that were archived."""
+        """The bytes of a file; StoreError if they are not the archived ones."""
         data = self._blobs.get(archived.key)
         if hashlib.sha256(data).hexdigest() != archived.sha256:
             raise StoreError(
@@ -188,14 +190,14 @@ class Archive:
         return info is not None and info.size == archived.size
 
     def _store(
-        self, source: str, key: str, download: Download, known: KnownFile | None
+        self, source: str, key: str, download: Download, previous: FileRecord | None
     ) -> DownloadResult:
-        if known is not None and self._is_still_there(known.archived, download):
-            return _result(source, known.archived, download, known, changed=False)
-        return _result(source, self._archived(key, download), download, known)
+        if previous is not None and self._is_still_there(previous.archived, download):
+            return _result(source, previous.archived, download, previous, changed=False)
+        return _result(source, self._archived(key, download), download, previous)
 
     def _is_still_there(self, archived: Archived, download: Download) -> bool:
-        """True if the known blob has these bytes; it is stored again if it was lost."""
+        """True if the blob of an earlier download has these bytes; a lost one is stored again."""
         if archived.sha256 != download.sha256:
             return False
         info = self._blobs.head(archived.key)
@@ -210,11 +212,12 @@ class Archive:
             if self._put(candidate, download):
                 return candidate
         raise StoreError(
-            f"{renamed} has other bytes than its name says; move it away and fetch again"
+            f"the content of {renamed} does not match the hash in its name; "
+            "move the blob away and fetch again"
         )
 
     def _put(self, key: str, download: Download) -> bool:
-        """Store these bytes under a key; False if it has others, which stay."""
+        """Store these bytes under a key; False if there are others, which are not replaced."""
         try:
             if download.data is not None:
                 self._blobs.create(key, download.data)
@@ -251,11 +254,11 @@ def _result(
     source: str,
     archived: Archived,
     download: Download,
-    known: KnownFile | None,
+    previous: FileRecord | None,
     *,
     changed: bool = True,
 ) -> DownloadResult:
-    latest = KnownFile(
+    latest = FileRecord(
         source=source,
         url=download.url,
         archived=archived,
@@ -265,13 +268,13 @@ def _result(
     return DownloadResult(
         archived=archived,
         changed=changed,
-        known=None if latest == known else latest,
+        record=None if latest == previous else latest,
         headers=download.headers,
     )
 
 
-def _outcome(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T | Exception:
+def _outcome(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Exception:
     try:
-        return work(*args, **more)
+        return work(*args, **kwargs)
     except (FondsError, OSError) as error:
         return error

@@ -25,7 +25,7 @@ from fonds.errors import (
     RetryableFetchError,
     UpstreamDownError,
 )
-from fonds.fetch.body import BodyWriter, remove_stale_files
+from fonds.fetch.body_writer import BodyWriter, remove_stale_files
 from fonds.fetch.rates import Pace, Rates, Sleep, log_retry
 from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
@@ -55,11 +55,11 @@ FILE_HEADERS: Final = (
 _FILE_HEADERS: Final = tuple((name, name.lower()) for name in FILE_HEADERS)
 
 _MIB: Final = 2**20
-# An upstream that keeps a connection alive with single bytes is given up after so many timeouts,
-# and has to deliver this much a second from then on.
+# After so many timeouts, a server that sends single bytes to keep the connection alive must have
+# sent this many bytes per second.
 _DEADLINE_TIMEOUTS: Final = 20
 _MIN_BYTES_PER_SECOND: Final = 32 * 1024
-# The text of an error or redirect is read to its end, if that is near, to reuse the connection.
+# A short response to an error or redirect is read to its end, so that its connection is reused.
 _MAX_DRAINED: Final = 64 * 1024
 _HARMLESS_HEADERS: Final = frozenset({"accept", "accept-language"})
 
@@ -70,7 +70,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MISSING: Final = frozenset({404, 410})
 _SERVER_ERRORS: Final = range(500, 600)
 _SUCCESSES: Final = range(200, 300)
-# These promise no body, or only a part of it: nothing that could be archived as the file.
+# Responses without a body or with a part of it: nothing that could be archived as the file.
 _WITHOUT_FILE: Final = frozenset({204, 205, 206})
 
 _log = logging.getLogger("fonds.fetch")
@@ -78,7 +78,7 @@ _log = logging.getLogger("fonds.fetch")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Validators:
-    """ETag and date of the version we have, to ask an upstream whether it has changed."""
+    """ETag and date of the archived version, for a conditional request."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -106,10 +106,10 @@ class Download:
     is_temporary: bool = False
     """The fetcher made the file, and it may be moved; others have an owner."""
     data: bytes | None = field(default=None, repr=False)
-    """All of it, where it is small enough to be kept in memory; there is no file then."""
+    """The content, if it is small enough for memory; there is no file then."""
 
     def read(self) -> bytes:
-        """All of it."""
+        """The content."""
         return self.file.read_bytes() if self.data is None else self.data
 
     def discard(self) -> None:
@@ -130,7 +130,7 @@ class RequestCounts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Hop:
-    """One request of one try; a redirect leads to the next."""
+    """One request of one attempt; each redirect makes another."""
 
     url: str
     target: str
@@ -148,8 +148,8 @@ class _Hop:
 class Fetcher:
     """Fetches files for all sources of a process, over connections that are kept alive.
 
-    `deadline` is how many seconds one response may take in all before it must at least be
-    trickling in; by default twenty timeouts.
+    `deadline` is the seconds that one response may take before it must arrive at a minimum rate;
+    by default twenty timeouts.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Fetcher:
         await self.aclose()
 
     def prepare_folder(self) -> None:
-        """Create the folder for temporary files, without those that a killed process left."""
+        """Create the folder for temporary files, and remove those of killed processes."""
         self._folder.mkdir(parents=True, exist_ok=True)
         remove_stale_files(self._folder, self._seams.clock)
 
@@ -204,9 +204,9 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         max_in_memory: int = 0,
     ) -> Download | None:
-        """The file at an address, or None where it has not changed since the validators.
+        """The file at an address, or None if it has not changed since the validators.
 
-        One of at most `max_in_memory` bytes is kept in memory, and has no file.
+        A download of at most `max_in_memory` bytes is in memory and not in a file.
         """
         hop = _Hop(
             url=url,
@@ -262,7 +262,7 @@ class Fetcher:
             url = normalize_url(hop.target)
         except ValueError as error:
             raise BadRedirectError(
-                f"{public_url(hop.url)} leads to {public_url(hop.target)}, "
+                f"{public_url(hop.url)} redirects to {public_url(hop.target)}, "
                 "which is not an http or https address"
             ) from error
         headers = {
@@ -311,7 +311,7 @@ class Fetcher:
             max_in_memory=hop.max_in_memory,
         )
         try:
-            await _write_body(writer, response.body, deadline)
+            await _save_body(writer, response.body, deadline)
             await response.body.aclose()
             sha256 = writer.finish()
         except BaseException:
@@ -333,45 +333,45 @@ class Fetcher:
         )
 
 
-async def _write_body(writer: BodyWriter, body: BodyStream, deadline: asyncio.Timeout) -> None:
-    """Write a body; every MiB that arrives earns the upstream some more time."""
+async def _save_body(writer: BodyWriter, stream: BodyStream, deadline: asyncio.Timeout) -> None:
+    """Write a body; every MiB that arrives extends the deadline."""
     first_deadline = deadline.when()
     extend_at = _MIB
-    async for chunk in body:
+    async for chunk in stream:
         writer.add(chunk)
         if writer.received >= extend_at and first_deadline is not None:
             extend_at = writer.received + _MIB
             deadline.reschedule(first_deadline + writer.received / _MIN_BYTES_PER_SECOND)
 
 
-async def _drain(body: BodyStream) -> None:
+async def _drain(stream: BodyStream) -> None:
     drained = 0
     try:
-        async for chunk in body:
+        async for chunk in stream:
             drained += len(chunk)
             if drained > _MAX_DRAINED:
                 return
     except FetchError:
-        return  # the status is all that matters
+        return  # only the status is needed
 
 
 def _redirected(hop: _Hop, location: str | None) -> _Hop:
     if not location:
-        raise BadRedirectError(f"{public_url(hop.target)} redirects without saying where to")
+        raise BadRedirectError(f"{public_url(hop.target)} redirects without a Location header")
     try:
         target = urljoin(hop.target, location)
-        keeps_headers = _may_have_key(hop.target, target)
+        may_send_headers = _may_send_key(hop.target, target)
     except ValueError as error:
         raise BadRedirectError(
-            f"{public_url(hop.target)} redirects to an address that cannot be read"
+            f"{public_url(hop.target)} redirects to a malformed address"
         ) from error
     headers = hop.headers
-    if not keeps_headers:
+    if not may_send_headers:
         headers = {n: value for n, value in headers.items() if n.lower() in _HARMLESS_HEADERS}
     return replace(hop, target=target, headers=headers)
 
 
-def _may_have_key(old_url: str, new_url: str) -> bool:
+def _may_send_key(old_url: str, new_url: str) -> bool:
     """True if a key sent to one address may be sent to the other: same host, no loss of TLS."""
     old, new = urlsplit(old_url), urlsplit(new_url)
     if old.hostname != new.hostname:
@@ -382,7 +382,7 @@ def _may_have_key(old_url: str, new_url: str) -> bool:
 
 
 def _sendable(validator: str | None) -> str | None:
-    """A validator is sent back byte for byte or not at all."""
+    """A validator that can be sent back byte for byte, or None."""
     return validator if validator and validator.isascii() and validator.isprintable() else None
 
 
@@ -393,14 +393,14 @@ def _error_for(url: str, status: int, headers: Mapping[str, str], now: datetime)
     if status in _MISSING:
         return NotFoundError(f"{where} does not exist ({status})")
     if status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and wait is not None):
-        return RateLimitedError(f"{where} asks us to slow down ({status})", retry_after=wait)
+        return RateLimitedError(f"{where} has too many requests ({status})", retry_after=wait)
     if status in _SERVER_ERRORS:
         return UpstreamDownError(f"{where} failed ({status})", retry_after=wait)
     return RefusedError(f"{where} answered {status} instead of the file")
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds to wait by a Retry-After header, which has seconds or a date."""
+    """Seconds to wait by a Retry-After header, which contains seconds or a date."""
     if value is None:
         return None
     text = value.strip()
@@ -425,7 +425,7 @@ class Backoff:
         self._failures = 0
 
     def next_wait(self, error: RetryableFetchError) -> float | None:
-        """Seconds before the next try, at the upstream's wish or a guess; None: no more tries."""
+        """Seconds before the next try, by the server's header or a guess; None: no more tries."""
         self._failures += 1
         if self._failures >= self._max_tries:
             return None
@@ -434,7 +434,7 @@ class Backoff:
         return float(min(self._guess(), self._max))
 
     def _guess(self) -> float:
-        # Jitter keeps parallel requests that failed together from coming back together.
+        # Without jitter, parallel requests that failed together would be retried together.
         doubled = self._first * 2.0 ** min(self._failures - 1, 32)
         return doubled + self._jitter.uniform(0, self._first)
 
@@ -460,13 +460,13 @@ def host_headers(settings: Settings, url: str) -> dict[str, str]:
 
 def _accepted(url: str) -> str:
     parts = urlsplit(url)
-    # These listings answer 406 to a client that would take anything.
+    # These listings respond with 406 to `Accept: */*`.
     is_listing = parts.hostname == "www.govinfo.gov" and parts.path.startswith("/bulkdata/json/")
     return "application/json" if is_listing else "*/*"
 
 
 def _key_header(settings: Settings, url: str) -> dict[str, str]:
-    """The header with our key for this address, if it takes one and we have one."""
+    """The header with the API key for this address, if it needs one and one is set."""
     parts = urlsplit(url)
     api_key = _API_KEYS.get((parts.hostname or "").lower())
     # A key is never sent unencrypted, not even after a redirect.

@@ -1,4 +1,4 @@
-"""Politeness: how often an upstream is asked, and what waiting and retrying added up to."""
+"""Rate limits: when a source may send a request to a host, and a log of waits and retries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pace:
-    """How often a source may ask, and how many requests may come at once after a pause."""
+    """Requests per second of a source, and how many may be sent together after a pause."""
 
     per_second: float
     burst: int = 1
     include_loopback: bool = False
-    """It applies to servers on this machine, too: one that asks for it means it."""
+    """It also applies to servers on this machine, which are exempt otherwise."""
 
     def __post_init__(self) -> None:
         if self.per_second <= 0 or self.burst < 1:
@@ -32,7 +32,7 @@ class Pace:
 
 
 class Bucket:
-    """Hands out turns in order of asking: each caller learns how long to wait for its own."""
+    """A token bucket: callers reserve tokens in order and are told how long to wait."""
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self._pace = pace
@@ -42,18 +42,18 @@ class Bucket:
         self._paused_until = self._filled_at
 
     def slow_to(self, pace: Pace) -> None:
-        """Keep the stricter of both paces."""
+        """Use the stricter of both paces."""
         self._pace = Pace(
             per_second=min(pace.per_second, self._pace.per_second),
             burst=min(pace.burst, self._pace.burst),
         )
 
     def pause(self, seconds: float) -> None:
-        """Hand out no turn before so many seconds have passed."""
+        """Let every caller wait for at least so many seconds from now."""
         self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Take a turn, or as much as so many, and return in how many seconds it comes."""
+        """Take tokens, and return the seconds until they are available."""
         now = self._clock.monotonic()
         earned = (now - self._filled_at) * self._pace.per_second
         self._tokens = min(float(self._pace.burst), self._tokens + earned) - amount
@@ -62,10 +62,10 @@ class Bucket:
 
 
 class Rates:
-    """One bucket for each source and one for each host; a request takes a turn from both.
+    """One bucket for each source and one for each host; a request takes a token from both.
 
-    Sources that share a host keep to the strictest of their paces there. Servers on this machine
-    need no politeness, unless a pace says so.
+    The strictest pace of the sources that share a host applies to it. Servers on this machine
+    are exempt, unless a pace includes them.
     """
 
     def __init__(self, settings: Settings, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
@@ -77,20 +77,20 @@ class Rates:
         self._upstreams: dict[str, Bucket] = {}
 
     async def take(self, source: str, url: str, pace: Pace) -> None:
-        """Wait until this source may ask this address."""
+        """Wait until this source may send a request to this address."""
         if self._factor <= 0 or (not pace.include_loopback and self._is_local(url)):
             return
         scaled = Pace(per_second=pace.per_second * self._factor, burst=pace.burst)
-        turns = (
+        waits = (
             self._bucket(self._sources, source, scaled).reserve(),
             self._bucket(self._upstreams, _host(url), scaled).reserve(),
         )
-        if max(turns) > 0:
-            await self._sleep(max(turns))
-            log_wait(max(turns))
+        if max(waits) > 0:
+            await self._sleep(max(waits))
+            log_wait(max(waits))
 
     def pause(self, url: str, seconds: float) -> None:
-        """Let all requests to this host wait, as it asked for."""
+        """Let all requests to this host wait, as its response requires."""
         bucket = self._upstreams.get(_host(url))
         if bucket is not None:
             bucket.pause(seconds)
@@ -115,27 +115,27 @@ class RetryLog(Protocol):
     """Counts the waits and retries of some requests."""
 
     def waited(self, seconds: float) -> None:
-        """A request had to wait for its turn."""
+        """Count a request that had to wait for the rate limit."""
         ...
 
     def retried(self) -> None:
-        """A request is made again."""
+        """Count a request that is sent again."""
         ...
 
 
-# By context and not by process: sources run side by side, and share the hosts they ask.
+# By context and not by process, as sources run concurrently and share hosts.
 _retry_log: Final[ContextVar[RetryLog | None]] = ContextVar("retry_log", default=None)
 
 
 def log_wait(seconds: float) -> None:
-    """Count that a request had to wait for its turn."""
+    """Count a request that had to wait, in the log of this context."""
     log = _retry_log.get()
     if log is not None:
         log.waited(seconds)
 
 
 def log_retry() -> None:
-    """Count that a request is made again."""
+    """Count a request that is sent again, in the log of this context."""
     log = _retry_log.get()
     if log is not None:
         log.retried()

@@ -1,4 +1,4 @@
-"""Whole runs on file: recorded as WARC/1.1, replayed without a network."""
+"""Recordings of whole runs as WARC/1.1, which are replayed without a network."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fonds.seams import Clock
 from fonds.settings import Settings
 
 _MAX_IN_MEMORY: Final = 4 * 2**20
-# Bodies are recorded after chunks have been joined, so these would be untrue of them.
+# Bodies are recorded without their transfer encoding, so these headers would be wrong.
 _CONNECTION_HEADERS: Final = frozenset({"connection", "keep-alive", "transfer-encoding"})
 
 
@@ -47,9 +47,9 @@ def without_waits(settings: Settings) -> Settings:
 class RecordingTransport:
     """Writes every request and its response to a new file, without secrets.
 
-    It wraps the transport that maps hosts, so the recording has the original addresses. An exchange
-    is appended at once when its body has been read, so a recording that was killed is readable up
-    to there.
+    It wraps the transport that maps hosts, so the recording has the original addresses. Each
+    exchange is appended as soon as its body has been read, so that the recording of a killed
+    process is readable up to there.
     """
 
     def __init__(self, inner: Transport, path: Path, *, clock: Clock) -> None:
@@ -68,15 +68,15 @@ class RecordingTransport:
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Send a request, and return a response whose body is recorded while it is read."""
-        sent = await _request_body(request)
+        sent = await _request_content(request)
         response = await self._inner.send(replace(request, body=sent or None))
         time = self._clock.now()
-        body = _Tee(response.body, self, _ExchangeHead(request, sent, response, time))
-        return replace(response, body=body, received_at=time)
+        stream = _Tee(response.body, self, _ExchangeHead(request, sent, response, time))
+        return replace(response, body=stream, received_at=time)
 
-    async def write(self, head: _ExchangeHead, body: IO[bytes], truncated: str | None) -> None:
+    async def write(self, head: _ExchangeHead, content: IO[bytes], truncated: str | None) -> None:
         """Append one exchange, and return when it is on file."""
-        await asyncio.to_thread(lambda: self._append(*head.records(body, truncated)))
+        await asyncio.to_thread(lambda: self._append(*head.records(content, truncated)))
 
     def _append(self, *records: Any) -> None:
         with self._lock, tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY) as buffer:
@@ -95,7 +95,7 @@ class RecordingTransport:
 
 
 class _ExchangeHead:
-    """All of an exchange but the body of the response."""
+    """An exchange without the body of the response."""
 
     def __init__(
         self, request: HttpRequest, sent: bytes, response: HttpResponse, time: datetime
@@ -111,7 +111,7 @@ class _ExchangeHead:
         )
         self._date = _iso(time)
 
-    def records(self, body: IO[bytes], truncated: str | None) -> tuple[Any, Any]:
+    def records(self, content: IO[bytes], truncated: str | None) -> tuple[Any, Any]:
         request = self._request()
         fields = {
             "WARC-Date": self._date,
@@ -119,13 +119,13 @@ class _ExchangeHead:
         }
         if truncated:
             fields["WARC-Truncated"] = truncated
-        size = body.seek(0, io.SEEK_END)
-        body.seek(0)
+        size = content.seek(0, io.SEEK_END)
+        content.seek(0)
         head = StatusAndHeaders(self._status, self._response_headers, protocol="HTTP/1.1")
         response = _records().create_warc_record(
             self._url,
             "response",
-            payload=body,
+            payload=content,
             length=size,
             warc_headers_dict=fields,
             http_headers=head,
@@ -150,9 +150,9 @@ class _Tee:
     """A body that is copied while it is read, and recorded at its end."""
 
     def __init__(
-        self, body: BodyStream, recording: RecordingTransport, head: _ExchangeHead
+        self, stream: BodyStream, recording: RecordingTransport, head: _ExchangeHead
     ) -> None:
-        self._body = body
+        self._stream = stream
         self._recording = recording
         self._head = head
         self._spool = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 — closed in _finish
@@ -160,7 +160,7 @@ class _Tee:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._body:
+            async for chunk in self._stream:
                 self._spool.write(chunk)
                 yield chunk
         except Exception:
@@ -169,7 +169,7 @@ class _Tee:
         await self._finish(None)
 
     async def aclose(self) -> None:
-        await self._body.aclose()
+        await self._stream.aclose()
         await self._finish("unspecified")
 
     async def _finish(self, truncated: str | None) -> None:
@@ -181,7 +181,7 @@ class _Tee:
 
 
 class ReplayClock:
-    """The recorded time: when the recording began, then when the latest response arrived."""
+    """The recorded time: the start of the recording, then the time of the latest response."""
 
     def __init__(self, started_at: datetime) -> None:
         self._now = started_at
@@ -191,7 +191,7 @@ class ReplayClock:
         return self._now
 
     def monotonic(self) -> float:
-        """Seconds that never go backwards, of this machine."""
+        """Seconds of this machine's monotonic clock."""
         return time.monotonic()
 
     def advance(self, time: datetime) -> None:
@@ -216,7 +216,7 @@ class ReplayTransport:
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """The recorded response to this request."""
-        sent = hashlib.sha256(await _request_body(request)).hexdigest()
+        sent = hashlib.sha256(await _request_content(request)).hexdigest()
         exchange = self._next(exchange_key(request.method, request.url, sent), request.url)
         response = open_response(self._path, exchange)
         self.clock.advance(exchange.received_at)
@@ -224,12 +224,12 @@ class ReplayTransport:
             status=response.status,
             headers=response.headers,
             reason=response.reason,
-            body=_ReplayedBody(response, public_url(request.url)),
+            body=_ReplayStream(response, public_url(request.url)),
             received_at=exchange.received_at,
         )
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     def _next(self, key: ExchangeKey, url: str) -> Exchange:
         exchanges = self._exchanges.get(key)
@@ -240,7 +240,7 @@ class ReplayTransport:
         return exchanges.popleft() if len(exchanges) > 1 else exchanges[0]
 
 
-class _ReplayedBody:
+class _ReplayStream:
     def __init__(self, response: RecordedResponse, url: str) -> None:
         self._response = response
         self._url = url
@@ -259,7 +259,7 @@ def _records(out: IO[bytes] | None = None) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-async def _request_body(request: HttpRequest) -> bytes:
+async def _request_content(request: HttpRequest) -> bytes:
     if request.body is None or isinstance(request.body, bytes):
         return request.body or b""
     return b"".join([chunk async for chunk in request.body])

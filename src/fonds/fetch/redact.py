@@ -81,7 +81,7 @@ def public_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "an address that cannot be read"
+        return "a malformed address"
     netloc = parts.netloc.rpartition("@")[2]
     pairs = parts.query.split("&")
     public = [pair for pair in pairs if not _is_secret(pair)]
@@ -95,7 +95,7 @@ def _is_secret(pair: str) -> bool:
 
 
 def matching_url(url: str) -> str:
-    """The form in which a replay compares addresses: public, query sorted, no fragment."""
+    """The form of an address that a replay compares: public, query sorted, no fragment."""
     parts = urlsplit(public_url(url))
     query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     host = parts.netloc.lower()
@@ -103,7 +103,7 @@ def matching_url(url: str) -> str:
 
 
 def recorded_request_headers(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers of a request that say nothing about the user or a key."""
+    """The headers of a request that contain nothing about the user and no key."""
     return [(name, value) for name, value in headers if name.lower() in _RECORDED_REQUEST_HEADERS]
 
 
@@ -139,7 +139,7 @@ class Redaction:
         return text
 
     def values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Named values without secrets, some of which are known by their name."""
+        """Values by name without secrets, which are recognized by name or by form."""
         return {
             name: HIDDEN if value and _SECRET_NAMES.search(name) else self._value(value)
             for name, value in values.items()

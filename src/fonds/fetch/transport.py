@@ -1,6 +1,6 @@
-"""HTTP requests and responses, and the transport that sends them: aiohttp, checked by the guard.
+"""HTTP requests, responses, and the transport that sends requests over the network.
 
-A recording and a replay are transports as well, and so are those of tests.
+Recording and replay are transports as well, and so are those of tests.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import asyncio
 import os
 import ssl
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -21,31 +21,18 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from yarl import URL
 
 from fonds.errors import (
-    ConnectionFailedError,
     FetchError,
     FetchTimeoutError,
-    ForbiddenAddressError,
-    IncompleteBodyError,
-    RetryableFetchError,
     TooLargeError,
 )
 from fonds.fetch.redact import public_url
 
 if TYPE_CHECKING:
-    import aiohttp
-
-    from fonds.fetch.guard import LookUp
+    from fonds.fetch.network import LookUp
 
 T = TypeVar("T")
 Headers = list[tuple[str, str]]
 
-MAX_CONNECTIONS: Final = 32
-"""Connections that serve a request at the same time, to all hosts together."""
-MAX_LINE: Final = 64 * 1024
-"""Bytes of one header of a response, or of its status line."""
-
-_CHUNK: Final = 64 * 1024
-_AUTOMATIC_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 # What browsers leave as it is in a path and in a query; everything else is percent-encoded.
 _PATH_CHARACTERS: Final = "!$%&'()*+,-./:;=@[\\]^_|~"
 _QUERY_CHARACTERS: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
@@ -56,7 +43,7 @@ class HttpRequest:
     """One request; the transport adds `Host`, and `Content-Length` where the body is bytes."""
 
     url: str = field(repr=False)
-    """As `normalize_url` gives it."""
+    """As `normalize_url` returns it."""
     headers: Headers = field(repr=False, default_factory=list)
     timeout: float | None = None
     """Seconds to wait for a connection, and for each chunk that is sent or received."""
@@ -85,7 +72,7 @@ class HttpResponse:
     headers: Headers = field(default_factory=list)
     reason: str = ""
     received_at: datetime | None = None
-    """If a recording or a replay knows it."""
+    """Set by a recording or a replay."""
 
 
 class Transport(Protocol):
@@ -114,7 +101,7 @@ class BufferedResponse:
 async def read_response(
     transport: Transport, request: HttpRequest, *, max_bytes: int, seconds: float | None
 ) -> BufferedResponse:
-    """The response to a request, with a body of so many bytes that arrives in so many seconds."""
+    """The response to a request with its body, which is limited in size and time."""
     response = await transport.send(request)
     return await buffer_response(response, request.url, max_bytes=max_bytes, seconds=seconds)
 
@@ -122,7 +109,7 @@ async def read_response(
 async def buffer_response(
     response: HttpResponse, url: str, *, max_bytes: int, seconds: float | None
 ) -> BufferedResponse:
-    """All of a response, with a body of so many bytes that arrives in so many seconds."""
+    """A response with its body, which is limited in size and time."""
     where = public_url(url)
     content = bytearray()
     try:
@@ -130,9 +117,10 @@ async def buffer_response(
             async for chunk in response.body:
                 content += chunk
                 if len(content) > max_bytes:
-                    raise TooLargeError(f"{where} answers with more than {max_bytes // 2**20} MiB")
+                    limit = f"{max_bytes // 2**20} MiB"
+                    raise TooLargeError(f"the response of {where} is larger than {limit}")
     except TimeoutError as error:
-        raise FetchTimeoutError(f"{where} answers too slowly") from error
+        raise FetchTimeoutError(f"the response of {where} took too long") from error
     return BufferedResponse(
         status=response.status,
         headers=fold_headers(response.headers),
@@ -151,9 +139,9 @@ def fold_headers(headers: Headers) -> dict[str, str]:
 
 
 def normalize_url(url: str) -> str:
-    """An http or https address as it is sent, without user and fragment; ValueError if malformed.
+    """An http or https address without user and fragment; ValueError if malformed.
 
-    What is percent-encoded already stays as it is: a signature may cover it.
+    Percent-encoded characters are not changed, as a signature may cover them.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
@@ -165,7 +153,7 @@ def normalize_url(url: str) -> str:
 
 
 def endpoint_url(base: str, path: str) -> str:
-    """An address below that of a service; ValueError if it is malformed, or has a password."""
+    """The address of a path below a base; ValueError if the base is malformed or has a password."""
     parts = urlsplit(normalize_url(base))
     if "@" in urlsplit(base).netloc:
         raise ValueError("it has a user or a password, which would be sent to the service")
@@ -173,14 +161,14 @@ def endpoint_url(base: str, path: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host of a normalized address, as people write it."""
+    """The host of a normalized address, not in Punycode."""
     return URL(url, encoded=True).host or ""
 
 
 def map_url(url: str, hosts: Mapping[str, str]) -> str:
-    """The address to ask instead: the base that `hosts` names, then the path and query of the URL.
+    """The address to request instead: the base in `hosts`, then the path and query of the URL.
 
-    A key is a host name, or `name:port` where one port of a host is mapped on its own.
+    A key is a host name, or `name:port` to map a single port.
     """
     if not hosts:
         return url
@@ -195,7 +183,7 @@ def map_url(url: str, hosts: Mapping[str, str]) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """True if a mapped address names the loopback interface; its name is not looked up."""
+    """True if an address is on the loopback interface; its name is not looked up."""
     name = (urlsplit(url).hostname or "").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -208,7 +196,7 @@ def is_loopback(url: str) -> bool:
 class HttpTransport:
     """Sends requests over the network, from one event loop; redirects are not followed.
 
-    It maps hosts itself, so that what wraps it (a recording) sees the original addresses.
+    It maps hosts itself, so that a recording, which wraps it, sees the original addresses.
     """
 
     def __init__(
@@ -219,219 +207,50 @@ class HttpTransport:
         look_up: LookUp | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        # Not with the imports above: aiohttp takes 100 ms, and most commands send nothing. Nor at
-        # the first request, which would be late for its turn.
-        from fonds.fetch import guard  # noqa: PLC0415
+        # aiohttp takes 100 ms to import, and most commands send nothing. Importing it at the first
+        # request would delay one that has waited for its turn.
+        from fonds.fetch.network import Network  # noqa: PLC0415
 
         self._hosts = hosts or {}
-        self._guard = guard.Guard(allow_private=allow_private, look_up=look_up or guard.look_up)
-        self._tls = tls
-        self._session: aiohttp.ClientSession | None = None
-        # Not aiohttp's own limit: its time to connect would count the wait for it.
-        self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._network = Network(allow_private=allow_private, look_up=look_up, tls=tls)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Send a request over an idle connection or a new one."""
-        await self._connections.acquire()
-        body = _RequestBody(request) if request.body else None
-        try:
-            with _own_errors(request.url, broken=ConnectionFailedError):
-                response = await self._send(request, body)
-        except BaseException as error:
-            self._connections.release()
-            if isinstance(error, FetchError) and body and body.error:
-                raise body.error from None
-            raise
-        return HttpResponse(
-            status=response.status,
-            headers=[
-                (name.decode("latin-1"), _text(value)) for name, value in response.raw_headers
-            ],
-            reason=response.reason or "",
-            body=_ResponseBody(response, request.url, self._connections),
-        )
-
-    async def _send(
-        self, request: HttpRequest, body: _RequestBody | None
-    ) -> aiohttp.ClientResponse:
-        import aiohttp  # noqa: PLC0415 — as above
-
-        session = self._session or self._open()
         headers = list(request.headers)
         if isinstance(request.body, bytes) and "content-length" not in fold_headers(headers):
             headers.append(("Content-Length", str(len(request.body))))
-        async with asyncio.timeout(None) as deadline:
-            if body is not None:
-                body.deadline = deadline
-            return await session.request(
-                request.method,
-                URL(self._target(request.url), encoded=True),
-                headers=headers,
-                data=body,
-                timeout=aiohttp.ClientTimeout(connect=request.timeout, sock_read=request.timeout),
-                allow_redirects=False,
-            )
+        response = await self._network.send(
+            request.method,
+            self._target(request.url),
+            where=public_url(request.url),
+            headers=headers,
+            content=request.body,
+            timeout=request.timeout,
+        )
+        return HttpResponse(
+            status=response.status, headers=response.headers, reason=response.reason, body=response
+        )
 
     def _target(self, url: str) -> str:
-        mapped = map_url(url, self._hosts)
-        return url if mapped == url else normalize_url(mapped)
-
-    def _open(self) -> aiohttp.ClientSession:
-        import aiohttp  # noqa: PLC0415 — as above
-
-        from fonds.fetch.guard import GuardedConnector  # noqa: PLC0415 — as above
-
-        self._session = aiohttp.ClientSession(
-            connector=GuardedConnector(self._guard, self._tls),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            skip_auto_headers=_AUTOMATIC_HEADERS,
-            max_line_size=MAX_LINE,
-            max_field_size=MAX_LINE,
-        )
-        return self._session
+        target = map_url(url, self._hosts)
+        try:
+            return url if target == url else normalize_url(target)
+        except ValueError:
+            raise FetchError(
+                f"{public_url(url)} cannot be requested: the address that FONDS_HOSTS maps it to "
+                "is malformed"
+            ) from None
 
     async def aclose(self) -> None:
         """Close every connection, also one whose response is still being read."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-
-class _RequestBody:
-    """The body of a request; the deadline moves on whenever the server has taken a chunk."""
-
-    def __init__(self, request: HttpRequest) -> None:
-        self.deadline = asyncio.timeout(None)
-        self.error: Exception | None = None
-        """Why there are no more chunks; aiohttp reports it as a broken connection."""
-        self._request = request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in _chunks(self._request.body):
-                self._allow(1)
-                yield chunk
-        except Exception as error:
-            self.error = error
-            raise
-        self._allow(2)  # for the last chunk, and for the response
-
-    def _allow(self, timeouts: int) -> None:
-        if self._request.timeout is not None:
-            now = asyncio.get_running_loop().time()
-            with suppress(RuntimeError):  # the server may have answered before it has read all
-                self.deadline.reschedule(now + timeouts * self._request.timeout)
-
-
-async def _chunks(body: bytes | AsyncIterable[bytes] | None) -> AsyncIterator[bytes]:
-    if isinstance(body, bytes):
-        for start in range(0, len(body), _CHUNK):
-            yield body[start : start + _CHUNK]
-    elif body is not None:
-        async for chunk in body:
-            yield chunk
-
-
-class _ResponseBody:
-    """The body of a response, and the place among the connections that it occupies."""
-
-    def __init__(
-        self, response: aiohttp.ClientResponse, url: str, connections: asyncio.Semaphore
-    ) -> None:
-        self._response = response
-        self._url = url
-        self._connections = connections
-        self._is_open = True
-        # Queues of aiohttp are false while they are empty.
-        self._protocol = response.connection.protocol if response.connection is not None else None
-        self._closed = self._protocol.closed if self._protocol is not None else None
-        if self._closed is not None:
-            self._closed.add_done_callback(self._fail)
-        elif self._protocol is not None:
-            self._fail(None)
-
-    def _fail(self, closed: asyncio.Future[None] | None) -> None:
-        # After a malformed chunk, aiohttp closes the connection and leaves the reader waiting.
-        error = None if closed is None or closed.cancelled() else closed.exception()
-        if self._protocol is not None:
-            error = self._protocol.exception() or error
-        content = self._response.content
-        if not content.is_eof() and content.exception() is None:
-            content.set_exception(_broken_off(self._url, error, IncompleteBodyError))
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _own_errors(self._url, broken=IncompleteBodyError):
-            async for chunk in self._response.content.iter_any():
-                yield chunk
-
-    async def aclose(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            if self._closed is not None:
-                self._closed.remove_done_callback(self._fail)
-            self._response.close()  # after the end of the body, this leaves the connection open
-            self._connections.release()
-
-
-@contextmanager
-def _own_errors(url: str, *, broken: type[RetryableFetchError]) -> Iterator[None]:
-    """Turn errors of aiohttp into ours; `broken` is for connections that end and invalid HTTP."""
-    import aiohttp  # noqa: PLC0415 — as above
-
-    where = public_url(url)
-    try:
-        yield
-    except TimeoutError:
-        raise FetchTimeoutError(
-            f"{where} did not answer in time; FONDS_TIMEOUT sets how long to wait"
-        ) from None
-    except aiohttp.InvalidURL:
-        raise ForbiddenAddressError(
-            f"{where} was refused: its host is neither a name nor an IP address"
-        ) from None
-    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-        raise _broken_off(url, error, broken) from None
-    except aiohttp.ClientConnectorError as error:
-        failure = ConnectionFailedError(f"cannot connect to {where}: {_reason(error)}")
-        failure.was_open = False
-        raise failure from None
-    except (aiohttp.ClientError, OSError) as error:
-        raise ConnectionFailedError(f"the connection to {where} failed: {_reason(error)}") from None
-    except ValueError:
-        # The message may repeat the header, which may be a key.
-        raise FetchError(f"{where} cannot be requested: malformed address or header") from None
-
-
-def _broken_off(
-    url: str, error: BaseException | None, broken: type[RetryableFetchError]
-) -> RetryableFetchError:
-    reason = _reason(error) if error else "the connection was closed"
-    return broken(f"{public_url(url)} broke off or is not valid HTTP: {reason}")
-
-
-def _reason(error: BaseException) -> str:
-    """The cause of an error; its own text may repeat the address or the headers, and so a key."""
-    origin = error.__cause__ or error
-    message = getattr(origin, "message", None)
-    text = message if isinstance(message, str) else str(origin)
-    return text.partition("\n")[0].rstrip(":") or type(origin).__name__
-
-
-def _text(value: bytes) -> str:
-    """The value of a header: what is not ASCII is mostly UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
+        await self._network.aclose()
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine, for synchronous code in any thread.
 
-    It runs on an event loop that this process keeps in a thread of its own, so that a transport
-    used through here keeps its connections from one call to the next.
+    It runs on the event loop of a background thread, so that a transport keeps its connections
+    from one call to the next.
     """
     future = asyncio.run_coroutine_threadsafe(work, _background_loop())
     try:
@@ -442,7 +261,7 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
 
 
 def close_soon(transport: Transport) -> None:
-    """Close a transport that `run_sync` used; a finalizer may call this in any thread."""
+    """Close a transport that was used with `run_sync`; a finalizer may call this in any thread."""
     loop = _background_loop()
     closing = asyncio.run_coroutine_threadsafe(transport.aclose(), loop)
     if loop is not _running_loop():

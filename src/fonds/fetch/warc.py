@@ -28,7 +28,7 @@ _REQUEST: Final = StatusAndHeadersParser([], verify=False)
 _DAMAGE_ERRORS: Final = (EOFError, zlib.error, ValueError, StatusAndHeadersParserException)
 
 ExchangeKey = tuple[str, str, str]
-"""Method, address as `matching_url` gives it, SHA-256 of the request's body."""
+"""Method, address as `matching_url` returns it, SHA-256 of the request's body."""
 
 _RecordedRequest = tuple[str, str]
 """Method, SHA-256 of the body."""
@@ -41,7 +41,7 @@ def exchange_key(method: str, url: str, body_sha256: str) -> ExchangeKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """The place of a response in the file, and the time it arrived."""
+    """The offset of a response in the file, and the time it arrived."""
 
     key: ExchangeKey
     offset: int
@@ -140,7 +140,7 @@ class _GzipMember(io.RawIOBase):
         while not self._engine.eof:
             raw = self._engine.unconsumed_tail or self._file.read(_READ_SIZE)
             if not raw:
-                raise EOFError("it breaks off")
+                raise EOFError("the file is truncated")
             chunk = self._engine.decompress(raw, len(view))
             if chunk:
                 view[: len(chunk)] = chunk
@@ -167,7 +167,7 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, Any, _RecordedRequest | Non
         for _ in _read_all(block):
             pass
         if block.limit or stream.read(len(_END_OF_RECORD) + 1) != _END_OF_RECORD:
-            raise ValueError("a record is not as long as it says")
+            raise ValueError("the length of a record does not match its Content-Length")
         yield offset, headers, request
         offset = member.end()
 
@@ -186,7 +186,7 @@ def _read_all(block: Any) -> Iterator[bytes]:
 
 
 class _ResponseIndex:
-    """Collects responses, and finds their requests by the link that either of them has."""
+    """Collects responses, and matches requests to them by the ids in either record."""
 
     def __init__(self) -> None:
         self.started_at: datetime | None = None

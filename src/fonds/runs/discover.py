@@ -13,7 +13,7 @@ from typing import Final
 
 from fonds.context import Context
 from fonds.errors import MissingKeyError, SuspiciousYieldError
-from fonds.fetch.archive import KnownFile
+from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
 from fonds.fetch.redact import public_url
 from fonds.model import FetchTask, Listing, SourceState, Watermark
@@ -41,7 +41,7 @@ class Asker:
         self._info = info
         self._context = context
         self._retry_log = retry_log
-        self._learned: list[KnownFile] = []
+        self._learned: list[FileRecord] = []
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Ask for one listing."""
@@ -53,17 +53,17 @@ class Asker:
                 url=url,
                 path=path,
                 pace=pace_of(self._info, self._context.settings),
-                known=known,
+                previous=known,
             )
-        if obtained.known is not None:
-            self._learned.append(obtained.known)
+        if obtained.record is not None:
+            self._learned.append(obtained.record)
         return ListingResponse(
             data=await asyncio.to_thread(self._context.archive.read, obtained.archived),
             archived=obtained.archived,
             changed=obtained.changed,
         )
 
-    def take_learned(self) -> list[KnownFile]:
+    def take_learned(self) -> list[FileRecord]:
         """Validators seen since the last call.
 
         They may be stored at any time: a listing that has not changed is read from the archive,

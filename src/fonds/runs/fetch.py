@@ -11,7 +11,7 @@ from structlog.contextvars import bind_contextvars
 
 from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
-from fonds.fetch.archive import DownloadResult, KnownFile
+from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.rates import use_retry_log
 from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
@@ -30,7 +30,7 @@ class FetchedTask:
 
     task: FetchTask
     parts: tuple[tuple[Part, Archived], ...]
-    learned: tuple[KnownFile, ...]
+    learned: tuple[FileRecord, ...]
     known: KnownInput | None
     """What was loaded from this task before."""
 
@@ -62,7 +62,7 @@ async def fetch(job: ActiveRun, found: AsyncIterator[Found]) -> AsyncIterator[li
 async def fetch_task(job: ActiveRun, wanted: TaskState) -> FetchedTask | Failure:
     """All parts of one task, or the reason why not."""
     parts: list[tuple[Part, Archived]] = []
-    learned: list[KnownFile] = []
+    learned: list[FileRecord] = []
     stage = job.run.stages.fetch
     began = stage.begin()
     # Both are of the asyncio task, which is this task's alone.
@@ -79,7 +79,7 @@ async def fetch_task(job: ActiveRun, wanted: TaskState) -> FetchedTask | Failure
                 job.run.log("warn", f"went on without {part.name}: {error}", task=wanted.task.key)
                 continue
             parts.append((part, obtained.archived))
-            learned += [obtained.known] if obtained.known else []
+            learned += [obtained.record] if obtained.record else []
     except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
         return Failure.of(error, "fetch", wanted.task)
     finally:
@@ -99,6 +99,6 @@ async def _obtain(job: ActiveRun, wanted: TaskState, part: Part) -> DownloadResu
         url=part.url,
         path=part.path,
         pace=pace_of(job.source.info, job.context.settings),
-        known=known,
+        previous=known,
         headers=part.headers,
     )

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import DuplicateKeyError, SuspiciousYieldError
-from fonds.fetch.archive import KnownFile
+from fonds.fetch.archive import FileRecord
 from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.discover import check_loss, recipe_of
@@ -83,7 +83,7 @@ class BatchWriter:
         self,
         job: ActiveRun,
         standing: Mapping[str, OpenError],
-        learned: Callable[[], Iterable[KnownFile]],
+        learned: Callable[[], Iterable[FileRecord]],
     ) -> None:
         self._job = job
         self._standing = standing
@@ -100,7 +100,7 @@ class BatchWriter:
         """Write the batch whole, or all of it but the tasks that the database refuses."""
         self._write_willing(entries, list(self._learned()))
 
-    def _write_willing(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
+    def _write_willing(self, entries: Sequence[Entry], learned: list[FileRecord]) -> None:
         """Halve a refused batch until the culprit stands alone, and record its failure."""
         entries = [entry for entry in entries if not _is_end_of(entry, self._refused)]
         try:
@@ -119,7 +119,7 @@ class BatchWriter:
             else:
                 raise
 
-    def _write(self, entries: Sequence[Entry], learned: list[KnownFile]) -> None:
+    def _write(self, entries: Sequence[Entry], learned: list[FileRecord]) -> None:
         run = self._job.run
         now = self._job.context.seams.clock.now()
         self._done = Counts()
@@ -317,7 +317,7 @@ class Loader:
         self,
         job: ActiveRun,
         standing: Mapping[str, OpenError],
-        learned: Callable[[], Iterable[KnownFile]],
+        learned: Callable[[], Iterable[FileRecord]],
     ) -> None:
         self._job = job
         self.standing = standing

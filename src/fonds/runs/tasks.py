@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import Connection, select, update
 
 from fonds.errors import FondsError
-from fonds.fetch.archive import KnownFile
+from fonds.fetch.archive import FileRecord
 from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.columns import format_timestamp
@@ -201,7 +201,7 @@ class TaskState:
 
     task: FetchTask
     known: KnownInput | None
-    files: dict[str, KnownFile]
+    files: dict[str, FileRecord]
     """By address, without secrets."""
 
 
@@ -230,12 +230,12 @@ def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> l
     ]
 
 
-def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> dict[str, KnownFile]:
+def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> dict[str, FileRecord]:
     """Files fetched before, by address without secrets."""
     table = fetched_files.c
     query = select(fetched_files).where(table.source == source)
     return {
-        row.url: KnownFile(
+        row.url: FileRecord(
             source=source,
             url=row.url,
             archived=Archived(
@@ -264,7 +264,7 @@ def _url(part: Part) -> str:
     return public_url(part.url)
 
 
-def remember_files(connection: Connection, files: Iterable[KnownFile]) -> None:
+def remember_files(connection: Connection, files: Iterable[FileRecord]) -> None:
     """Keep validators and archive keys for the next conditional request."""
     rows = {
         (file.source, file.url): {

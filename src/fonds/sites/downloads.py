@@ -25,7 +25,7 @@ from fonds.errors import (
     StoreError,
     WrongContentError,
 )
-from fonds.fetch.archive import DownloadResult, KnownFile, StoreRequest
+from fonds.fetch.archive import DownloadResult, FileRecord, StoreRequest
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
 from fonds.model import Archived, FetchTask, Part
@@ -162,7 +162,7 @@ class _DownloadedPdf:
     website: Website
     task: FetchTask
     part: Part
-    known: KnownFile | None
+    known: FileRecord | None
     download: Download | None
     obtained: DownloadResult = field(init=False)
     data: Data = field(init=False)
@@ -177,7 +177,7 @@ class _DownloadedPdf:
             source=self.website.info.name,
             path=self.part.path,
             download=self.download,
-            known=self.known,
+            previous=self.known,
         )
 
     @property
@@ -211,14 +211,14 @@ class PdfDownloader:
         object.__setattr__(self, "_receiving", Together(self._receive))
 
     async def collect(
-        self, website: Website, task: FetchTask, part: Part, known: KnownFile | None, pace: Pace
+        self, website: Website, task: FetchTask, part: Part, known: FileRecord | None, pace: Pace
     ) -> DownloadResult:
         """A PDF that this crawl has not had yet, fetched unless it has not changed."""
         if self.resumed and (had := await asyncio.to_thread(self._had, website, part)):
             return had
         self._begin(part.url)
         download = await self.context.archive.fetch(
-            source=website.info.name, url=part.url, pace=pace, known=known, max_in_memory=HELD
+            source=website.info.name, url=part.url, pace=pace, previous=known, max_in_memory=HELD
         )
         arrival = _DownloadedPdf(
             website=website, task=task, part=part, known=known, download=download
@@ -279,14 +279,14 @@ class PdfDownloader:
             return None
         validators = (entry.http_headers.get(name) for name in ("ETag", "Last-Modified"))
         etag, last_modified = validators
-        known = KnownFile(
+        known = FileRecord(
             source=website.info.name,
             url=part.url,
             archived=held,
             etag=etag,
             last_modified=last_modified,
         )
-        return DownloadResult(archived=held, changed=False, known=known)
+        return DownloadResult(archived=held, changed=False, record=known)
 
     def _receive(self, arrivals: Sequence[_DownloadedPdf]) -> list[DownloadResult | Exception]:
         """Archive, check, store and note what came in at the same time, step by step."""

@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 from fonds.context import Context
 from fonds.errors import FetchError, FondsError, UsageError, WrongContentError
-from fonds.fetch.archive import DownloadResult, KnownFile
+from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.model import FetchTask, Part
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
@@ -128,7 +128,7 @@ class Crawl:
             raise FetchError(f"{explorer.unread:,} pages could not be read: {explorer.trouble}")
 
     async def collect(
-        self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
+        self, website: Website, task: FetchTask, part: Part, known: FileRecord | None
     ) -> DownloadResult:
         """A PDF, archived, and stored where the crawl leaves its files."""
         assert self.collection is not None, "nothing is fetched by who only looks"

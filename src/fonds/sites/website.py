@@ -26,7 +26,7 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.stores.database import Database, upsert
 
 if TYPE_CHECKING:
-    from fonds.fetch.archive import DownloadResult, KnownFile
+    from fonds.fetch.archive import DownloadResult, FileRecord
 
 PREFIX: Final = "site-"
 VERSION: Final = "1.0.0"
@@ -51,7 +51,7 @@ class Crawling(Protocol):
         ...
 
     async def collect(
-        self, website: Website, task: FetchTask, part: Part, known: KnownFile | None
+        self, website: Website, task: FetchTask, part: Part, known: FileRecord | None
     ) -> DownloadResult:
         """A PDF, archived, and stored where the crawl leaves its files."""
         ...
@@ -98,7 +98,9 @@ class Website:
         for page, documents in listed.items():
             yield Expected(scope=page, document_ids=frozenset(documents))
 
-    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> DownloadResult:
+    async def collect(
+        self, task: FetchTask, part: Part, known: FileRecord | None
+    ) -> DownloadResult:
         """A PDF, stored where the crawl leaves its files, and archived."""
         return await self._opened.collect(self, task, part, known)
 

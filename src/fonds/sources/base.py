@@ -12,7 +12,7 @@ from sqlalchemy import Table
 from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
 
 if TYPE_CHECKING:
-    from fonds.fetch.archive import DownloadResult, KnownFile
+    from fonds.fetch.archive import DownloadResult, FileRecord
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +116,9 @@ class Collector(Protocol):
     It has looked at them by then, and they may be long: its `parse` is given none of their bytes.
     """
 
-    async def collect(self, task: FetchTask, part: Part, known: KnownFile | None) -> DownloadResult:
+    async def collect(
+        self, task: FetchTask, part: Part, known: FileRecord | None
+    ) -> DownloadResult:
         """The file of a part, archived; `known` is what earlier runs remember of it."""
         ...
 

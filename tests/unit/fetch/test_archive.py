@@ -10,7 +10,7 @@ import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.errors import NotFoundError, StoreError
-from fonds.fetch.archive import Archive, DownloadResult, KnownFile
+from fonds.fetch.archive import Archive, DownloadResult, FileRecord
 from fonds.fetch.client import Fetcher
 from fonds.fetch.rates import Pace
 from fonds.ids import changed_key
@@ -30,13 +30,13 @@ class ArchiveCase:
         self.folder = folder
         self._settings = settings
 
-    def read(self, known: KnownFile) -> bytes:
+    def read(self, known: FileRecord) -> bytes:
         fetcher = Fetcher(self._settings, seams=Seams(), folder=self.folder)
         return Archive(self.blobs, fetcher).read(known.archived)
 
     def download(
         self,
-        known: KnownFile | None = None,
+        known: FileRecord | None = None,
         *,
         path: str = "/a.json",
         headers: Mapping[str, str] | None = None,
@@ -48,14 +48,14 @@ class ArchiveCase:
                     url=self.upstream.url(path),
                     path="2026/a.json",
                     pace=Pace(per_second=1000),
-                    known=known,
+                    previous=known,
                     headers=headers,
                 )
 
         return asyncio.run(run())
 
-    def known(self) -> KnownFile:
-        known = self.download().known
+    def known(self) -> FileRecord:
+        known = self.download().record
         assert known is not None
         return known
 
@@ -82,9 +82,9 @@ def test_a_file_is_archived_as_served_and_remembered(case: ArchiveCase) -> None:
     assert archived.sha256 == hashlib.sha256(b"one").hexdigest()
     assert archived.url == case.upstream.url("/a.json")
     assert case.blobs.get(KEY) == b"one"
-    assert result.known is not None
-    assert result.known.archived == archived
-    assert result.known.etag
+    assert result.record is not None
+    assert result.record.archived == archived
+    assert result.record.etag
 
 
 def test_temporary_files_do_not_stay(case: ArchiveCase) -> None:
@@ -99,7 +99,7 @@ def test_an_unchanged_file_is_asked_for_but_not_sent(case: ArchiveCase) -> None:
     again = case.download(known)
     assert case.statuses == [200, 304]
     assert again.archived == known.archived
-    assert (again.changed, again.known) == (False, None)
+    assert (again.changed, again.record) == (False, None)
 
 
 @pytest.mark.parametrize("loss", ["missing", "cut short"])
@@ -115,7 +115,7 @@ def test_a_lost_copy_is_fetched_again_although_it_has_not_changed(
     assert case.statuses == [200, 304, 200]
     assert case.blobs.get(again.archived.key) == b"one"
     if loss == "missing":
-        assert (again.archived, again.changed, again.known) == (known.archived, False, None)
+        assert (again.archived, again.changed, again.record) == (known.archived, False, None)
 
 
 def test_a_damaged_copy_is_refused_with_what_to_do(case: ArchiveCase) -> None:
@@ -130,8 +130,8 @@ def test_the_same_bytes_sent_again_keep_key_and_date(case: ArchiveCase) -> None:
     again = case.download(known)
     assert case.statuses == [200, 200]
     assert (again.changed, again.archived) == (False, known.archived)
-    assert again.known is not None
-    assert again.known.etag
+    assert again.record is not None
+    assert again.record.etag
     assert case.keys == [KEY]
 
 
@@ -140,7 +140,7 @@ def test_nothing_new_is_remembered_of_a_server_without_validators(case: ArchiveC
     known = case.known()
     assert (known.etag, known.last_modified) == (None, None)
     again = case.download(known)
-    assert (again.changed, again.known) == (False, None)
+    assert (again.changed, again.record) == (False, None)
     assert "if-none-match" not in case.upstream.requests[-1].headers
 
 
@@ -160,8 +160,8 @@ def test_a_file_that_changes_back_is_found_where_it_was(case: ArchiveCase) -> No
         case.upstream.serve("/a.json", body)
         result = case.download(known)
         assert result.changed
-        assert result.known is not None
-        known = result.known
+        assert result.record is not None
+        known = result.record
         assert case.blobs.get(known.archived.key) == body
     assert len(case.keys) == 2
 
@@ -176,15 +176,15 @@ def test_bytes_archived_before_a_crash_are_reused(case: ArchiveCase) -> None:
 def test_a_key_that_holds_other_bytes_than_it_says_stops_the_file(case: ArchiveCase) -> None:
     case.blobs.put(KEY, b"x")
     case.blobs.put(changed_key(KEY, hashlib.sha256(b"one").hexdigest()), b"y")
-    with pytest.raises(StoreError, match="move it away"):
+    with pytest.raises(StoreError, match="move the blob away"):
         case.download()
     assert list(case.folder.iterdir()) == []
 
 
 def test_secrets_in_an_address_are_neither_archived_nor_remembered(case: ArchiveCase) -> None:
     result = case.download(path="/a.json?api_key=s3cret&v=1")
-    assert result.known is not None
-    assert result.known.url == result.archived.url == case.upstream.url("/a.json?v=1")
+    assert result.record is not None
+    assert result.record.url == result.archived.url == case.upstream.url("/a.json?v=1")
     assert "api_key=s3cret" in case.upstream.requests[0].target
 
 

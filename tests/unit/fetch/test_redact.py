@@ -87,7 +87,7 @@ def test_values_are_hidden_by_their_name_and_at_any_depth() -> None:
         ("https://user:S@a.gov:8443/x?q=a+b", "https://a.gov:8443/x?q=a+b"),
         ("https://a.gov/x?X-Amz-Signature=S", "https://a.gov/x"),
         ("https://a.gov/%e9?q=%C3%A9&&keyword=k#top", "https://a.gov/%e9?q=%C3%A9&&keyword=k#top"),
-        ("http://[S", "an address that cannot be read"),
+        ("http://[S", "a malformed address"),
     ],
 )
 def test_addresses_lose_their_secrets_and_nothing_else(url: str, expected: str) -> None:

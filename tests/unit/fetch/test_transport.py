@@ -22,9 +22,8 @@ from fonds.errors import (
     RetryableFetchError,
     TooLargeError,
 )
+from fonds.fetch.network import MAX_CONNECTIONS, MAX_LINE
 from fonds.fetch.transport import (
-    MAX_CONNECTIONS,
-    MAX_LINE,
     HttpRequest,
     HttpResponse,
     HttpTransport,
@@ -459,7 +458,7 @@ def test_a_whole_response_has_a_cap_and_a_deadline(upstream: MisbehavingServer) 
         async with aclosing(HttpTransport(allow_private=True)) as transport:
             await read_response(transport, HttpRequest(url=upstream.url(path)), **limits)
 
-    with pytest.raises(TooLargeError, match="more than 1 MiB"):
+    with pytest.raises(TooLargeError, match="larger than 1 MiB"):
         asyncio.run(run("/endless", max_bytes=2**20, seconds=5))
     with pytest.raises(FetchTimeoutError, match="too slowly"):
         asyncio.run(run("/drip", max_bytes=2**20, seconds=0.1))

@@ -63,7 +63,7 @@ class Decompressor:
         return chunk
 
     def _is_trailing(self, chunk: bytes) -> bool:
-        """A gzip body may go on with another member; anything else after its end is padding."""
+        """A gzip stream may have another member; anything else after its end is padding."""
         if not self._engine.eof:
             return False
         if self._window == _GZIP and chunk.startswith(_GZIP_FIRST_BYTE):
@@ -73,7 +73,7 @@ class Decompressor:
 
 
 def remove_stale_files(folder: Path, clock: Clock) -> None:
-    """Remove temporary files that killed processes left behind; running ones have younger files."""
+    """Remove temporary files of killed processes; those of running ones are younger."""
     for file in folder.glob(f"{_PREFIX}*"):
         with suppress(FileNotFoundError):
             if datetime.fromtimestamp(file.stat().st_mtime, UTC) < clock.now() - _MAX_AGE:
@@ -83,7 +83,7 @@ def remove_stale_files(folder: Path, clock: Clock) -> None:
 class BodyWriter:
     """Receives a body: `add` its chunks, then `finish`, or `discard`.
 
-    It goes to a temporary file, unless it has at most `max_in_memory` bytes.
+    The body is written to a temporary file, unless it has at most `max_in_memory` bytes.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class BodyWriter:
 
     @property
     def data(self) -> bytes | None:
-        """All of it, where it is in memory and there is no file."""
+        """The whole body if it is in memory, without a file."""
         return b"".join(self._chunks) if self._out is None else None
 
     def _create(self) -> FileIO:
@@ -125,7 +125,7 @@ class BodyWriter:
         if name in {"", "identity"}:
             return None
         if name not in _WINDOWS:
-            raise RefusedError(f"{self._url} is encoded as {name!r}, which was not asked for")
+            raise RefusedError(f"{self._url} is encoded as {name!r}, which was not requested")
         return Decompressor(name)
 
     def _length(self, announced: str) -> int | None:
@@ -159,9 +159,9 @@ class BodyWriter:
         if self._out is None:
             self._out = self._create()
         chunks, self._chunks = [*self._chunks, chunk], []
-        for each in chunks:
-            # An unbuffered file may accept less than it is given.
-            view = memoryview(each)
+        for part in chunks:
+            # An unbuffered file may write only a part of a chunk.
+            view = memoryview(part)
             while view:
                 view = view[self._out.write(view) :]
 

@@ -11,7 +11,7 @@ from tests.support.upstreams.redirecting_loop import RedirectingLoop
 from tests.unit.fetch.conftest import Fetch
 
 from fonds.errors import ConnectionFailedError, FetchTimeoutError, ForbiddenAddressError
-from fonds.fetch.guard import why_forbidden
+from fonds.fetch.network import why_forbidden
 from fonds.fetch.transport import HttpRequest, HttpTransport
 from fonds.settings import Settings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fonds.errors import TooLargeError
-from fonds.fetch.body import BodyWriter, Decompressor, remove_stale_files
+from fonds.fetch.body_writer import BodyWriter, Decompressor, remove_stale_files
 from fonds.seams import SystemClock
 
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
