@@ -32,7 +32,7 @@ class Pace:
 
 
 class Bucket:
-    """A token bucket: callers reserve tokens in order and are told how long to wait."""
+    """A token bucket: callers reserve tokens in order and wait until they are available."""
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self._pace = pace
