@@ -22,6 +22,7 @@ from fonds.errors import ParserError
 from fonds.stores.tables import upload_errors, upload_jobs
 from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
 from fonds.uploads.jobs import Job, claim
+from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
 from fonds.uploads.worker import LEASE, BaseWorker
@@ -79,9 +80,10 @@ def _carried(world: World, worker: BaseWorker, status: JobStatus) -> Job:
     with world.library.database.write() as connection:
         held = claim(connection, worker._owner, world.clock.now(), LEASE)
     assert held is not None
-    while held.status is not status:
-        held = STEPS[held.status](worker._resources, held)
-    return held
+    claimed = ClaimedJob(resources=worker._resources, job=held)
+    while claimed.job.status is not status:
+        STEPS[claimed.job.status](claimed)
+    return claimed.job
 
 
 def test_file_that_is_announced_by_another_name_while_it_is_looked_at_is_not_lost(

@@ -46,6 +46,8 @@ from fonds.uploads.intake import (
     staging_key,
 )
 from fonds.uploads.jobs import Job, claim, events_of, release
+from fonds.uploads.resources import ClaimedJob
+from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
 from fonds.uploads.worker import TAKEOVERS, BaseWorker
 
@@ -227,16 +229,15 @@ def test_nothing_is_published_before_the_counts_are_right(library: Library) -> N
 
 def _carry_to(library: Library, job: Job, status: JobStatus) -> None:
     """Work step by step until the job stands there, and no further."""
-    from fonds.uploads.stages import STEPS  # noqa: PLC0415 — only here
-
     with library.worker_resources() as resources:
         with library.database.write() as connection:
             held = claim(connection, "tester", library.seams.clock.now(), timedelta(minutes=1))
         assert held is not None
-        while held.status is not status:
-            held = STEPS[held.status](resources, held)
+        claimed = ClaimedJob(resources=resources, job=held)
+        while claimed.job.status is not status:
+            STEPS[claimed.job.status](claimed)
         with library.database.write() as connection:
-            release(connection, held)
+            release(connection, claimed.job)
     assert now_of(library, job).status is status
 
 
@@ -444,37 +445,6 @@ def test_jobs_are_taken_in_the_order_they_came_and_each_by_one(
 
 
 # Retries ----------------------------------------------------------------------------------
-
-
-def test_next_job_is_claimed_as_one_ends(library: Library) -> None:
-    user = make_user(library)
-    first, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
-    with library.worker_resources() as resources:
-        resources.model()
-        jobs = BaseWorker(resources).jobs()
-        assert next(jobs) == first.job_id
-        held = now_of(library, second)
-        assert held.lease_owner is not None
-        assert held.status is JobStatus.PARSE_QUEUED
-        assert list(jobs) == [second.job_id]
-    for job in (first, second):
-        assert now_of(library, job).status is JobStatus.COMPLETE
-        assert now_of(library, job).takeovers == 0
-
-
-def test_job_that_was_claimed_ahead_is_given_back_at_the_end(library: Library) -> None:
-    user = make_user(library)
-    _, second = (send(library, user, f"{TEXT}{end}".encode()) for end in ("one", "two"))
-    with library.worker_resources() as resources:
-        resources.model()
-        jobs = BaseWorker(resources).jobs()
-        next(jobs)
-        resources.stop.set()
-        assert list(jobs) == [second.job_id]
-    left = now_of(library, second)
-    assert (left.status, left.lease_owner) == (JobStatus.PARSE_QUEUED, None)
-    work(library)
-    assert now_of(library, second).status is JobStatus.COMPLETE
 
 
 def test_error_that_may_pass_is_tried_again_after_three_six_and_twelve_seconds(

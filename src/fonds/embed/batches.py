@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Final, ParamSpec, Self, TypeVar
 from uuid import UUID
+
+from sqlalchemy import Connection
 
 from fonds.embed.base import vector_sha
 from fonds.embed.client import Answers, Calls
@@ -24,6 +27,7 @@ from fonds.stores.vector_buffer import (
     PendingPassage,
     Spending,
     StoredVector,
+    keep_vectors,
     record_spending,
     store_vectors,
     vectors_of_texts,
@@ -102,6 +106,8 @@ GONE: Final = "the passage has changed meanwhile"
 
 Settled = Callable[[PendingPassage, str | None], None]
 """Told of each passage: None if it has a vector, GONE, or why it cannot have one."""
+Transaction = Callable[[], AbstractContextManager[Connection]]
+"""Opens the transaction that stores the vectors of a batch, and its costs."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -158,12 +164,18 @@ class Workshop:
         workers: int,
         settled: Settled,
         tick: Callable[[], None] = lambda: None,
+        run_id: UUID | None = None,
+        transaction: Transaction | None = None,
+        is_indexed: bool = True,
     ) -> None:
+        """Without `is_indexed` the vectors are stored, but not found by searches."""
         self._database = database
         self._seams = seams
         self._calls = calls
         self._generation = generation
-        self._run_id = UUID(int=seams.chance.getrandbits(128), version=4)
+        self._run_id = run_id or UUID(int=seams.chance.getrandbits(128), version=4)
+        self._transaction = transaction or database.write
+        self._is_indexed = is_indexed
         self._workers = workers
         self._settled = settled
         self._tick = tick
@@ -222,7 +234,7 @@ class Workshop:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None:
+        if error is not None and self._running:  # do not wait for all their retries
             self._calls.stop.set()
         try:
             while self._running:
@@ -328,22 +340,26 @@ class Workshop:
     def _store(
         self, made: Sequence[tuple[PendingPassage, StoredVector]], spending: Spending
     ) -> set[int]:
-        now = self._seams.clock.now()
-        with self._database.write() as connection:
-            index = self._database.vectors
-            stored = store_vectors(connection, index, self._generation, made, now)
-            record_spending(connection, self._generation, spending, now)
+        with self._transaction() as connection:
+            stored = self._store_vectors(connection, made)
+            record_spending(connection, self._generation, spending, self._seams.clock.now())
         return stored
 
+    def _store_vectors(
+        self, connection: Connection, made: Sequence[tuple[PendingPassage, StoredVector]]
+    ) -> set[int]:
+        now = self._seams.clock.now()
+        if not self._is_indexed:
+            return keep_vectors(connection, self._generation, made, now)[0]
+        return store_vectors(connection, self._database.vectors, self._generation, made, now)
+
     def _fill_in(self, known: Sequence[PendingPassage]) -> _BatchOutcome:
-        """Give passages the vector of an equal text; a damaged one is made anew."""
-        with self._database.write() as connection:
+        """Give passages the vector of an equal text; a damaged one is made again."""
+        with self._transaction() as connection:
             held = vectors_of_texts(connection, self._generation, {one.sha for one in known})
             found = {sha: one for sha, one in held.items() if vector_sha(one.data) == one.sha}
             made = [(passage, found[passage.sha]) for passage in known if passage.sha in found]
-            now = self._seams.clock.now()
-            index = self._database.vectors
-            stored = store_vectors(connection, index, self._generation, made, now)
+            stored = self._store_vectors(connection, made)
         return _BatchOutcome(
             passages=[passage for passage, _ in made],
             stored=stored,

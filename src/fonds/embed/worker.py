@@ -19,11 +19,11 @@ from sqlalchemy import Connection, Row
 
 from fonds import ids
 from fonds.embed.base import Embedder
-from fonds.embed.batches import GONE, Workshop
+from fonds.embed.batches import GONE, MAX_TEXTS, Transaction, Workshop
 from fonds.embed.client import Calls, Restraint, noted
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import at_work, open_embedder
-from fonds.errors import ModelMissingError, UsageError
+from fonds.errors import EmbedError, ModelMissingError, RetryableEmbedError, UsageError
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import leases
@@ -36,6 +36,7 @@ from fonds.stores.vector_buffer import (
     lacking,
     lacking_after,
     lacking_of_one,
+    lacking_staged,
     passage_counts,
 )
 from fonds.stores.vectors import Generation, current_generation
@@ -309,6 +310,53 @@ def fill(
         with database.read() as connection:
             waiting = documents_lacking(connection, generation) - len(failed)
     return _report(shop, done=0, failed=len(failed), waiting=waiting, given_up=0)
+
+
+def embed_document(
+    database: Database,
+    seams: Seams,
+    calls: Calls,
+    generation: Generation,
+    document: UUID,
+    *,
+    run_id: UUID,
+    transaction: Transaction,
+) -> int:
+    """Embed the next passages without a vector of a document that is not published yet.
+
+    Returns how many there were. Their vectors are stored in batches, each in a `transaction`.
+    Raises EmbedError if a passage cannot be embedded, RetryableEmbedError if none can for now.
+    """
+    with database.read() as connection:
+        name = ids.upload_id(document)
+        page = lacking_staged(connection, generation, name, document, MAX_TEXTS)
+    left, errors = len(page), list[str]()
+
+    def record(passage: PendingPassage, cause: str | None) -> None:
+        nonlocal left
+        left -= 1
+        if cause is not None and cause is not GONE:
+            errors.append(f"the model cannot embed passage {passage.ordinal}: {cause}")
+
+    shop = Workshop(
+        database,
+        seams,
+        calls,
+        generation,
+        workers=1,
+        settled=record,
+        run_id=run_id,
+        transaction=transaction,
+        is_indexed=False,
+    )
+    with shop:
+        shop.take(page)
+        shop.finish()
+    if errors:
+        raise EmbedError(errors[0])
+    if left and shop.ended is not None:
+        raise RetryableEmbedError(shop.ended)
+    return len(page)
 
 
 def _work_off(

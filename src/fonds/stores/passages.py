@@ -7,26 +7,19 @@ Statements stand ready: to build one takes longer than the database takes to do 
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
-    JSON,
     Connection,
     Row,
-    Select,
-    Text,
     and_,
     bindparam,
-    cast,
     delete,
-    exists,
     func,
     select,
     update,
@@ -259,7 +252,6 @@ _GENERATIONS: Final = (
     .outerjoin(embedding_choice, embedding_choice.c.generation == _generation.id)
     .order_by(_generation.id)
 )
-_CHOSEN: Final = select(embedding_choice.c.generation)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -273,10 +265,10 @@ class StagedDocument:
 
 def stage_passages(
     connection: Connection, fulltext: FullText, passages: Passages, now: datetime
-) -> list[dict[str, Any]]:
-    """Store the passages of a document in place of any that were staged before; gives their rows.
+) -> None:
+    """Store the passages of a document in place of any that were staged before.
 
-    Those that are there already stay, with the vectors they have, and no row is given.
+    Passages that are stored already stay, with their vectors.
     """
     rows = passages.rows(now)
     held = run(connection, _STAGED, {"of": passages.document_uid}).all()
@@ -284,12 +276,11 @@ def stage_passages(
         if {str(row.chunk_id): row.chunk_sha for row in held} == {
             str(row["chunk_id"]): row["chunk_sha"] for row in rows
         }:
-            return []
+            return
         run(connection, _REMOVED, {"of": passages.document_uid})
     numbers = fulltext.allocate(connection, len(rows))
     numbered = [{"id": number, **row} for number, row in zip(numbers, rows, strict=True)]
     insert_many(connection, document_chunk_buffer, numbered)
-    return numbered
 
 
 def staged(connection: Connection, uid: UUID, model: str, version: str) -> StagedDocument:
@@ -303,26 +294,6 @@ def staged_hashes(connection: Connection, uid: UUID) -> dict[int, str]:
     """The hash of each passage that is stored, by its place."""
     held = run(connection, _STAGED, {"of": uid})
     return {row.chunk_ord: row.chunk_sha for row in held}
-
-
-def known_texts(connection: Connection, generation: Generation, shas: Iterable[str]) -> set[str]:
-    """Which of some texts have a vector already, wherever they stand."""
-    given = {"shas": json.dumps(list(shas)), **_by(generation)}
-    return set(run(connection, _known(connection.dialect.name), given).scalars())
-
-
-@cache
-def _known(dialect: str) -> Select[Any]:
-    shas = bindparam("shas", type_=Text)
-    each = (
-        func.json_each(shas)
-        if dialect == "sqlite"
-        else func.json_array_elements_text(cast(shas, JSON))
-    ).table_valued("value")
-    held = exists().where(
-        _chunk.chunk_sha == each.c.value, _vector.chunk_id == _chunk.chunk_id, _made_by
-    )
-    return select(each.c.value).where(held)
 
 
 def _by(generation: Generation) -> dict[str, str]:
@@ -347,12 +318,6 @@ def searched(connection: Connection) -> Searched:
     return Searched(generations=known, current=current)
 
 
-def is_searched(connection: Connection, generation: Generation) -> bool:
-    """Whether it is the vectors of this generation that are searched now."""
-    chosen: int | None = run(connection, _CHOSEN, {}).scalar()
-    return chosen == generation.id
-
-
 # Publishing -------------------------------------------------------------------------------
 
 
@@ -369,25 +334,14 @@ def publish_passages(
         rows = [row._asdict() for row in page]
         numbers = {row["chunk_id"]: row["id"] for row in rows}
         vectors = {one: _vectors(connection, one, numbers) for one in generations}
-        publish_rows(connection, database, title, rows, vectors)
+        entries = [index_entry(row["id"], title, row) for row in rows]
+        database.fulltext.add(connection, entries)
+        for generation, some in vectors.items():
+            if some:
+                database.vectors.add(connection, generation, some)
         if len(page) < _PAGE:
             return
         after = page[-1].chunk_ord
-
-
-def publish_rows(
-    connection: Connection,
-    database: Database,
-    title: str,
-    rows: Sequence[Mapping[str, Any]],
-    vectors: Mapping[Generation, Sequence[tuple[int, bytes]]],
-) -> None:
-    """Make passages findable whose rows, and vectors by these rows' numbers, are in hand."""
-    entries = [index_entry(row["id"], title, row) for row in rows]
-    database.fulltext.add(connection, entries)
-    for generation, some in vectors.items():
-        if some:
-            database.vectors.add(connection, generation, some)
 
 
 def _vectors(

@@ -1,12 +1,7 @@
 """Jobs as rows: made, claimed by lease, moved, postponed, failed. The caller owns the transaction.
 
-A worker writes only while it holds the job's lease, and says so in the statement that writes; the
-database writes an event for every move by itself.
-
-A job on its way through one transaction: moves are noted as they are justified, then written.
-
-Each move is an update of its own, which the database checks and writes an event for. They only
-share a call to the driver, which takes longer than SQLite takes for a move.
+A worker writes only while it owns the job's lease, and each statement that writes has that as a
+condition. The database checks each move, and writes an event for it.
 """
 
 from __future__ import annotations
@@ -38,9 +33,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from fonds.context import Context
 from fonds.errors import FondsError, LeaseLostError
 from fonds.stores.columns import Timestamp
-from fonds.stores.database import Database, run
+from fonds.stores.database import run
 from fonds.stores.leases import Leases
 from fonds.stores.tables import upload_errors, upload_events, upload_jobs
 from fonds.uploads.states import WORKED_ON, JobStatus, failure_of, stage_of
@@ -116,8 +112,12 @@ class JobEvent:
 
 KNOWN: Final = frozenset(field.name for field in fields(Job))
 """The columns of a job that are read with it."""
-AFRESH: Final[Mapping[str, Any]] = {"retry_count": 0, "next_attempt_at": None, "takeovers": 0}
-"""Progress makes a job young again: tries and lost leases are counted for each stage."""
+RESET_COUNTERS: Final[Mapping[str, Any]] = {
+    "retry_count": 0,
+    "next_attempt_at": None,
+    "takeovers": 0,
+}
+"""Columns that every move resets: retries and lost leases are counted for each stage."""
 
 
 # Reading ----------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def move(
                 "moved_by": by,
                 "moved_why": why,
                 "updated_at": now,
-                **AFRESH,
+                **RESET_COUNTERS,
                 **given,
             },
         )
@@ -327,7 +327,7 @@ def _write(connection: Connection, job: Job, values: Mapping[str, Any]) -> Job:
     if job.lease_owner is not None:
         given["holder"] = job.lease_owner
     statement = _update(frozenset(values), is_held=job.lease_owner is not None)
-    if connection.execute(statement, given).rowcount != 1:
+    if run(connection, statement, given).rowcount != 1:
         raise LeaseLostError(f"job {job.job_id} has moved on; nothing was written")
     known = {name: value for name, value in values.items() if name in KNOWN}
     return replace(job, **{**known, "status": JobStatus(values.get("status", job.status))})
@@ -362,89 +362,34 @@ def _told(job: Job, error: FondsError, now: datetime) -> dict[str, str]:
     }
 
 
-class Way:
-    """A job that is held by a lease, and goes on from where it stands."""
+@dataclass(kw_only=True)
+class JobTransition:
+    """Status changes of one claimed job, written in one transaction with what justifies them."""
 
-    def __init__(self, connection: Connection, job: Job) -> None:
-        self.connection = connection
-        assert job.lease_owner is not None
-        self._holder = job.lease_owner
-        self._at = job.status
-        self._moves: list[dict[str, Any]] = []
-        self._columns: dict[str, Any] = {}
-        self._job = job
-        self._changed: dict[str, Any] = {}
+    connection: Connection
+    job: Job
+    """As the transaction has it."""
+    now: datetime
 
-    @property
-    def job(self) -> Job:
-        """As it will stand when all is written."""
-        if self._changed:
-            self._job, self._changed = replace(self._job, **self._changed), {}
-        return self._job
+    def move(self, status: JobStatus, *, why: str, **columns: Any) -> None:
+        """Move the job, and set columns with that; LeaseLostError if its lease was lost."""
+        owner = self.job.lease_owner
+        assert owner is not None
+        self.job = move(
+            self.connection, self.job, status, by=owner, why=why, now=self.now, **columns
+        )
 
-    @property
-    def status(self) -> JobStatus:
-        """Where it will stand then."""
-        status: JobStatus = self._changed.get("status", self._job.status)
-        return status
+    def update(self, **columns: Any) -> None:
+        """Set columns of the job without moving it."""
+        self.job = keep(self.connection, self.job, self.now, **columns)
 
-    def move(self, to: JobStatus, *, why: str, now: datetime, **columns: Any) -> None:
-        """Note a move that was justified in this transaction, and what goes with it."""
-        made = {"status": to.value, "moved_by": self._holder, "moved_why": why, "updated_at": now}
-        self._moves.append(made)
-        self.keep(now, **AFRESH, **columns)
-        self._changed["status"] = to
-
-    def keep(self, now: datetime, **columns: Any) -> None:
-        """Note what became of a job that stays where it is."""
-        columns["updated_at"] = now
-        self._columns |= columns
-        self._changed |= {name: value for name, value in columns.items() if name in KNOWN}
-
-    def hold(self) -> None:
-        """Write the moves that are noted: nobody else writes to the job from here on.
-
-        LeaseLostError if it stands elsewhere by now, or another worker has it.
-        """
-        if self._moves:
-            stations = [self._at.value, *(move["status"] for move in self._moves)]
-            self._write(self._moves, stations[:-1])
-            self._at, self._moves = JobStatus(stations[-1]), []
-
-    def arrive(self) -> None:
-        """Write all that is noted."""
-        last = self._moves.pop() if self._moves else {}
-        self.hold()
-        if last or self._columns:
-            self._write([{**last, **self._columns}], [self._at.value])
-        self._at, self._columns = self.status, {}
-
-    def _write(self, rows: Sequence[Mapping[str, Any]], stations: Sequence[str]) -> None:
-        """Write each row, if the job then stands at its station and is held by us."""
-        ours = {"of": self._job.job_id, "holder": self._holder}
-        given = [
-            {**row, **ours, "station": station} for row, station in zip(rows, stations, strict=True)
-        ]
-        done = run(self.connection, _move_update(tuple(rows[0])), given)
-        if done.rowcount != len(rows):
-            raise LeaseLostError(f"job {self._job.job_id} has moved on; nothing was written")
-
-
-@cache
-def _move_update(names: tuple[str, ...]) -> Update:
-    values = {name: bindparam(name, type_=_job[name].type) for name in names}
-    return (
-        update(upload_jobs)
-        .where(_job.job_id == bindparam("of"), _job.status == bindparam("station"))
-        .where(_job.lease_owner == bindparam("holder"))
-        .values(values)
-    )
+    def postpone(self, until: datetime, **columns: Any) -> None:
+        """Release the job, which no worker claims before a time."""
+        self.job = postpone(self.connection, self.job, until, self.now, **columns)
 
 
 @contextmanager
-def moving(database: Database, job: Job) -> Iterator[Way]:
-    """A transaction that ends with all moves written that were noted in it."""
-    with database.write() as connection:
-        way = Way(connection, job)
-        yield way
-        way.arrive()
+def job_transition(context: Context, job: Job) -> Iterator[JobTransition]:
+    """A transaction in which a claimed job moves."""
+    with context.database.write() as connection:
+        yield JobTransition(connection=connection, job=job, now=context.seams.clock.now())

@@ -18,9 +18,9 @@ from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
 from fonds.uploads.files import extension_of, normalizer_of
-from fonds.uploads.jobs import Job, Way, move, moving, postpone
+from fonds.uploads.jobs import Job, move
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
-from fonds.uploads.resources import WorkerResources
+from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.states import JobStatus, check_parsed
 
 MARKDOWN: Final = "markdown_v1"
@@ -46,10 +46,6 @@ class ParsedFile:
     map: Mapping[str, Any]
     data: bytes = field(repr=False)
 
-    def text(self) -> NormalizedBody:
-        """The text, if it is whole."""
-        return _checked(self.data, self.sha256, self.map)
-
     @property
     def why(self) -> str:
         """What the event of the move says."""
@@ -67,20 +63,13 @@ class ParsedFile:
         }
 
 
-def parse_here(resources: WorkerResources, job: Job) -> Job:
+def parse_here(claimed: ClaimedJob) -> None:
     """Make the text of a file in the worker."""
-    stored = read_file(resources, job)
-    with moving(resources.context.database, job) as way:
-        parsed(way, stored, resources.context.seams.clock.now())
-    return way.job
-
-
-def read_file(resources: WorkerResources, job: Job) -> ParsedFile:
-    """What our own normalizers make of a file."""
-    data = _raw(resources.context.blobs, job)
+    job, blobs = claimed.job, claimed.context.blobs
     name = normalizer_of(job.format)
-    text = _normalized(resources, BodyToNormalize(normalizer=name, data=data, address=None))
-    return store_parsed(resources.context.blobs, job, text, by=get_normalizer(name).label)
+    work = BodyToNormalize(normalizer=name, data=_raw(blobs, job), address=None)
+    text = _normalized(claimed.resources, work)
+    _finish_parsing(claimed, store_parsed(blobs, job, text, by=get_normalizer(name).label))
 
 
 def _raw(blobs: Blobs, job: Job) -> bytes:
@@ -100,45 +89,49 @@ def _normalized(resources: WorkerResources, work: BodyToNormalize) -> Normalized
     return text
 
 
-def parse_outside(resources: WorkerResources, job: Job) -> Job:
+def parse_outside(claimed: ClaimedJob) -> None:
     """Send a file to the parser outside, or ask it for an answer that is overdue."""
-    if job.submission is None:
-        return _submit(resources, job)
-    fetched = resources.llamaparse.fetch(job.submission["id"])
+    submission = claimed.job.submission
+    if submission is None:
+        _submit(claimed)
+        return
+    fetched = claimed.resources.llamaparse.fetch(submission["id"])
     if fetched is None:
-        return _wait_on(resources, job)
+        _wait_longer(claimed, datetime.fromisoformat(submission["at"]))
+        return
     text = get_normalizer(MARKDOWN).to_markdown(fetched.markdown.encode())
-    stored = store_parsed(
-        resources.context.blobs, job, text, by=f"{LLAMAPARSE}@{fetched.parser_version}"
-    )
-    with moving(resources.context.database, job) as way:
-        parsed(way, stored, resources.context.seams.clock.now())
-    return way.job
+    by = f"{LLAMAPARSE}@{fetched.parser_version}"
+    _finish_parsing(claimed, store_parsed(claimed.context.blobs, claimed.job, text, by=by))
 
 
-def _wait_on(resources: WorkerResources, job: Job) -> Job:
-    assert job.submission is not None
-    now = resources.context.seams.clock.now()
-    if now - datetime.fromisoformat(job.submission["at"]) > GIVE_UP:
+def _wait_longer(claimed: ClaimedJob, submitted_at: datetime) -> None:
+    if claimed.context.seams.clock.now() - submitted_at > GIVE_UP:
         raise ParserError("the parser did not finish within an hour")
-    with resources.context.database.write() as connection:
-        return postpone(connection, job, now + ASK_AGAIN, now, retry_count=0, takeovers=0)
+    with claimed.transition() as transition:
+        transition.postpone(transition.now + ASK_AGAIN, retry_count=0, takeovers=0)
 
 
-def _submit(resources: WorkerResources, job: Job) -> Job:
-    theirs = resources.llamaparse.submit(
-        resources.context.blobs.stream(job.raw_path),
+def _submit(claimed: ClaimedJob) -> None:
+    job, context = claimed.job, claimed.context
+    theirs = claimed.resources.llamaparse.submit(
+        context.blobs.stream(job.raw_path),
         job.bytes,
         f"{job.document_id}.{extension_of(job.format)}",  # how its user calls it stays here
-        webhook_url=_webhook_address(resources.context.settings),
+        webhook_url=_webhook_address(context.settings),
         job_id=job.job_id,
         document_id=job.document_id,
     )
-    now = resources.context.seams.clock.now()
-    submission = {"id": theirs, "at": now.isoformat(timespec="milliseconds")}
-    with resources.context.database.write() as connection:
-        wait = ANSWER_WITHIN if resources.context.settings.public_url else ASK_AGAIN
-        return postpone(connection, job, now + wait, now, submission=submission)
+    wait = ANSWER_WITHIN if context.settings.public_url else ASK_AGAIN
+    with claimed.transition() as transition:
+        at = transition.now.isoformat(timespec="milliseconds")
+        transition.postpone(transition.now + wait, submission={"id": theirs, "at": at})
+
+
+def _finish_parsing(claimed: ClaimedJob, parsed: ParsedFile) -> None:
+    with claimed.transition() as transition:
+        columns = parsed.columns(transition.now)
+        transition.move(JobStatus.PARSED, why=parsed.why, **columns)
+    claimed.markdown = parsed.data
 
 
 def _webhook_address(settings: Settings) -> str | None:
@@ -168,18 +161,23 @@ def store_parsed(blobs: Blobs, job: Job, text: NormalizedBody, *, by: str) -> Pa
 def read_parsed(blobs: Blobs, job: Job) -> NormalizedBody:
     """The text of a job, if it is still the one that was parsed."""
     assert job.parsed_path is not None
+    return _checked(blobs.get(job.parsed_path), job)
+
+
+def text_of(claimed: ClaimedJob) -> NormalizedBody:
+    """The text of a job, checked once; it is read from the store unless this worker parsed it."""
+    if claimed.text is None:
+        if claimed.markdown is None:
+            claimed.text = read_parsed(claimed.context.blobs, claimed.job)
+        else:
+            claimed.text = _checked(claimed.markdown, claimed.job)
+    return claimed.text
+
+
+def _checked(data: bytes, job: Job) -> NormalizedBody:
     assert job.parsed_sha256 is not None
-    told = job.parsed_map or {"sections": [], "pages": []}
-    return _checked(blobs.get(job.parsed_path), job.parsed_sha256, told)
-
-
-def _checked(data: bytes, sha256: str, told: Mapping[str, Any]) -> NormalizedBody:
-    return stored_text(check_parsed(data, sha256, told), told)
-
-
-def parsed(way: Way, stored: ParsedFile, now: datetime) -> None:
-    """The text is stored, by a worker."""
-    way.move(JobStatus.PARSED, why=stored.why, now=now, **stored.columns(now))
+    offsets = job.parsed_map or {"sections": [], "pages": []}
+    return stored_text(check_parsed(data, job.parsed_sha256, offsets), offsets)
 
 
 def take_parsed(

@@ -1,7 +1,9 @@
-"""What an upload worker needs beside the context: LlamaParse and the model for vectors."""
+"""The resources of an upload worker, and the job that one of its threads has claimed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -9,7 +11,10 @@ from uuid import UUID
 
 from fonds.context import Context
 from fonds.embed.client import Calls, noted
+from fonds.embed.worker import embedder_of, ensure_current
+from fonds.model import NormalizedBody
 from fonds.stores.vectors import Generation
+from fonds.uploads.jobs import Job, JobTransition, job_transition
 from fonds.uploads.llamaparse import LlamaParse
 
 if TYPE_CHECKING:
@@ -30,11 +35,11 @@ class WorkerResources:
 
     context: Context
     engine: Engine
-    """Where files are read that may end the process that reads them."""
+    """Reads files that may end the process that reads them."""
     stop: Event = field(default_factory=Event)
     """Set it to end all work soon."""
     run_id: UUID = field(init=False)
-    """Under which the costs of this worker are recorded."""
+    """The run that the costs of this worker are recorded under."""
     _model: SearchModel | None = field(default=None, init=False)
     _llamaparse: LlamaParse | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -51,18 +56,8 @@ class WorkerResources:
             )
             return self._llamaparse
 
-    @property
-    def opened_model(self) -> SearchModel | None:
-        """The model that was used last; another may have been chosen since."""
-        return self._model
-
     def model(self) -> SearchModel:
         """The model of the generation that is searched now."""
-        from fonds.embed.worker import (  # noqa: PLC0415 — models take long to import
-            embedder_of,
-            ensure_current,
-        )
-
         database, seams = self.context.database, self.context.seams
         settings = self.context.settings
         with self._lock:
@@ -74,3 +69,28 @@ class WorkerResources:
                 calls = Calls(embedder, seams, settings, stop=self.stop, restraint=restraint)
                 self._model = SearchModel(generation=generation, calls=calls)
             return self._model
+
+
+@dataclass(kw_only=True)
+class ClaimedJob:
+    """A job that a worker has claimed, with the text that its steps pass on."""
+
+    resources: WorkerResources
+    job: Job
+    """As it was when its last transaction ended."""
+    markdown: bytes | None = field(default=None, repr=False)
+    """The text as this worker stored it; None if another one did."""
+    text: NormalizedBody | None = field(default=None, repr=False)
+    """The text, once it has been checked."""
+
+    @property
+    def context(self) -> Context:
+        """The context of the library."""
+        return self.resources.context
+
+    @contextmanager
+    def transition(self) -> Iterator[JobTransition]:
+        """The transaction that ends a step."""
+        with job_transition(self.context, self.job) as transition:
+            yield transition
+        self.job = transition.job

@@ -12,7 +12,6 @@ from typing import Final
 from uuid import UUID, uuid4
 
 import structlog
-from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import bound_contextvars
 
@@ -27,9 +26,9 @@ from fonds.errors import (
 )
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
-from fonds.uploads.resources import WorkerResources
+from fonds.uploads.resources import ClaimedJob, WorkerResources
+from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED
-from fonds.uploads.strides import Then, take_forward
 
 LEASE: Final = timedelta(seconds=30)
 POLL: Final = 0.5
@@ -94,72 +93,52 @@ class BaseWorker:
     def _loop(self, rest: Callable[[], bool]) -> None:
         while not self.stop.is_set():
             try:
-                for _ in self.jobs():
-                    pass
+                has_worked = self.work_once()
             except SQLAlchemyError as error:
                 # The database is away. Leases run out meanwhile, and are taken up again.
                 _log.warning("database_unavailable", error=type(error).__name__)
                 self.stop.wait(max(self._poll, 1.0))
                 continue
-            if rest():
+            if not has_worked and rest():
                 return
-
-    def jobs(self) -> Iterator[UUID]:
-        """Take one job after the other as far as it goes, until none is left or it is to stop.
-
-        The next is held when one is named: whoever leaves then leaves it to its lease.
-        """
-        job = self._first()
-        while job is not None:
-            with self._holding(job.job_id):
-                ahead = self._carry(job, self._claim)
-            yield job.job_id
-            job = ahead if ahead is not None or self.stop.is_set() else self._first()
 
     def work_once(self) -> bool:
         """Take one job as far as it goes; False if there was none."""
-        job = self._first()
+        job = self._claim()
         if job is None:
             return False
         with self._holding(job.job_id):
             self._carry(job)
         return True
 
-    def _first(self) -> Job | None:
+    def _claim(self) -> Job | None:
+        now = self._resources.context.seams.clock.now()
         with self._resources.context.database.write() as connection:
-            return self._claim(connection)
+            return claim(connection, self._owner, now, self._lease)
 
-    def _claim(self, connection: Connection) -> Job | None:
-        return claim(
-            connection, self._owner, self._resources.context.seams.clock.now(), self._lease
-        )
-
-    def _carry(self, job: Job, then: Then = lambda _: None) -> Job | None:
-        """Step by step, until the job has ended, waits for somebody, or another has taken it.
-
-        Gives the job that was claimed as this one ended.
-        """
-        ahead: Job | None = None
+    def _carry(self, job: Job) -> None:
+        """Step by step, until the job has ended, waits for somebody, or another has taken it."""
         if job.takeovers > TAKEOVERS:
             died = f"{job.takeovers} workers ended while they had this job"
             self._settle(job, ItemFailedError(died))
-            return None
+            return
+        claimed = ClaimedJob(resources=self._resources, job=job)
         try:
-            while job.lease_owner is not None and job.status not in ENDED:
+            while claimed.job.lease_owner is not None and claimed.job.status not in ENDED:
                 if self.stop.is_set():
-                    self._give_back(job)
-                    return None
-                job, ahead = take_forward(self._resources, job, then)
+                    self._give_back(claimed.job)
+                    return
+                STEPS[claimed.job.status](claimed)
         except LeaseLostError:
             _log.info("lease_lost", job=str(job.job_id))
         except SQLAlchemyError:
             raise
         except FondsError as error:
-            self._settle(job, error)
+            self._settle(claimed.job, error)
         except Exception as error:  # noqa: BLE001 — a job that breaks our code must end too
             _log.exception("step_broke", job=str(job.job_id))
-            self._settle(job, ItemFailedError(f"{type(error).__name__} in {job.status}"))
-        return ahead
+            failed = f"{type(error).__name__} in {claimed.job.status}"
+            self._settle(claimed.job, ItemFailedError(failed))
 
     def _settle(self, job: Job, error: FondsError) -> None:
         """Try again later, or fail; what the step stored before it broke off stays."""

@@ -31,6 +31,7 @@ from fonds.errors import (
 from fonds.settings import Settings
 from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
 from fonds.uploads.jobs import Job, claim
+from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED, FAILURES, JobStatus
 from fonds.uploads.webhook import ID_HEADER, KEPT, receive_webhook, sign
@@ -212,13 +213,15 @@ class UploadMachine(RuleBasedStateMachine):
     def _step(self, which: int) -> None:
         """What a worker does with a job, but only for one step."""
         job, worker = self._held.pop(which), self._workers[which]
+        claimed = ClaimedJob(resources=worker._resources, job=job)
         try:
-            job = STEPS[job.status](worker._resources, job)
+            STEPS[job.status](claimed)
         except LeaseLostError:
             return
         except FondsError as error:
             worker._settle(job, error)
             return
+        job = claimed.job
         if job.lease_owner is not None and job.status not in ENDED:
             self._held[which] = job
 

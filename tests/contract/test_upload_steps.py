@@ -1,4 +1,4 @@
-"""A small file that is taken all the way at once: broken off, taken over, or not let through."""
+"""The steps of an upload: interrupted between any two, taken over, or failing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tests.support.libraries.uploads import (
 
 from fonds.chunk.chunker import Chunker
 from fonds.embed.base import Embedded, Purpose
+from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.client import Calls
 from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.hashing import HashingEmbedder
@@ -37,14 +38,14 @@ from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
     embedding_batches,
+    ingestion_embedding_queue,
     users,
 )
 from fonds.testing import ManualClock
-from fonds.uploads.jobs import Job, claim, events_of, moving
-from fonds.uploads.resources import WorkerResources
+from fonds.uploads.jobs import Job, claim, events_of, job_transition
+from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import MOVES, WORKED_ON, JobStatus
-from fonds.uploads.strides import SMALL
 from fonds.uploads.worker import LEASE, BaseWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
@@ -109,14 +110,25 @@ def _text(number: int) -> bytes:
     return TEXT.replace("500", str(number)).encode()
 
 
-def test_small_file_goes_all_the_way_in_one_transaction(
-    library: Library, around: Surroundings
-) -> None:
+OPERATIONS: Final = [
+    "commit",  # claimed
+    "blob.put",
+    "blob.rename",
+    "commit",  # parsed
+    "commit",  # validated
+    "commit",  # cut
+    "commit",  # queued
+    "commit",  # embedded
+    "commit",  # published
+]
+
+
+def test_each_step_is_one_transaction(library: Library, around: Surroundings) -> None:
     job = send(library, make_user(library), TEXT.encode())
     with _ready(library) as (_, worker):
         around.operations.clear()
         assert worker.work_once()
-    assert around.operations == ["commit", "blob.put", "blob.rename", "commit"]
+    assert around.operations == OPERATIONS
     assert _moves(library, job) == PATH
     assert now_of(library, job).progress == {
         "chunks_total": 2,
@@ -126,20 +138,19 @@ def test_small_file_goes_all_the_way_in_one_transaction(
     }
 
 
-def test_small_file_broken_off_anywhere_is_taken_up_again(
+def test_job_interrupted_before_any_operation_is_taken_over(
     library: Library, around: Surroundings
 ) -> None:
     user = make_user(library)
     with _ready(library) as (_, worker):
-        for at in (1, 2, 3, 4):
+        for at in range(1, len(OPERATIONS) + 1):
             job = send(library, user, _text(at))
             around.operations.clear()
             around.crash_at = at
             with pytest.raises(CrashError):
                 worker.work_once()
             around.crash_at = None
-            assert now_of(library, job).status is JobStatus.PARSE_QUEUED
-            assert _moves(library, job) == PATH[:2]
+            assert now_of(library, job).status is not JobStatus.COMPLETE
             around.clock.move(seconds=LEASE.total_seconds() + 1)
             assert worker.work_once()
             assert _moves(library, job) == PATH
@@ -184,15 +195,16 @@ def _leave_at(resources: WorkerResources, status: JobStatus) -> None:
     with context.database.write() as connection:
         held = claim(connection, f"left at {status}", context.seams.clock.now(), LEASE)
     assert held is not None
-    while held.status is not status:
-        if status in PASSING and status in MOVES[held.status]:
-            with moving(context.database, held) as way:
-                way.move(status, why="on the way", now=context.seams.clock.now())
+    claimed = ClaimedJob(resources=resources, job=held)
+    while claimed.job.status is not status:
+        if status in PASSING and status in MOVES[claimed.job.status]:
+            with job_transition(context, claimed.job) as transition:
+                transition.move(status, why="on the way")
             return
-        held = STEPS[held.status](resources, held)
+        STEPS[claimed.job.status](claimed)
 
 
-def test_worker_that_is_overtaken_on_the_way_writes_nothing(
+def test_worker_that_is_overtaken_while_it_embeds_writes_nothing(
     library: Library, around: Surroundings
 ) -> None:
     job = send(library, make_user(library), TEXT.encode())
@@ -205,9 +217,8 @@ def test_worker_that_is_overtaken_on_the_way_writes_nothing(
     with _asking(library, overtake) as worker:
         assert worker.work_once()
     held = now_of(library, job)
-    assert (held.status, held.lease_owner) == (JobStatus.PARSE_QUEUED, "another")
-    assert _moves(library, job) == PATH[:2]
-    assert _count(library, document_chunk_buffer) == 0
+    assert (held.status, held.lease_owner) == (JobStatus.EMBEDDING_QUEUED, "another")
+    assert _count(library, document_vector_buffer) == 0
     assert _count(library, embedding_batches) == 0
 
 
@@ -230,7 +241,9 @@ def test_model_that_fails_keeps_what_was_done_before(
     assert _moves(library, job) == PATH
 
 
-def test_model_chosen_while_another_is_asked_makes_the_vectors(library: Library) -> None:
+def test_document_waits_for_a_model_that_was_chosen_while_it_was_embedded(
+    library: Library,
+) -> None:
     job = send(library, make_user(library), TEXT.encode())
 
     def choose(_texts: Sequence[str]) -> None:
@@ -241,10 +254,7 @@ def test_model_chosen_while_another_is_asked_makes_the_vectors(library: Library)
     with _asking(library, choose) as worker:
         assert worker.work_once()
     assert _moves(library, job) == PATH
-    vector = document_vector_buffer.c
-    with library.database.read() as connection:
-        made = connection.scalars(select(func.length(vector.vector))).all()
-    assert made == [16 * 4] * 2
+    assert _count(library, ingestion_embedding_queue) == 1
 
 
 class _Asked:
@@ -270,13 +280,14 @@ def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iter
         yield worker
 
 
-def test_large_file_is_embedded_step_by_step(library: Library, around: Surroundings) -> None:
-    parts = [f"## Part {number}\n\nPart {number} covers water." for number in range(SMALL + 1)]
+def test_large_file_is_embedded_in_batches(library: Library, around: Surroundings) -> None:
+    count = MAX_TEXTS + 1
+    parts = [f"## Part {number}\n\nPart {number} covers water." for number in range(count)]
     job = send(library, make_user(library), "\n\n".join(parts).encode())
     with _ready(library) as (_, worker):
         around.operations.clear()
         assert worker.work_once()
-    assert around.operations.count("commit") == 5  # claimed, cut, queued, embedded, published
+    assert around.operations.count("commit") == OPERATIONS.count("commit") + 1
     assert _moves(library, job) == PATH
 
 
