@@ -46,6 +46,7 @@ from fonds.errors import UnknownDocumentError
 from fonds.results import Resolution
 from fonds.search.filters import UPLOADS, Filters, source_named
 from fonds.search.retrieve import MOST_RESULTS as RANKED
+from fonds.sources.registry import csl_type
 from fonds.stores.columns import format_timestamp
 
 MOST_RESULTS: Final = 50
@@ -295,7 +296,7 @@ def cite(
         {
             "id": row["id"],
             "style": style,
-            "citation": cited_as(row, style),
+            "citation": cited_as(row, style, csl_type(row)),
             "passage": resolution.passage,
             "locator": resolution.locator and resolution.locator.model_dump(mode="json"),
             "document": {

@@ -1,7 +1,4 @@
-"""A document's citation for other programs: CSL-JSON and BibTeX.
-
-How a document is cited, in the styles that people and programs ask for.
-"""
+"""The citation of a document for other programs: CSL-JSON 1.0.2 and BibTeX."""
 
 from __future__ import annotations
 
@@ -12,28 +9,6 @@ from datetime import date, datetime
 from typing import Any, Final, Literal
 
 _Document = Mapping[str, Any]
-
-# By source, and by source and kind where a source publishes several things.
-_CSL_TYPES: Final = {
-    "bills": "bill",
-    "cbo": "report",
-    "cfr": "regulation",
-    "committee_reports": "report",
-    "congressional_record": "periodical",
-    "crs": "report",
-    "federal_register": "document",
-    "federal_register/rule": "regulation",
-    "federal_register/proposed_rule": "regulation",
-    "gao": "report",
-    "hearings": "hearing",
-    "committees": "webpage",
-    "legislators": "webpage",
-    "member_statements": "webpage",
-    "public_laws": "legislation",
-    "sap": "document",
-    "usc": "legislation",
-}
-_ANYTHING: Final = "document"
 
 _MONTHS: Final = (
     *("jan", "feb", "mar", "apr", "may", "jun"),
@@ -54,17 +29,11 @@ _URL_ESCAPES: Final = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "
 _NOT_IN_A_KEY: Final = re.compile(r"[^A-Za-z0-9:.+/-]+")
 
 
-def csl_type(document: _Document) -> str:
-    """The CSL 1.0.2 type of a document."""
-    source, kind = document["source"], document["kind"]
-    return _CSL_TYPES.get(f"{source}/{kind}") or _CSL_TYPES.get(source, _ANYTHING)
-
-
-def csl_json(document: _Document) -> dict[str, Any]:
+def csl_json(document: _Document, csl_type: str) -> dict[str, Any]:
     """A document's row as an item of CSL-JSON 1.0.2; what is unknown is left out."""
     item: dict[str, Any] = {
         "id": document["id"],
-        "type": csl_type(document),
+        "type": csl_type,
         "title": document["title"],
         "author": [{"literal": document["source_org"]}],
         "publisher": document["source_org"],
@@ -81,9 +50,9 @@ def csl_json(document: _Document) -> dict[str, Any]:
     return item
 
 
-def bibtex(document: _Document) -> str:
+def bibtex(document: _Document, csl_type: str) -> str:
     """A document's row as a BibTeX entry, in UTF-8, with everything special escaped."""
-    is_report = csl_type(document) == "report"
+    is_report = csl_type == "report"
     organisation = _escaped(document["source_org"])
     # Two pairs of braces keep a style from lowering capitals and from taking names apart.
     fields = {
@@ -126,8 +95,8 @@ def _escaped(text: str) -> str:
 Style = Literal["bluebook", "csl", "bibtex"]
 
 
-def cited_as(document: Mapping[str, Any], style: Style) -> str:
-    """The citation of a document's row, ready to paste."""
+def cited_as(document: Mapping[str, Any], style: Style, csl_type: str) -> str:
+    """The citation of a document's row, ready to paste; `csl_type` is its type in CSL."""
     if style == "csl":
-        return json.dumps([csl_json(document)], ensure_ascii=False, indent=2)
-    return bibtex(document) if style == "bibtex" else str(document["citation_string"])
+        return json.dumps([csl_json(document, csl_type)], ensure_ascii=False, indent=2)
+    return bibtex(document, csl_type) if style == "bibtex" else str(document["citation_string"])

@@ -36,6 +36,7 @@ from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.citations import BATCH_SIZE, Extracted, Watch
 from fonds.search.filters import source_named
+from fonds.sources.registry import csl_type
 from fonds.stores import leases
 from fonds.stores.citations import edges_from, edges_to
 from fonds.stores.database import Database
@@ -155,9 +156,12 @@ def cite(
     with context.obj.library() as library:
         document = library.document(name, owner=owner_named(library, as_user))
     if format_ is CitationFormat.CSL_JSON:
-        print_json([csl_json(document)])
+        print_json([csl_json(document, csl_type(document))])
         return
-    printed = bibtex(document) if format_ is CitationFormat.BIBTEX else document["citation_string"]
+    if format_ is CitationFormat.BIBTEX:
+        printed = bibtex(document, csl_type(document))
+    else:
+        printed = document["citation_string"]
     sys.stdout.write((harmless(printed) if sys.stdout.isatty() else printed) + "\n")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -44,6 +44,8 @@ class SourceInfo:
     """Lower-case slug; also its folder in the archive."""
     title: str
     """For people: `Federal Register`."""
+    summary: str = ""
+    """What it publishes and since when, on one line, for the table of sources in the README."""
     organisation: str
     """Who publishes it."""
     version: str
@@ -63,6 +65,10 @@ class SourceInfo:
     fetch_concurrency: int = 4
     published_at: str = ""
     """The upstream's field behind `published_at`, for the reference."""
+    csl_type: str = "document"
+    """The type of its documents in CSL 1.0.2, for citations in other programs: `report`."""
+    csl_types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The types of kinds of documents that have another one: `{"rule": "regulation"}`."""
     options: tuple[str, ...] = ()
     """Source-specific ranges `backfill` understands, e.g. `congresses`."""
 

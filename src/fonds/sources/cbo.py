@@ -229,6 +229,7 @@ class Cbo:
     info = SourceInfo(
         name=NAME,
         title="CBO publications",
+        summary="cost estimates and other publications",
         organisation=PUBLISHER,
         jurisdiction="United States",
         version="1.0.0",
@@ -239,6 +240,7 @@ class Cbo:
         at_least=20,
         published_at="Date of the list of estimates, pubDate of the feed, as a day in Washington",
         options=("congresses",),
+        csl_type="report",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

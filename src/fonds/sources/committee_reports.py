@@ -379,6 +379,7 @@ COLLECTION: Final = GovinfoCollection(source=NAME, code="CRPT", first_year=1995)
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Committee Reports",
+    summary="reports of committees on bills, in full",
     organisation="U.S. Government Publishing Office",
     jurisdiction="United States",
     version="1.0.0",
@@ -390,6 +391,7 @@ INFO: Final = SourceInfo(
     at_least=1,
     published_at="originInfo/dateIssued of the MODS; of a later part, action/@date",
     options=("congresses",),
+    csl_type="report",
 )
 
 

@@ -410,6 +410,7 @@ class Committees:
     info = SourceInfo(
         name="committees",
         title="Committees of Congress",
+        summary="committees of Congress since 1973 and who sits on them",
         organisation="unitedstates/congress-legislators",
         jurisdiction="United States",
         version="1.0.0",
@@ -419,6 +420,7 @@ class Committees:
         depends_on=("legislators",),
         at_least=200,
         published_at="none: the files carry no date",
+        csl_type="webpage",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

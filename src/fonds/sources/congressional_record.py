@@ -367,6 +367,7 @@ COLLECTION: Final = GovinfoCollection(source=NAME, code="CREC", first_year=1994,
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Record, daily edition",
+    summary="the daily record, speech by speech, with its speakers",
     organisation="U.S. Government Publishing Office",
     jurisdiction="United States",
     version="1.0.0",
@@ -379,6 +380,7 @@ INFO: Final = SourceInfo(
     at_least=1,
     published_at="originInfo/dateIssued of the issue's MODS",
     options=("congresses",),
+    csl_type="periodical",
 )
 
 

@@ -333,6 +333,7 @@ class Dc:
     info = CodeInfo(
         name="dc",
         title=_CODE,
+        summary="D.C. Code, cited as `D.C. Code § 47-1801.04 (2016).`",
         organisation="Council of the District of Columbia",
         version="1.0.0",
         # Its edition has to be named, so there is nothing to look for by the clock.

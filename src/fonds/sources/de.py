@@ -329,6 +329,7 @@ class GermanFederalLaw(ActFiles):
     info = CodeInfo(
         name="de",
         title="German federal law",
+        summary="German federal law, cited as `§ 433 BGB`",
         organisation="Bundesministerium der Justiz, Bundesamt für Justiz",
         version="1.0.0",
         schedule=None,

@@ -355,6 +355,7 @@ class Gao:
     info = SourceInfo(
         name=NAME,
         title="GAO reports",
+        summary="reports and testimonies, in full",
         organisation=PUBLISHER,
         jurisdiction="United States",
         version="1.0.0",
@@ -365,6 +366,7 @@ class Gao:
         at_least=10,
         fetch_concurrency=2,
         published_at="pubDate of the feed, as a day in Washington",
+        csl_type="report",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

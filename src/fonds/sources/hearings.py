@@ -419,6 +419,7 @@ COLLECTION: Final = GovinfoCollection(source=NAME, code="CHRG", first_year=1941,
 INFO: Final = SourceInfo(
     name=NAME,
     title="Congressional Hearings",
+    summary="hearings of Congress with their witnesses, in full",
     organisation="U.S. Government Publishing Office",
     jurisdiction="United States",
     version="1.0.0",
@@ -430,6 +431,7 @@ INFO: Final = SourceInfo(
     at_least=1,
     published_at="originInfo/dateIssued of the MODS: the first day held",
     options=("congresses",),
+    csl_type="hearing",
 )
 
 

@@ -193,6 +193,7 @@ class MemberStatements:
     info = SourceInfo(
         name=NAME,
         title="Statements of members of Congress",
+        summary="press releases of members of Congress",
         organisation="Offices of the members of Congress",
         jurisdiction="United States",
         version="1.0.0",
@@ -204,6 +205,7 @@ class MemberStatements:
         at_least=100,
         fetch_concurrency=8,
         published_at="pubDate (RSS), dc:date (RSS 1.0), published (Atom), as a day in Washington",
+        csl_type="webpage",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

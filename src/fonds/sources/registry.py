@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 import fonds.sources
 from fonds.errors import UnknownSourceError, UsageError
@@ -65,6 +65,14 @@ def get_source(name: str) -> Registered:
             f"there is no source {name!r}; there are: {', '.join(sorted(sources))}"
         )
     return sources[name]
+
+
+def csl_type(document: Mapping[str, Any]) -> str:
+    """The type in CSL 1.0.2 of a document's row; `document` if its source is not installed."""
+    source = all_sources().get(document["source"])
+    if source is None:
+        return "document"
+    return source.info.csl_types.get(document["kind"], source.info.csl_type)
 
 
 def get_feed(name: str) -> Source:

@@ -279,6 +279,7 @@ class Sap:
     info = SourceInfo(
         name=NAME,
         title="Statements of Administration Policy",
+        summary="statements of administration policy, the newer ones in full",
         organisation=ISSUER,
         jurisdiction="United States",
         version="1.0.0",

@@ -257,6 +257,7 @@ class Taxonomy:
     info = SourceInfo(
         name=NAME,
         title="Subject terms, policy areas and agencies",
+        summary="subject terms, policy areas, federal agencies",
         organisation="Congressional Research Service and Office of the Federal Register",
         jurisdiction="United States",
         version="1.0.0",

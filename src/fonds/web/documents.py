@@ -23,6 +23,7 @@ from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.citations.export import cited_as
 from fonds.codes.diff.redline import Op
 from fonds.library import Library
+from fonds.sources.registry import csl_type
 from fonds.stores.database import Database
 from fonds.web.rendering import Kept, Visitor, at, page, texts_of, visitor_of
 
@@ -142,13 +143,13 @@ def _template(document: Mapping[str, Any]) -> str:
 
 def _around(library: Library, document: Mapping[str, Any], visitor: Visitor) -> dict[str, Any]:
     """What is shown of every document."""
-    database, name = library.database, document["id"]
+    database, name, csl = library.database, document["id"], csl_type(document)
     whose: dict[str, Any] = {"owner": visitor.user_id, "limit": LINKS}
     return {
         "citations": {
-            "Bluebook": cited_as(document, "bluebook"),
-            "CSL-JSON": cited_as(document, "csl"),
-            "BibTeX": cited_as(document, "bibtex"),
+            "Bluebook": cited_as(document, "bluebook", csl),
+            "CSL-JSON": cited_as(document, "csl", csl),
+            "BibTeX": cited_as(document, "bibtex", csl),
         },
         "cites": cites(database, name, **whose),
         "cited_by": cited_by(database, name, **whose),

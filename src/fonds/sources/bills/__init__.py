@@ -317,6 +317,7 @@ class Bills:
     info = SourceInfo(
         name=NAME,
         title="Bills of Congress",
+        summary="bills and resolutions of Congress since 2003, with actions, sponsors and texts",
         organisation="U.S. Government Publishing Office and Library of Congress",
         jurisdiction="United States",
         version="1.0.0",
@@ -329,6 +330,7 @@ class Bills:
         fetch_concurrency=4,
         published_at="introducedDate; textVersions/item/date for a text",
         options=("congresses",),
+        csl_type="bill",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

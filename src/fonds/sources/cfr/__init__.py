@@ -366,6 +366,7 @@ class Adapter:
     info = CodeInfo(
         name="cfr",
         title="Code of Federal Regulations",
+        summary="Code of Federal Regulations, cited as `40 C.F.R. § 60.112b (2025).`",
         organisation="Office of the Federal Register",
         version="1.0.0",
         schedule="30 6 * * 1",
@@ -376,6 +377,7 @@ class Adapter:
         base="https://www.ecfr.gov/",
         jurisdiction="United States",
         unit="title",
+        csl_type="regulation",
     )
 
     async def newest_version(self, origin: Origin) -> str:

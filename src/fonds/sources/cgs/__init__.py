@@ -332,6 +332,7 @@ class Cgs:
     info = CodeInfo(
         name=NAME,
         title="General Statutes of Connecticut",
+        summary="Connecticut General Statutes, cited as `Conn. Gen. Stat. § 12-704e (2025).`",
         organisation="Connecticut General Assembly",
         version="1.0.0",
         # A revision or a supplement appears once a year, in spring.

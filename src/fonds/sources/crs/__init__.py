@@ -379,6 +379,7 @@ class Crs:
     info = SourceInfo(
         name=NAME,
         title="CRS reports",
+        summary="reports of the Congressional Research Service, in full",
         organisation=PUBLISHER,
         jurisdiction="United States",
         version="1.0.0",
@@ -388,6 +389,7 @@ class Crs:
         tables=TABLES,
         at_least=1,
         published_at="date of the newest version (latestPubDate)",
+        csl_type="report",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

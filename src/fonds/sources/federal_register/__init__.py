@@ -129,6 +129,7 @@ class FederalRegister:
     info = SourceInfo(
         name=NAME,
         title="Federal Register",
+        summary="rules, proposed rules, notices and presidential documents since 1994, in full",
         organisation=PUBLISHER,
         jurisdiction="United States",
         version="1.0.0",
@@ -139,6 +140,7 @@ class FederalRegister:
         depends_on=("taxonomy",),
         at_least=1,
         published_at="publication_date",
+        csl_types={"rule": "regulation", "proposed_rule": "regulation"},
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

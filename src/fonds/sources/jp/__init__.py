@@ -122,6 +122,7 @@ class Jp(ActFiles):
     info = CodeInfo(
         name="jp",
         title="Japanese law",
+        summary="Japanese law, cited as `民法第七百九条`",
         organisation="Digital Agency of Japan",
         version="1.0.0",
         schedule=None,

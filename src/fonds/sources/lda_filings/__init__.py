@@ -196,6 +196,7 @@ class LdaFilings:
     info = SourceInfo(
         name=NAME,
         title="Lobbying Disclosure Act filings",
+        summary="lobbying registrations and reports: who, for whom, on what, for how much",
         organisation=PUBLISHER,
         jurisdiction="United States",
         version="1.0.0",

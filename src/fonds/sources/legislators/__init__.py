@@ -542,6 +542,7 @@ class Legislators:
     info = SourceInfo(
         name="legislators",
         title="Members of Congress",
+        summary="members of Congress since 1789, presidents and vice presidents",
         organisation="unitedstates/congress-legislators",
         jurisdiction="United States",
         version="1.0.0",
@@ -563,6 +564,7 @@ class Legislators:
         ),
         at_least=500,
         published_at="none: the files carry no date",
+        csl_type="webpage",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

@@ -179,6 +179,7 @@ class PublicLaws:
     info = SourceInfo(
         name=NAME,
         title="Public and private laws",
+        summary="public and private laws since 2013, in full",
         organisation="U.S. Government Publishing Office and Office of the Federal Register",
         jurisdiction="United States",
         version="1.0.0",
@@ -190,6 +191,7 @@ class PublicLaws:
         fetch_concurrency=4,
         published_at="approvedDate; before 2020 the line `Approved …` below the text",
         options=("congresses",),
+        csl_type="legislation",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

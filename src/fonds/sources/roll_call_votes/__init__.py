@@ -186,6 +186,7 @@ class RollCallVotes:
     info = SourceInfo(
         name=NAME,
         title="Roll call votes",
+        summary="recorded votes of House and Senate since 1989, and how each member voted",
         organisation="U.S. House of Representatives and U.S. Senate",
         jurisdiction="United States",
         version="1.0.0",

@@ -159,6 +159,7 @@ class Usc:
     info = CodeInfo(
         name="usc",
         title="United States Code",
+        summary="United States Code, cited as `42 U.S.C. § 1396a (2024).`",
         organisation="Office of the Law Revision Counsel, U.S. House of Representatives",
         version="1.0.0",
         # A release point appears a few days after each law, most weeks.
@@ -170,6 +171,7 @@ class Usc:
         base=BASE,
         jurisdiction="United States",
         unit="title",
+        csl_type="legislation",
     )
 
     async def newest_version(self, origin: Origin) -> str:
