@@ -45,7 +45,7 @@ class SourceInfo:
     title: str
     """For people: `Federal Register`."""
     summary: str = ""
-    """What it publishes and since when, on one line, for the table of sources in the README."""
+    """One line on its content, for the table of sources in the README."""
     organisation: str
     """Who publishes it."""
     version: str
