@@ -25,13 +25,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from lxml import etree
-
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.xhtml_table import XhtmlGrid, local_name, read_table
+from fonds.normalize.tables import (
+    Grid,
+    local_name,
+    read_xhtml,
+    texts_between_cells,
+    write_table,
+)
 
 _DEEPEST: Final = 100
 _EM_SPACE: Final = "\u2003"
@@ -190,7 +194,6 @@ def _after(element: Any) -> str:
 
 
 _DEEPEST_HEADING: Final = 6
-_WIDEST: Final = 100
 
 
 class DcWalker(DcLineWalker):
@@ -364,34 +367,26 @@ class DcWalker(DcLineWalker):
 
     def _table(self, element: Any) -> None:
         self._close()
-        grid = read_table(element)
+        grid = read_xhtml(element)
         for caption in grid.captions:
             self._strong(caption)
-        if grid.rows:
+        if grid.head or grid.rows:
             self._draw(element, grid)
         for text in _loose_texts(element):
             self._begin()
             self._run(text)
             self._end()
 
-    def _draw(self, element: Any, grid: XhtmlGrid) -> None:
-        rows = [_bounded(row) for row in grid.rows]
-        columns = max(1, *map(len, rows))
-        headed = grid.headed or all(map(_is_head, grid.rows[0]))
+    def _draw(self, element: Any, grid: Grid) -> None:
+        if not grid.head and all(
+            local(head) == "th" for cell in grid.rows[0].cells for head in cell
+        ):
+            grid.head = grid.rows.pop(0).cells
         # An indented line is no row.
         self._begin(indent=0)
-        if grid.spans:
-            self._out.artifact(
-                "table", etree.tostring(element, encoding="unicode", with_tail=False)
-            )
-        self._out.in_table = self._in_line = True
-        self._out.row(rows[0] if headed else [], columns, self.flow)
-        self._out.line()
-        self._out.markup("|" + " --- |" * columns)
-        for row in rows[headed:]:
-            self._out.line()
-            self._out.row(row, columns, self.flow)
-        self._out.in_table = self._in_line = False
+        self._in_line = True
+        write_table(self._out, grid, self.flow, source=element)
+        self._in_line = False
         self._end()
 
     _RUNNING: ClassVar[frozenset[str]] = frozenset(
@@ -415,27 +410,11 @@ class DcWalker(DcLineWalker):
     }
 
 
-def _is_head(cell: Any) -> bool:
-    return cell is None or local(cell) == "th"
-
-
-def _bounded(row: list[Any]) -> list[tuple[Any, ...]]:
-    """A row's cells; no blank is kept in a row that is wider than any real table."""
-    cells = row if len(row) <= _WIDEST else [cell for cell in row if cell is not None]
-    return [() if cell is None else (cell,) for cell in cells]
-
-
 def _loose_texts(table: Any) -> list[str]:
     """What stands beside the cells, where no row can hold it."""
     frames = [table, *table.iterchildren("{*}thead", "{*}tbody", "{*}tfoot")]
     rows = [row for frame in frames for row in frame.iterchildren("{*}tr")]
-    texts = [
-        text
-        for frame in (*frames, *rows)
-        for text in (frame.text, *(child.tail for child in frame))
-        if text
-    ]
-    return [text for text in texts if not text.isspace()]
+    return texts_between_cells([*frames, *rows])
 
 
 _DOCUMENTS: Final = frozenset({"section", "container", "document"})

@@ -30,7 +30,6 @@ from fonds.normalize.ecfr_tables import (
     METADATA,
     SECTION,
     TEXT,
-    GridWriter,
     heading_level,
     heading_source,
     is_picture,
@@ -52,8 +51,8 @@ from fonds.normalize.fr import (
     lost_its_spaces,
     signs,
 )
-from fonds.normalize.gpotable import GpoGrid
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.tables import Grid, write_table
 
 # Tables have notes of their own, which print the sign and nothing more.
 _ASIDE: Final = ("FTNT", "GPOTABLE", "TABLE")
@@ -177,7 +176,6 @@ class CfrWalker(FrWalker):
         self._in_line = self._in_kept = False
         self._outermost = outermost(root)
         self._footnotes = Footnotes(root)
-        self._tables = GridWriter(self._out, self._flow, self._page)
 
     def _unlinked(self) -> list[str]:
         return self._footnotes.unlinked()
@@ -444,16 +442,19 @@ class CfrWalker(FrWalker):
         super()._table(element)
         self._stray(element)
 
-    def _draw(self, element: Any, grid: GpoGrid) -> None:
-        self._tables.draw_gpo(element, grid)
+    def _draw(self, element: Any, grid: Grid) -> None:
+        self._out.begin()
+        # A table in a note that is kept already is not kept again.
+        source = None if self._in_kept and element.tag != "GPOTABLE" else element
+        write_table(self._out, grid, self._flow, source=source, page=self._page)
 
     def _html_table(self, element: Any) -> None:
         grid = read_html_table(element)
         for caption in grid.captions:
             self._strong(caption)
         former = self._in_kept
-        if grid.rows:
-            self._tables.draw_html(element, grid, keep=not former)
+        if grid.head or grid.rows:
+            self._draw(element, grid)
         self._in_kept = True
         for note in grid.notes:
             self._flow_one(note)

@@ -8,17 +8,12 @@ Tables of the Code of Federal Regulations as lines of Markdown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, Final
 
-from lxml import etree
-
 from fonds.errors import MalformedError
 from fonds.normalize import fr as fr_vocabulary
-from fonds.normalize.gpotable import GpoGrid
-from fonds.normalize.markdown import MarkdownWriter
+from fonds.normalize.tables import Grid, GridRow, html_span, place_cells, texts_between_cells
 
 DIVISIONS: Final = {
     **{f"DIV{number}": number for number in range(1, 10)},
@@ -173,162 +168,50 @@ def _stated(number: str | None) -> str:
     return stated if len(stated) <= _LONGEST_LABEL else ""
 
 
-_WIDEST: Final = 1000
-_SPAN: Final = re.compile(r"\s*0*([1-9][0-9]{0,3})\s*", re.ASCII)
 _GROUPS: Final = frozenset({"THEAD", "TBODY", "TFOOT"})
 _CONTAINERS: Final = _GROUPS | {"TR", "BOXHD", "ROW"}
 
 
-@dataclass(slots=True)
-class HtmlGrid:
-    """A table as rows of cells; None is covered by a cell to the left or above."""
-
-    captions: list[Any] = field(default_factory=list)
-    rows: list[list[Any | None]] = field(default_factory=list)
-    notes: list[Any] = field(default_factory=list)
-    has_head: bool = False
-    """Whether the first row is one of column heads."""
-    has_spans: bool = False
-
-    @property
-    def columns(self) -> int:
-        """The width of the widest row."""
-        return max([1, *map(len, self.rows)])
-
-
-def read_html_table(table: Any) -> HtmlGrid:
+def read_html_table(table: Any) -> Grid:
     """The grid of a `TABLE` element; every element of it that holds text is in it once."""
-    grid = HtmlGrid()
-    hanging: dict[int, int] = {}
-    for row in _rows(table, grid):
-        cells = list(row.iterchildren("*"))
-        if not cells:
-            continue
-        if not grid.rows:
-            grid.has_head = _is_head(row, cells)
-        grid.rows.append(_placed(cells, hanging))
-        grid.has_spans = grid.has_spans or None in grid.rows[-1] or bool(hanging)
+    grid = Grid()
+    rows: list[Any] = []
+    for child in table.iterchildren("*"):
+        tag = known(child.tag)
+        if tag in _GROUPS:
+            rows.extend(child.iterchildren("*"))
+        elif tag == "TR":
+            rows.append(child)
+        elif tag == "CAPTION":
+            grid.captions.append(child)
+        else:
+            grid.notes.append(child)
+    rows = [row for row in rows if len(row)]
+    placed, grid.has_spans = place_cells((row.iterchildren("*") for row in rows), html_span)
+    if rows and _is_head(rows[0]):
+        # Lower rows of the head stay rows, which keeps their order.
+        grid.head = placed.pop(0)
+    grid.rows.extend(map(GridRow, placed))
     return grid
 
 
 def stray_text(table: Any) -> str:
     """Text that stands between a table's cells, where none belongs."""
-    pieces = []
-    containers = [table]
-    for container in containers:
-        pieces.append(container.text)
-        for child in container.iterchildren("*"):
-            pieces.append(child.tail)
-            if known(child.tag) in _CONTAINERS:
-                containers.append(child)
-    return " ".join(piece for piece in pieces if piece and not piece.isspace())
+    frames = [table]
+    for frame in frames:
+        frames.extend(child for child in frame.iterchildren("*") if known(child.tag) in _CONTAINERS)
+    return " ".join(texts_between_cells(frames))
 
 
-def _rows(table: Any, grid: HtmlGrid) -> Iterator[Any]:
-    for child in table.iterchildren("*"):
-        tag = known(child.tag)
-        if tag in _GROUPS:
-            yield from child.iterchildren("*")
-        elif tag == "TR":
-            yield child
-        elif tag == "CAPTION":
-            grid.captions.append(child)
-        else:
-            grid.notes.append(child)
+def _is_head(row: Any) -> bool:
+    is_group = known(row.getparent().tag) == "THEAD"
+    return is_group or all(known(cell.tag) == "TH" for cell in row.iterchildren("*"))
 
 
-def _is_head(row: Any, cells: list[Any]) -> bool:
-    return known(row.getparent().tag) == "THEAD" or all(known(cell.tag) == "TH" for cell in cells)
-
-
-def _placed(cells: list[Any], hanging: dict[int, int]) -> list[Any | None]:
-    """The row, with room left for cells of former rows that reach down into it."""
-    row: list[Any | None] = []
-    begun: dict[int, int] = {}
-    for cell in cells:
-        while len(row) in hanging:
-            row.append(None)
-        width, height = _span(cell, "colspan"), _span(cell, "rowspan")
-        if len(row) + width > _WIDEST:
-            raise MalformedError(f"a table row has more than {_WIDEST} columns")
-        if height > 1:
-            begun.update(dict.fromkeys(range(len(row), len(row) + width), height - 1))
-        row.extend([cell, *[None] * (width - 1)])
-    for column in list(hanging):
-        hanging[column] -= 1
-        if not hanging[column]:
-            del hanging[column]
-    hanging.update(begun)
-    return row
-
-
-def _span(cell: Any, name: str) -> int:
-    match = _SPAN.fullmatch(cell.get(name) or cell.get(name.upper()) or "")
-    return int(match[1]) if match else 1
-
-
-# Short rows are padded for the eye's sake, but not in a table made to exhaust the memory.
-_ROOMIEST: Final = 200_000
-_MOST_HEADS: Final = 300
-
-_Cells = Sequence[tuple[Any, ...]]
-_Row = tuple[tuple[Any, ...], _Cells]
-
-
-class GridWriter:
-    """Draws a grid; the cells' text is written by `flow`, page marks between rows by `page`."""
-
-    def __init__(
-        self, out: MarkdownWriter, flow: Callable[[Any], None], page: Callable[[Any], None]
-    ) -> None:
-        self._out = out
-        self._flow = flow
-        self._page = page
-
-    def draw_gpo(self, table: Any, grid: GpoGrid) -> None:
-        """A typesetter's table; heads below heads are joined by a slash."""
-        spans = any(len(path) > 1 for path in grid.heads)
-        spans = spans or any(None in row.cells for row in grid.rows)
-        rows = ((row.pages, _paths(row.cells)) for row in grid.rows)
-        self._draw(grid.heads, rows, (len(grid.rows), grid.columns), table if spans else None)
-
-    def draw_html(self, table: Any, grid: HtmlGrid, *, keep: bool) -> None:
-        """A table like HTML's; lower rows of its head stay rows, which keeps their order.
-
-        With `keep`, one that has spans is also kept as it was.
-        """
-        heads = _paths(grid.rows[0]) if grid.has_head else []
-        rows = (((), _paths(row)) for row in grid.rows[1 if grid.has_head else 0 :])
-        spanning = table if keep and grid.has_spans else None
-        self._draw(heads, rows, (len(grid.rows), grid.columns), spanning)
-
-    def _draw(
-        self, heads: _Cells, rows: Iterator[_Row], size: tuple[int, int], spanning: Any
-    ) -> None:
-        height, columns = size
-        self._out.begin()
-        if spanning is not None:
-            content = etree.tostring(spanning, encoding="unicode", with_tail=False)
-            self._out.artifact("table", content)
-        self._out.in_table = True
-        self._out.row(heads, columns, self._flow)
-        self._out.line()
-        self._out.markup("|" + " --- |" * columns)
-        width = columns if height * columns <= _ROOMIEST else 0
-        for pages, cells in rows:
-            for page in pages:
-                self._page(page)
-            self._out.line()
-            self._out.row(cells, width, self._flow)
-        self._out.in_table = False
-        self._out.end()
+_MAX_HEADS: Final = 300
 
 
 def refuse_endless_heads(table: Any) -> None:
     """Each head may stand under all before it: thousands would take hours to join."""
-    if sum(map(len, table.findall("BOXHD"))) > _MOST_HEADS:
-        raise MalformedError(f"a table has more than {_MOST_HEADS} column heads")
-
-
-def _paths(cells: Sequence[Any | None]) -> list[tuple[Any, ...]]:
-    return [() if cell is None else (cell,) for cell in cells]
+    if sum(map(len, table.findall("BOXHD"))) > _MAX_HEADS:
+        raise MalformedError(f"a table has more than {_MAX_HEADS} column heads")

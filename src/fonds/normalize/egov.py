@@ -18,12 +18,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from lxml import etree
-
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.tables import (
+    Grid,
+    GridRow,
+    html_span,
+    place_cells,
+    texts_between_cells,
+    write_table,
+)
 
 DEEPEST: Final = 100
 """Elements are never nested so deep; a file that does it means harm."""
@@ -115,6 +121,7 @@ LINES: Final = frozenset(
 
 INLINE: Final = frozenset({"Sentence", "Column", "Line", "Ruby", "Rt", "Sup", "Sub", "Fig"})
 
+_ROWS: Final = ("TableRow", "TableHeaderRow")
 TABLE: Final = frozenset({"Table", "TableHeaderRow", "TableRow", "TableHeaderColumn"})
 
 GROUPS: Final = frozenset(
@@ -150,68 +157,18 @@ KNOWN: Final = (
 ).union(HEADS)
 
 
-# Beyond any real table; a larger span would only be there to exhaust the memory.
-_WIDEST: Final = 100
-_TALLEST: Final = 2000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EgovRows:
-    """A table's rows in the file's order; None in a row is covered by a span."""
-
-    head: tuple[Any | None, ...]
-    """The first row, if it is a row of heads; empty when it is not."""
-    body: tuple[tuple[Any | None, ...], ...]
-    columns: int
-    spanned: bool
-    """Whether a cell reaches over others, which a pipe table cannot say."""
-
-
-def read_rows(table: Any) -> EgovRows:
-    """The rows of a `Table`; every cell of it is in them once."""
-    hanging: dict[int, int] = {}
+def read_table(table: Any) -> Grid:
+    """The grid of a `Table`; spans are named as in HTML."""
     rows = list(table.iterchildren("*"))
-    placed = [_place(row, hanging) for row in rows]
-    headed = bool(rows) and rows[0].tag == "TableHeaderRow"
-    return EgovRows(
-        head=placed[0] if headed else (),
-        body=tuple(placed[1:] if headed else placed),
-        columns=max([1, *map(len, placed)]),
-        spanned=any(cell is None for row in placed for cell in row),
+    placed, has_spans = place_cells(
+        (row.iterchildren("*") if row.tag in _ROWS else [row] for row in rows),
+        html_span,
     )
-
-
-def loose_text(table: Any) -> str:
-    """Text beside the cells, where no row could hold it."""
-    frames = [table, *table.iterchildren("TableHeaderRow", "TableRow")]
-    pieces = [(frame.text, *(child.tail for child in frame)) for frame in frames]
-    return " ".join(text.strip() for texts in pieces for text in texts if text and text.strip())
-
-
-def _place(row: Any, hanging: dict[int, int]) -> tuple[Any | None, ...]:
-    if row.tag not in {"TableRow", "TableHeaderRow"}:
-        return (row,)
-    cells: list[Any | None] = []
-    for cell in row.iterchildren("*"):
-        _skip(cells, hanging)
-        across = min(_number(cell.get("colspan")), _WIDEST)
-        down = min(_number(cell.get("rowspan")), _TALLEST)
-        if down > 1:
-            hanging.update(dict.fromkeys(range(len(cells), len(cells) + across), down - 1))
-        cells.extend([cell, *[None] * (across - 1)])
-    _skip(cells, hanging)
-    return tuple(cells)
-
-
-def _skip(cells: list[Any | None], hanging: dict[int, int]) -> None:
-    while left := hanging.get(len(cells), 0):
-        hanging[len(cells)] = left - 1
-        cells.append(None)
-
-
-def _number(value: str | None) -> int:
-    value = (value or "").strip()[:4]
-    return max(int(value), 1) if value.isascii() and value.isdigit() else 1
+    cells = [
+        [tuple(part for own in cell for part in _blocks_of(own)) for cell in row] for row in placed
+    ]
+    head = cells.pop(0) if rows and rows[0].tag == "TableHeaderRow" else []
+    return Grid(head=head, rows=list(map(GridRow, cells)), has_spans=has_spans)
 
 
 _DEEPEST_HEADING: Final = 6
@@ -398,24 +355,12 @@ class EgovWalker:
             self._group(element)
             return
         self._end()
-        self._out.text(loose_text(element))
+        frames = [element, *element.iterchildren(*_ROWS)]
+        self._out.text(" ".join(texts_between_cells(frames)))
         self._out.begin()
-        rows = read_rows(element)
-        if rows.spanned:
-            source = etree.tostring(element, encoding="unicode", with_tail=False)
-            self._out.artifact("table", source)
-        self._out.in_table = self._flat = True
-        self._draw(rows)
-        self._out.in_table = self._flat = False
-        self._out.end()
-
-    def _draw(self, rows: EgovRows) -> None:
-        self._out.row(_pieces(rows.head), rows.columns, self._block)
-        self._out.line()
-        self._out.markup("|" + " --- |" * rows.columns)
-        for row in rows.body:
-            self._out.line()
-            self._out.row(_pieces(row), rows.columns, self._block)
+        self._flat = True
+        write_table(self._out, read_table(element), self._block, source=element)
+        self._flat = False
 
     _HANDLERS: ClassVar[dict[str, Callable[[EgovWalker, Any], None]]] = {
         **dict.fromkeys(GROUPS, _group),
@@ -444,14 +389,8 @@ def _heads(element: Any) -> list[Any]:
     return sorted(element.iterchildren(*HEADS), key=lambda head: HEADS.index(head.tag))
 
 
-def _pieces(row: tuple[Any | None, ...]) -> list[list[Any]]:
-    return [_blocks_of(cell) for cell in row]
-
-
-def _blocks_of(cell: Any | None) -> list[Any]:
+def _blocks_of(cell: Any) -> list[Any]:
     """What stands in a cell: its blocks, or the cell itself where it is mere text."""
-    if cell is None:
-        return []
     own = [cell.text, *(child.tail for child in cell)]
     if cell.tag != "TableColumn" or any(text and text.strip() for text in own):
         return [cell] if _plain(cell) else []

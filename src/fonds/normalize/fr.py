@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.ids import federal_register_number
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.gpotable import GpoGrid, read_table
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.tables import Grid, read_gpo, write_table
 
 _NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 
@@ -132,7 +132,6 @@ def text_before(element: Any) -> str:
     return "" if parent is None else parent.text or ""
 
 
-_FILLED_UP: Final = 64
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){4,}\.?")
 _ENUMERATOR: Final = re.compile(
     r"(?:([IVXLC]+|[A-Z]|\d{1,2}|[a-z])\.|\(([A-Za-z]{1,4}|\d{1,2})\))\s"
@@ -439,34 +438,21 @@ class FrWalker:
     # Tables -------------------------------------------------------------------------------
 
     def _table(self, element: Any) -> None:
-        grid = read_table(element)
+        grid = read_gpo(element)
         for caption in grid.captions:
             if caption.tag == "TTITLE":
                 self._strong(caption)
             else:
                 self._flow_one(caption)
-        if grid.heads or grid.rows:
+        if grid.head or grid.rows:
             self._draw(element, grid)
         for note in grid.notes:
             self._flow_one(note)
 
-    def _draw(self, element: Any, grid: GpoGrid) -> None:
+    def _draw(self, element: Any, grid: Grid) -> None:
         del element
         self._out.begin()
-        self._out.in_table = True
-        self._out.row(grid.heads, grid.columns, self._flow)
-        self._out.line()
-        self._out.markup("|" + " --- |" * grid.columns)
-        # Markdown fills short rows up by itself; a hostile width must not be written out.
-        width = min(grid.columns, _FILLED_UP)
-        for row in grid.rows:
-            for page in row.pages:
-                self._page(page)
-            self._out.line()
-            cells = [() if cell is None else (cell,) for cell in row.cells]
-            self._out.row(cells, width, self._flow)
-        self._out.in_table = False
-        self._out.end()
+        write_table(self._out, grid, self._flow, page=self._page)
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
     _BLOCKS: ClassVar[dict[str, Callable[[FrWalker, Any], None]]] = {

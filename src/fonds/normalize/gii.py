@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.billres.lines import BillWriter
-from fonds.normalize.cals import CalsRows, has_loose_text, read_rows, write_rows
 from fonds.normalize.markdown import escape, escape_start
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.tables import is_cals_grid, read_cals, write_table
 
 # A renderer would take these for a list, which they are; all others are only text to it.
 _LIST_LABEL: Final = re.compile(r"\d{1,9}[.)]|-")
@@ -204,8 +204,8 @@ class TextWalker:
     def _table(self, element: Any) -> None:
         self._out.end()
         for child in element.iterchildren("*"):
-            if child.tag == "tgroup" and not has_loose_text(child):
-                self._rows(read_rows(child), child)
+            if child.tag == "tgroup" and is_cals_grid(child):
+                self._rows(child)
             elif child.tag == "Title":
                 self._strong(child)
             else:
@@ -213,10 +213,11 @@ class TextWalker:
             self._out.run(child.tail)
         self._out.end()
 
-    def _rows(self, rows: CalsRows, tgroup: Any) -> None:
-        if rows.head or rows.body:
+    def _rows(self, tgroup: Any) -> None:
+        grid = read_cals(tgroup)
+        if grid.head or grid.rows:
             self._out.begin()
-            write_rows(self._out, rows, tgroup, self._flow)
+            write_table(self._out, grid, self._flow, source=tgroup, fills=False)
 
     def _skip(self, element: Any) -> None:
         """Leave out what has no text."""

@@ -147,6 +147,11 @@ class BillWriter(MarkdownWriter):
             self._quotations = [True] * len(self._quotations)
         self.text(text)
 
+    def cell(self) -> None:
+        """Begin or end a cell of a table."""
+        self.end_marks()
+        super().cell()
+
     def item(self) -> None:
         """Start an item of a list without numbers."""
         if self._in_list:

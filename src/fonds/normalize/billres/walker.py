@@ -21,7 +21,7 @@ from fonds.normalize.billres.lines import (
     BillLineWalker,
     words_of,
 )
-from fonds.normalize.cals import CalsRows, has_loose_text, read_rows, write_rows
+from fonds.normalize.tables import is_cals_grid, read_cals, write_table
 
 _NAMED: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
 _REVISION: Final = re.compile(r"</?(?:ins|del)>")
@@ -255,18 +255,19 @@ class BillWalker(BillLineWalker):
         self._out.end()
         self._out.run(element.text)
         for child in element.iterchildren("*"):
-            if child.tag == "tgroup" and not has_loose_text(child):
-                self._rows(read_rows(child), child)
+            if child.tag == "tgroup" and is_cals_grid(child):
+                self._rows(child)
             elif child.tag in _CAPTIONS:
                 self._strong(child)
             else:
                 self._child(child, element)
             self._out.run(child.tail)
 
-    def _rows(self, rows: CalsRows, tgroup: Any) -> None:
-        if rows.head or rows.body:
+    def _rows(self, tgroup: Any) -> None:
+        grid = read_cals(tgroup)
+        if grid.head or grid.rows:
             self._begin()
-            write_rows(self._out, rows, tgroup, self.flow)
+            write_table(self._out, grid, self.flow, source=tgroup, fills=False)
 
     _BLOCKS: ClassVar[dict[str, Callable[[BillWalker, Any], None]]] = {
         **dict.fromkeys(PASSAGES, _passage),

@@ -16,9 +16,9 @@ from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.tables import local_name
 from fonds.normalize.uslm.vocabulary import CONTAINERS, DOCUMENTS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import UslmWalker
-from fonds.normalize.xhtml_table import local_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

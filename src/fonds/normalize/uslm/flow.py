@@ -25,8 +25,8 @@ from lxml import etree
 from fonds.errors import MalformedError
 from fonds.normalize import markdown as marks
 from fonds.normalize.markdown import BlockWriter, escape
+from fonds.normalize.tables import local_name
 from fonds.normalize.uslm import vocabulary as words
-from fonds.normalize.xhtml_table import local_name
 
 if TYPE_CHECKING:
     from fonds.model import NormalizedBody

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from lxml import etree
 
 from fonds.normalize import markdown as marks
+from fonds.normalize.tables import local_name, read_xhtml
 from fonds.normalize.uslm import vocabulary as words
 from fonds.normalize.uslm.flow import FOOTNOTES, Flow, Handler
-from fonds.normalize.xhtml_table import local_name, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,14 +155,18 @@ class UslmWalker(Flow):
             self._flow(element)
             return
         self._end()
-        grid = read_table(element)
+        grid = read_xhtml(element)
         for caption in grid.captions:
             self._put(self._one_line(caption, " "))
             self._out.level = marks.STRONG
             self._end()
-        if grid.spans:
+        if grid.has_spans:
             self._out.artifact("table", _source(element))
-        self._write_rows([[self._cell(cell) for cell in row] for row in grid.rows], grid.headed)
+        rows = [row.cells for row in grid.rows]
+        if grid.head:
+            rows.insert(0, grid.head)
+        cells = [[self._cell(cell[0]) if cell else "" for cell in row] for row in rows]
+        self._write_rows(cells, headed=bool(grid.head))
 
     def _contents(self, element: Any) -> None:
         if self._out.flat is not None:
@@ -176,17 +180,15 @@ class UslmWalker(Flow):
         cells = [
             [f"{start}{cell.strip()}{end}" if cell.strip() else "" for cell in row] for row in cells
         ]
-        self._write_rows(cells, headed)
+        self._write_rows(cells, headed=headed)
 
-    def _write_rows(self, rows: list[list[str]], headed: bool) -> None:  # noqa: FBT001 — private
+    def _write_rows(self, rows: list[list[str]], *, headed: bool) -> None:
         rows = [row for row in rows if any(row)]
         if rows:
             self._out.table(rows, headed=headed)
         self._end()
 
     def _cell(self, cell: Any) -> str:
-        if cell is None:
-            return ""
         if not len(cell) and self._handler(cell.tag) is self.HANDLERS["td"]:
             text = cell.text or ""
             return "" if text.isspace() else text
