@@ -145,9 +145,9 @@ class DcLineWalker(ABC):
             self._one_line(element)
             return
         self._emphasized = True
-        self._out.emphasis(marker)
+        self._out.mark(marker, marker)
         self._one_line(element)
-        self._out.close(marker)
+        self._out.unmark()
         self._emphasized = False
 
     def _raised(self, element: Any) -> None:

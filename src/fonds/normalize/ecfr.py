@@ -394,9 +394,9 @@ class CfrWalker(FrWalker):
             self._raise(element, name)
             return
         self._emphasized = True
-        self._out.emphasis(f"<{name}>")
+        self._out.mark(f"<{name}>", f"</{name}>")
         self._flow(element)
-        self._out.close(f"</{name}>")
+        self._out.unmark()
         self._emphasized = False
 
     def _picture(self, element: Any) -> None:

@@ -338,9 +338,9 @@ class EgovWalker:
 
     def _raised(self, element: Any) -> None:
         tag = element.tag.lower()
-        self._out.emphasis(f"<{tag}>")
+        self._out.mark(f"<{tag}>", f"</{tag}>")
         self._flow(element)
-        self._out.close(f"</{tag}>")
+        self._out.unmark()
 
     def _figure(self, element: Any) -> None:
         name = element.get("src", "")

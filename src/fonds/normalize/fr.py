@@ -382,9 +382,9 @@ class FrWalker:
             self._flow(element)
             return
         self._emphasized = True
-        self._out.emphasis(marker)
+        self._out.mark(marker, marker)
         self._flow(element)
-        self._out.close(marker)
+        self._out.unmark()
         self._emphasized = False
 
     def _can_emphasize(self, element: Any, content: list[str]) -> bool:

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Final
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.billres.lines import BillWriter
-from fonds.normalize.markdown import escape, escape_start
+from fonds.normalize.markdown import MarkdownWriter, escape, escape_start
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.tables import is_cals_grid, read_cals, write_table
 
@@ -28,7 +27,7 @@ from fonds.normalize.tables import is_cals_grid, read_cals, write_table
 _LIST_LABEL: Final = re.compile(r"\d{1,9}[.)]|-")
 
 
-class NormWriter(BillWriter):
+class NormWriter(MarkdownWriter):
     """A writer that breaks lines when text follows, and begins items with their own labels."""
 
     def __init__(self) -> None:
@@ -52,11 +51,11 @@ class NormWriter(BillWriter):
         else:
             self.space()
 
-    def run(self, text: str | None) -> None:
-        """Running text, in the open block or one of its own."""
+    def text(self, text: str | None) -> None:
+        """Running text, on a line of its own behind a break."""
         if text and not text.isspace():
             self.take_break()
-        super().run(text)
+        super().text(text)
 
     def take_break(self) -> None:
         """Begin the line that `break_line` announced, if it did."""
@@ -98,12 +97,12 @@ class TextWalker:
 
     def _flow(self, element: Any) -> None:
         """Write text and children in order; a block child interrupts the paragraph around it."""
-        self._out.run(element.text)
+        self._out.text(element.text)
         for child in element.iterchildren("*"):
             self._child(child)
             if self._is_block(child) and child.tail and not child.tail.isspace():
                 self._out.end()
-            self._out.run(child.tail)
+            self._out.text(child.tail)
 
     def _child(self, child: Any) -> None:
         self._depth += 1
@@ -166,7 +165,7 @@ class TextWalker:
         for number, line in enumerate((text or "").split("\n")):
             if number:
                 self._out.break_line()
-            self._out.run(line)
+            self._out.text(line)
 
     # Lists ----------------------------------------------------------------------------------
 
@@ -210,7 +209,7 @@ class TextWalker:
                 self._strong(child)
             else:
                 self._child(child)
-            self._out.run(child.tail)
+            self._out.text(child.tail)
         self._out.end()
 
     def _rows(self, tgroup: Any) -> None:
@@ -289,7 +288,7 @@ class TextWalker:
         self._emphasized = False
 
     def _quotation(self, element: Any) -> None:
-        self._out.run("„" if element.tag == "QuoteL" else "“")
+        self._out.text("„" if element.tag == "QuoteL" else "“")
 
     def _picture(self, element: Any) -> None:
         name = element.get("SRC") or ""
@@ -297,7 +296,7 @@ class TextWalker:
         self._open()
         self._out.space()
         self._out.artifact("graphic", name)
-        self._out.run(f"[{_PICTURES[element.tag]}{described and f': {described}'}]")
+        self._out.text(f"[{_PICTURES[element.tag]}{described and f': {described}'}]")
         self._flow(element)
 
     _INLINES: ClassVar[dict[str, Callable[[TextWalker, Any], None]]] = {
@@ -379,7 +378,7 @@ class NormWalker(TextWalker):
     def _heading(self, level: int, number: Any, title: Any) -> None:
         label = words_of(number)
         self._out.begin(level=level, section=label or None)
-        self._out.run(label)
+        self._out.text(label)
         if words_of(title) not in _NO_TITLES:
             self._out.space()
             self._flow(title)
@@ -404,14 +403,14 @@ class NormWalker(TextWalker):
 
     def _line(self, text: str) -> None:
         self._out.begin()
-        self._out.run(text)
+        self._out.text(text)
         self._out.end()
 
     def _notes_of(self, element: Any) -> None:
         """Remarks of the documentation office, which the publisher prints under this word."""
         if words_of(element):
             self._out.begin(level=min(self._level + 1, _DEEPEST_HEADING))
-            self._out.run("Fußnote")
+            self._out.text("Fußnote")
             self._out.end()
         self._group(element)
 

@@ -91,6 +91,11 @@ class MarkdownWriter:
         self.restore_spaces = restore_spaces
         """Put back the space a publisher lost between text and an inline element."""
         self.in_table = False
+        self.is_open = False
+        """Whether a block has begun, with text or without."""
+        self._marks: list[tuple[str, str]] = []
+        self._open_marks = 0
+        """How many of the marks are written in front of the last text."""
         self._parts: list[str] = []
         self._length = 0
         self._headings: list[Heading] = []
@@ -106,7 +111,7 @@ class MarkdownWriter:
         self._block_part = 0
         self._started = False
         self._run_in = False
-        self._last = self._opening = ""
+        self._last = ""
         self._pending_space = self._at_seam = False
         self._bare = True
 
@@ -134,16 +139,18 @@ class MarkdownWriter:
             return
         self.end()
         self._level, self._section = level, section
+        self.is_open = True
 
     def end(self) -> None:
-        """Finish the block, if one is open."""
+        """Finish the block, if one is open; marks around its text continue in the next one."""
+        self.end_marks()
         if self._started and self._level:
             line = "".join(self._parts[self._block_part :])
             text = plain(line.lstrip("#"))
             self._headings.append(
                 Heading(level=self._level, text=text, offset=self._offset, section=self._section)
             )
-        self._started = self._run_in = False
+        self._started = self._run_in = self.is_open = False
         self._level = 0
         self._clear()
 
@@ -182,7 +189,7 @@ class MarkdownWriter:
         if text[0].isspace():
             self.space()
         body = " ".join(words)
-        line_start = not (self._last or self._level or self._opening)
+        line_start = not (self._last or self._level or self._open_marks < len(self._marks))
         self._join(body[0])
         self._put(self._escaped(body, line_start=line_start))
         self._last = body[-1]
@@ -196,17 +203,24 @@ class MarkdownWriter:
         self._put(markup)
         self._bare = False
 
-    def emphasis(self, marker: str) -> None:
-        """Let the next text be preceded by that marker."""
-        self._opening = marker
+    def mark(self, opening: str, closing: str) -> None:
+        """Put the text to come between these, in each block of it."""
+        self._marks.append((opening, closing))
 
-    def close(self, marker: str) -> None:
-        """End emphasis right behind the last text, or forget it if there was none."""
-        if self._opening:
-            self._opening = ""
-        else:
-            self._put(marker)
+    def unmark(self) -> None:
+        """End the last mark; if no text came, nothing of it is written."""
+        _, closing = self._marks.pop()
+        if self._open_marks > len(self._marks):
+            self._open_marks = len(self._marks)
+            self._put(closing)
             self._bare = False
+
+    def end_marks(self) -> None:
+        """Close the marks behind the last text; they open again before the next."""
+        for _, closing in reversed(self._marks[: self._open_marks]):
+            self._put(closing)
+            self._bare = False
+        self._open_marks = 0
 
     def before(self, first: str) -> str:
         """The character the next text would be written behind; empty at the start of a line."""
@@ -261,7 +275,8 @@ class MarkdownWriter:
                 return
 
     def cell(self) -> None:
-        """Forget what was written before: a table's cell begins."""
+        """Begin or end a cell of a table."""
+        self.end_marks()
         self._clear()
 
     def row(
@@ -286,9 +301,10 @@ class MarkdownWriter:
             self._put(" ")
         self._pending_space = self._at_seam = False
         self._mark_pages()
-        if self._opening:
-            self._put(self._opening)
-            self._opening = ""
+        if self._open_marks < len(self._marks):
+            for opening, _ in self._marks[self._open_marks :]:
+                self._put(opening)
+            self._open_marks = len(self._marks)
         self._bare = True
 
     def _start(self) -> None:
@@ -300,7 +316,7 @@ class MarkdownWriter:
         self._mark_pages()
         self._first_prefix, self._written_prefix = None, self._prefix
         self._offset, self._block_part = self._length, len(self._parts)
-        self._started = True
+        self._started = self.is_open = True
         if self._level:
             self._put("#" * self._level + " ")
 
@@ -329,7 +345,7 @@ class MarkdownWriter:
         self._length += len(text)
 
     def _clear(self) -> None:
-        self._last = self._opening = ""
+        self._last = ""
         self._pending_space = self._at_seam = False
         self._bare = True
 

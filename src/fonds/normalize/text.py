@@ -15,7 +15,7 @@ from fonds.model import BodyFormat, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
-from fonds.normalize.html.writer import HtmlWriter, InlineMark
+from fonds.normalize.html.writer import HtmlWriter
 from fonds.normalize.markdown import unseen
 from fonds.normalize.text_lines import (
     PAGE_CLOSE,
@@ -162,7 +162,7 @@ class _Typist:
         self._out = HtmlWriter()
         self._blocks, self._layout = blocks_of(text)
         self._words = {word.lower() for word in _WORD.findall(text)}
-        self._marks: dict[str, InlineMark] = {}
+        self._codes: list[str] = []
         headings = [block for block in self._blocks if block.kind is BlockKind.HEADING]
         self._levels = iter(levels_of([_TOKENS.sub("", _plain(block)) for block in headings]))
 
@@ -241,11 +241,18 @@ class _Typist:
 
     def _end_codes(self) -> None:
         """A code that is never closed ends with its paragraph."""
-        if not self._marks:
-            return
-        for mark in reversed(self._marks.values()):
-            self._out.close_mark(mark)
-        self._marks.clear()
+        while self._codes:
+            self._codes.pop()
+            self._out.unmark()
+
+    def _close(self, code: str) -> None:
+        at = self._codes.index(code)
+        inner = self._codes[at + 1 :]
+        for _ in self._codes[at:]:
+            self._out.unmark()
+        for other in inner:
+            self._out.mark(*_OPENING[other])
+        self._codes[at:] = inner
 
     def _pages(self, line: TextLine) -> None:
         """Pages that begin before a block; on the block's line a comment would make it HTML."""
@@ -258,17 +265,18 @@ class _Typist:
     def _inline(self, text: str) -> None:
         for token in _TOKENS.split(text):
             if token in _OPENING:
-                if token not in self._marks:
-                    self._marks[token] = self._out.open_mark(*_OPENING[token])
+                if token not in self._codes:
+                    self._codes.append(token)
+                    self._out.mark(*_OPENING[token])
             elif token in _CLOSING:
-                if mark := self._marks.pop(_CLOSING[token], None):
-                    self._out.close_mark(mark)
+                if _CLOSING[token] in self._codes:
+                    self._close(_CLOSING[token])
             elif token.startswith(PAGE_OPEN):
                 page = token.strip(PAGE_OPEN + PAGE_CLOSE)
                 self._out.page(page)
                 self._out.put_markup(unseen(f"Page {page}"))
             else:
-                self._out.put(token)
+                self._out.text(token)
 
 
 def _plain(block: TextBlock) -> str:

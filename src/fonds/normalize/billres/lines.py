@@ -92,14 +92,10 @@ class BillWriter(MarkdownWriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_open = False
-        """Whether a block has begun that a run-in text may continue."""
         self.revision: Literal["ins", "del"] | None = None
         """What the text to come is: inserted, struck, or neither; change it between blocks."""
         self._revision_open = False
         self._in_list = False
-        self._marks: list[tuple[str, str]] = []
-        self._opened = 0
         self._quotations: list[bool] = []
 
     @property
@@ -107,50 +103,28 @@ class BillWriter(MarkdownWriter):
         """Whether the text to come is inside a quoted block."""
         return bool(self._quotations)
 
-    def begin(self, *, level: int = 0, section: str | None = None) -> None:
-        """Start a paragraph, or a heading of that level."""
-        super().begin(level=level, section=section)
-        self.is_open = True
-
     def end(self) -> None:
-        """Finish the block, and close in it whatever goes on in the next one."""
-        self.end_marks()
+        """Finish the block."""
         super().end()
-        self.is_open = self._in_list = False
+        self._in_list = False
 
     def end_marks(self) -> None:
-        """Close all markers and the revision; none may reach over blocks or cells."""
-        for _, closing in reversed(self._marks[: self._opened]):
-            self.close(closing)
-        self._opened = 0
+        """Close all marks and the revision; none may reach over blocks or cells."""
+        super().end_marks()
         if self._revision_open:
             self.markup(f"</{self.revision}>")
             self._revision_open = False
 
-    def run(self, text: str | None) -> None:
-        """Running text, in the open block or one of its own."""
-        if not text:
-            return
-        if text.isspace():
-            self.space()
-            return
-        if not (self.is_open or self.in_table):
-            self.begin()
-        if self.revision and not self._revision_open:
-            self.markup(f"<{self.revision}>")
-            self._revision_open = True
-        if self._opened < len(self._marks):
-            self.emphasis("".join(opening for opening, _ in self._marks[self._opened :]))
-            self._opened = len(self._marks)
-        if self._quotations and not self._quotations[-1] and not self.in_table:
-            self.text("“" * self._quotations.count(False))
-            self._quotations = [True] * len(self._quotations)
-        self.text(text)
-
-    def cell(self) -> None:
-        """Begin or end a cell of a table."""
-        self.end_marks()
-        super().cell()
+    def text(self, text: str | None) -> None:
+        """Running text, behind the revision and the quotation marks that it begins."""
+        if text and not text.isspace():
+            if self.revision and not self._revision_open:
+                self.markup(f"<{self.revision}>")
+                self._revision_open = True
+            if self._quotations and not self._quotations[-1] and not self.in_table:
+                super().text("“" * self._quotations.count(False))
+                self._quotations = [True] * len(self._quotations)
+        super().text(text)
 
     def item(self) -> None:
         """Start an item of a list without numbers."""
@@ -161,17 +135,6 @@ class BillWriter(MarkdownWriter):
             self._in_list = True
         self.markup("- ")
 
-    def mark(self, opening: str, closing: str) -> None:
-        """Let the text to come stand between these markers, in each block of it."""
-        self._marks.append((opening, closing))
-
-    def unmark(self) -> None:
-        """End what `mark` began last; without text in between there is no trace of it."""
-        _, closing = self._marks.pop()
-        if self._opened > len(self._marks):
-            self._opened = len(self._marks)
-            self.close(closing)
-
     def open_quotation(self) -> None:
         """The next text begins a quotation."""
         self._quotations.append(False)
@@ -180,7 +143,7 @@ class BillWriter(MarkdownWriter):
         """The quotation ends behind the last text, if there was any."""
         if self._quotations.pop():
             self.no_space()
-            self.run("”")
+            self.text("”")
 
 
 _QUOTES: Final = (("“", "”"), ("‘", "’"))
@@ -218,14 +181,14 @@ class BillLineWalker(ABC):
 
     def flow(self, element: Any, skip: tuple[Any, ...] = ()) -> None:
         """Write text and children in order; a block child interrupts the paragraph around it."""
-        self._out.run(element.text)
+        self._out.text(element.text)
         for child in element.iterchildren("*"):
             if child not in skip:
                 self._child(child, element)
             tail = child.tail
             if tail and not tail.isspace() and self._is_block(child.tag):
                 self._out.end()
-            self._out.run(tail)
+            self._out.text(tail)
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -308,10 +271,10 @@ class BillLineWalker(ABC):
     def _quote(self, element: Any) -> None:
         opening, closing = _QUOTES[self._quoting % 2]
         self._quoting += 1
-        self._out.run(opening)
+        self._out.text(opening)
         self.flow(element)
         self._out.no_space()
-        self._out.run(closing)
+        self._out.text(closing)
         self._quoting -= 1
 
     def _fraction(self, element: Any) -> None:
@@ -332,7 +295,7 @@ class BillLineWalker(ABC):
     def _omission(self, _element: Any) -> None:
         # Printed as asterisks; bare ones would be emphasis or a horizontal rule.
         self._out.space()
-        self._out.run("* * * * *")
+        self._out.text("* * * * *")
         self._out.space()
 
     def figure(self, element: Any) -> None:
@@ -343,7 +306,7 @@ class BillLineWalker(ABC):
         self._begin_if_closed()
         self._out.space()
         self._out.artifact(kind, name or words_of(data))
-        self._out.run(f"[{kind.capitalize()}{name and f' {name}'}]")
+        self._out.text(f"[{kind.capitalize()}{name and f' {name}'}]")
         self.flow(element, (data,))
 
     _INLINES: ClassVar[dict[str, Callable[[BillLineWalker, Any], None]]] = {

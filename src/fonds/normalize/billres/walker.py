@@ -157,11 +157,11 @@ class BillWalker(BillLineWalker):
         if quoted:
             self._out.mark("**", "**")
         if label:
-            self._out.run(prefix)
+            self._out.text(prefix)
             self.flow(enum)
             self._out.no_space()
         if label and title:
-            self._out.run(dash if dash == " " or not label.endswith(dash) else "")
+            self._out.text(dash if dash == " " or not label.endswith(dash) else "")
         if title:
             self.flow(header)
         if quoted:
@@ -202,7 +202,7 @@ class BillWalker(BillLineWalker):
             self._emphasize(element, "**")
             self._out.no_space()
             stop = "" if words_of(element)[-1] in ".:?!—" else "."
-            self._out.run(stop if element.getnext() is None else f"{stop}—")
+            self._out.text(stop if element.getnext() is None else f"{stop}—")
 
     def _text(self, element: Any) -> None:
         previous = element.getprevious()
@@ -253,7 +253,7 @@ class BillWalker(BillLineWalker):
 
     def _table(self, element: Any) -> None:
         self._out.end()
-        self._out.run(element.text)
+        self._out.text(element.text)
         for child in element.iterchildren("*"):
             if child.tag == "tgroup" and is_cals_grid(child):
                 self._rows(child)
@@ -261,7 +261,7 @@ class BillWalker(BillLineWalker):
                 self._strong(child)
             else:
                 self._child(child, element)
-            self._out.run(child.tail)
+            self._out.text(child.tail)
 
     def _rows(self, tgroup: Any) -> None:
         grid = read_cals(tgroup)

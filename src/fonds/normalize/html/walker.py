@@ -263,11 +263,11 @@ class HtmlWalker:
             if event == "start":
                 closers.append(self._open(element))
                 if closers[-1] is not _skipped:
-                    out.put(element.text)
+                    out.text(element.text)
             else:
                 if (closer := closers.pop()) is not None:
                     closer()
-                out.put(element.tail)
+                out.text(element.tail)
         unknown = ", ".join(f"<{name}>" for name in self._unknown)
         found = (f"unknown elements, their text kept: {unknown}",) if unknown else ()
         return out.finish((*warnings, *found))
@@ -340,7 +340,7 @@ class HtmlWalker:
             written = re.sub(r"(?<=\d)\.$", r"\.", label)
             former = self._out.open_indent("  ", f"- {written} " if label else "- ")
         if label and former is None:
-            self._out.put(f"{label} ")
+            self._out.text(f"{label} ")
         return lambda: self._out.close_indent(former)
 
     def _rule(self, _element: Any) -> None:
@@ -361,7 +361,7 @@ class HtmlWalker:
         while lines and not lines[0].strip():
             lines.pop(0)
         if self._out.in_cell or self._out.heading:
-            self._out.put(" ".join(lines))
+            self._out.text(" ".join(lines))
         elif lines:
             self._out.fenced(lines)
         return self._skip()
@@ -373,11 +373,11 @@ class HtmlWalker:
         if marker in self._emphasized or self._out.heading or not self._can_emphasize(element):
             return None
         self._emphasized.add(marker)
-        mark = self._out.open_mark(marker, marker)
+        self._out.mark(marker, marker)
 
         def close() -> None:
             self._emphasized.discard(marker)
-            self._out.close_mark(mark)
+            self._out.unmark()
 
         return close
 
@@ -395,11 +395,11 @@ class HtmlWalker:
         if opening in self._emphasized:
             return None
         self._emphasized.add(opening)
-        mark = self._out.open_mark(opening, closing)
+        self._out.mark(opening, closing)
 
         def close() -> None:
             self._emphasized.discard(opening)
-            self._out.close_mark(mark)
+            self._out.unmark()
 
         return close
 
@@ -407,8 +407,8 @@ class HtmlWalker:
         text = element.text or ""
         if len(element) or "\n" in text.strip() or "`" in text or escape(text) != text:
             return None
-        mark = self._out.open_mark("`", "`")
-        return lambda: self._out.close_mark(mark)
+        self._out.mark("`", "`")
+        return self._out.unmark
 
     def _link(self, element: Any) -> Closer | None:
         address = link_target(element.get("href"), self._address)
@@ -419,11 +419,11 @@ class HtmlWalker:
         if "[" in text or "]" in text or _same(text, address):
             return None
         self._out.in_link = True
-        mark = self._out.open_mark("[", f"]({address})")
+        self._out.mark("[", f"]({address})")
 
         def close() -> None:
             self._out.in_link = False
-            self._out.close_mark(mark)
+            self._out.unmark()
 
         return close
 
@@ -432,13 +432,13 @@ class HtmlWalker:
         if not alt.strip():
             return
         address = link_target(element.get("src"), self._address) or ""
-        mark = self._out.open_mark("![", f"]({address})")
-        self._out.put(alt)
-        self._out.close_mark(mark)
+        self._out.mark("![", f"]({address})")
+        self._out.text(alt)
+        self._out.unmark()
 
     def _apart(self, _element: Any) -> Closer:
-        self._out.put(" ")
-        return lambda: self._out.put(" ")
+        self._out.text(" ")
+        return lambda: self._out.text(" ")
 
     # Tables -------------------------------------------------------------------------------
 

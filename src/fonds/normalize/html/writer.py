@@ -18,21 +18,11 @@ _DEEPEST: Final = 12
 """Deeper lists and quotations are written at this depth: every line repeats its prefixes."""
 
 
-class InlineMark:
-    """Inline markup around text: written before its first text, closed at every block's end."""
-
-    __slots__ = ("closing", "opening", "written")
-
-    def __init__(self, opening: str, closing: str) -> None:
-        self.opening, self.closing, self.written = opening, closing, False
-
-
 class HtmlWriter(MarkdownWriter):
     """A writer for text that comes as a browser would lay it out."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: list[InlineMark] = []
         self.in_cell = False
         self.empty = True
         """Nothing is written yet in this block or cell."""
@@ -40,19 +30,13 @@ class HtmlWriter(MarkdownWriter):
         self._breaks = 0
         self._depth = 0
 
-    def put(self, text: str | None) -> None:
-        """Running text, with the breaks and marks that wait before it."""
-        if not text:
-            return
-        if self._breaks or self.marks:
-            if text.isspace():
-                self.space()
-                return
-            self._flush()
-        elif self.empty and text.isspace():
-            return
-        self.empty = False
-        self.text(text)
+    def text(self, text: str | None) -> None:
+        """Running text, with the breaks that wait before it."""
+        if text and not text.isspace():
+            if self._breaks:
+                self._break_line()
+            self.empty = False
+        super().text(text)
 
     def put_markup(self, markup: str) -> None:
         """Markdown of our own, glued to the text before it."""
@@ -67,7 +51,7 @@ class HtmlWriter(MarkdownWriter):
 
     def block(self) -> None:
         """End the block, or within a cell its line."""
-        self._close_marks()
+        self.end_marks()
         if self.in_cell:
             self._breaks = 1
             return
@@ -97,18 +81,6 @@ class HtmlWriter(MarkdownWriter):
         """End a heading."""
         self.heading = False
         self.block()
-
-    def open_mark(self, opening: str, closing: str) -> InlineMark:
-        """Let the text to come stand between these."""
-        mark = InlineMark(opening, closing)
-        self.marks.append(mark)
-        return mark
-
-    def close_mark(self, mark: InlineMark) -> None:
-        """End a mark, if any text came."""
-        if mark.written:
-            self.close(mark.closing)
-        self.marks.remove(mark)
 
     def open_indent(self, prefix: str, first: str | None = None) -> str | None:
         """Put a prefix before the blocks to come; gives what `close_indent` wants."""
@@ -143,19 +115,10 @@ class HtmlWriter(MarkdownWriter):
 
     def close_cell(self) -> None:
         """End a cell."""
-        self._close_marks()
+        self.end_marks()
         self._breaks = 0
         self.markup(" |")
         self.in_cell = self.in_table = False
-
-    def _flush(self) -> None:
-        if self._breaks:
-            self._break_line()
-        waiting = [mark for mark in self.marks if not mark.written]
-        if waiting:
-            self.emphasis("".join(mark.opening for mark in waiting))
-            for mark in waiting:
-                mark.written = True
 
     def _break_line(self) -> None:
         breaks, self._breaks = self._breaks, 0
@@ -165,18 +128,12 @@ class HtmlWriter(MarkdownWriter):
             self.space()
         elif self.in_cell:
             self.markup("<br>")
-            self.cell()
+            self._clear()
         elif breaks > 1:
             self.block()
         else:
             self.markup("\\")
             self.line()
-
-    def _close_marks(self) -> None:
-        for mark in reversed(self.marks):
-            if mark.written:
-                self.close(mark.closing)
-                mark.written = False
 
 
 _STYLE: Final = re.compile(r"list-style(?:-type)?\s*:\s*([\w-]+)")
