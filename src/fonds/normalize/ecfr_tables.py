@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fonds.errors import MalformedError
 from fonds.normalize import fr as fr_vocabulary
-from fonds.normalize.tables import Grid, GridRow, html_span, place_cells, texts_between_cells
+from fonds.normalize.tables import Grid, GridRow, arrange_cells, html_span, texts_between_cells
 
 DIVISIONS: Final = {
     **{f"DIV{number}": number for number in range(1, 10)},
@@ -187,11 +187,11 @@ def read_html_table(table: Any) -> Grid:
         else:
             grid.notes.append(child)
     rows = [row for row in rows if len(row)]
-    placed, grid.has_spans = place_cells((row.iterchildren("*") for row in rows), html_span)
+    arranged, grid.has_spans = arrange_cells((row.iterchildren("*") for row in rows), html_span)
     if rows and _is_head(rows[0]):
         # Lower rows of the head stay rows, which keeps their order.
-        grid.head = placed.pop(0)
-    grid.rows.extend(map(GridRow, placed))
+        grid.head = arranged.pop(0)
+    grid.rows.extend(map(GridRow, arranged))
     return grid
 
 

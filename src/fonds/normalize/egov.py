@@ -25,8 +25,8 @@ from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.tables import (
     Grid,
     GridRow,
+    arrange_cells,
     html_span,
-    place_cells,
     texts_between_cells,
     write_table,
 )
@@ -160,12 +160,13 @@ KNOWN: Final = (
 def read_table(table: Any) -> Grid:
     """The grid of a `Table`; spans are named as in HTML."""
     rows = list(table.iterchildren("*"))
-    placed, has_spans = place_cells(
+    arranged, has_spans = arrange_cells(
         (row.iterchildren("*") if row.tag in _ROWS else [row] for row in rows),
         html_span,
     )
     cells = [
-        [tuple(part for own in cell for part in _blocks_of(own)) for cell in row] for row in placed
+        [tuple(part for own in cell for part in _blocks_of(own)) for cell in row]
+        for row in arranged
     ]
     head = cells.pop(0) if rows and rows[0].tag == "TableHeaderRow" else []
     return Grid(head=head, rows=list(map(GridRow, cells)), has_spans=has_spans)

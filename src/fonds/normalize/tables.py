@@ -109,11 +109,11 @@ class CellSpan(NamedTuple):
 ONE_CELL: Final = CellSpan()
 
 
-def place_cells(
+def arrange_cells(
     rows: Iterable[Iterable[Any]], span_of: Callable[[Any], CellSpan]
 ) -> tuple[list[list[Cell]], bool]:
     """Rows of cells, blanks included that other cells cover; and whether any cell spans others."""
-    placed: list[list[Cell]] = []
+    arranged: list[list[Cell]] = []
     rows_left: dict[int, int] = {}
     has_spans = False
     for elements in rows:
@@ -132,8 +132,8 @@ def place_cells(
                 columns = range(len(cells) - 1, len(cells) - 1 + across)
                 rows_left.update(dict.fromkeys(columns, min(down, MAX_ROW_SPAN) - 1))
                 cells.extend([()] * (across - 1))
-        placed.append(cells)
-    return placed, has_spans
+        arranged.append(cells)
+    return arranged, has_spans
 
 
 # Tables like HTML's -----------------------------------------------------------------------
@@ -181,17 +181,19 @@ def read_xhtml(table: Any) -> Grid:
             captions.append(child)
         elif name and name not in _WITHOUT_TEXT:
             rows.append(child)
-    placed, _ = place_cells(
+    arranged, _ = arrange_cells(
         (row if local_name(row) == "tr" else [row] for row in rows),
         lambda cell: html_span(cell) if local_name(cell) in _CELLS else ONE_CELL,
     )
-    width = max(map(len, placed), default=0)
-    while heads and len(placed) > 1 and _is_title(placed[0], width):
-        captions.extend(placed.pop(0)[0])
+    width = max(map(len, arranged), default=0)
+    while heads and len(arranged) > 1 and _is_title(arranged[0], width):
+        captions.extend(arranged.pop(0)[0])
         heads -= 1
-    has_spans = any(() in row for row in placed)
-    head = placed.pop(0) if heads and placed else []
-    return Grid(captions=captions, head=head, rows=list(map(GridRow, placed)), has_spans=has_spans)
+    has_spans = any(() in row for row in arranged)
+    head = arranged.pop(0) if heads and arranged else []
+    return Grid(
+        captions=captions, head=head, rows=list(map(GridRow, arranged)), has_spans=has_spans
+    )
 
 
 def _is_title(row: list[Cell], width: int) -> bool:
@@ -227,9 +229,11 @@ def read_cals(tgroup: Any) -> Grid:
         down = int(below[:4]) + 1 if below[:4].isdecimal() else 1
         return CellSpan(across, down, min(start, MAX_COLUMNS))
 
-    placed, has_spans = place_cells((row.iterchildren("*") for row in _cals_rows(tgroup)), span_of)
-    head = placed.pop(0) if placed and tgroup.find("thead/row") is not None else []
-    return Grid(head=head, rows=list(map(GridRow, placed)), has_spans=has_spans)
+    arranged, has_spans = arrange_cells(
+        (row.iterchildren("*") for row in _cals_rows(tgroup)), span_of
+    )
+    head = arranged.pop(0) if arranged and tgroup.find("thead/row") is not None else []
+    return Grid(head=head, rows=list(map(GridRow, arranged)), has_spans=has_spans)
 
 
 def _cals_rows(tgroup: Any) -> Iterator[Any]:
