@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from fonds.search.filters import Filters
     from fonds.search.retrieve import Mode, Understanding
     from fonds.sites.cluster import PartOrder
-    from fonds.sites.session import CrawlWatch, Expedition, Plan
+    from fonds.sites.session import CrawlSession, CrawlWatch, Plan
     from fonds.sites.website import Website
     from fonds.uploads.resources import WorkerResources
 
@@ -147,16 +147,16 @@ class Library:
         An output has one crawl at a time: one that `waits` begins when another has ended.
         """
         from fonds.sites.output import turn_at  # noqa: PLC0415 — as above
-        from fonds.sites.session import open_expedition  # noqa: PLC0415 — few commands need it
+        from fonds.sites.session import open_session  # noqa: PLC0415 — few commands need it
 
-        part = plan.share.name if plan.share else ""
+        part = plan.part.name if plan.part else ""
         async with (
             self.open_context(progress=progress, tables=False) as context,
             turn_at(plan.output, context, waits=waits, part=part),
-            open_expedition(plan, context, watch=watch) as expedition,
+            open_session(plan, context, watch=watch) as session,
         ):
-            waiting = [website.info.name for website in expedition.websites()]
-            reports = await _crawled(expedition, context)
+            waiting = [website.info.name for website in session.websites()]
+            reports = await _crawled(session, context)
         adopt(_websites(self.database))
         return [reports[name] for name in waiting]
 
@@ -475,19 +475,19 @@ async def _run(source: Registered, request: RunRequest, context: Context) -> Run
         return _cancelled(source.info.name, context)
 
 
-async def _crawled(expedition: Expedition, context: Context) -> dict[str, RunReport]:
+async def _crawled(session: CrawlSession, context: Context) -> dict[str, RunReport]:
     """The websites of a crawl, here or on a cluster; what came of each source."""
     from fonds.sites.output import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
 
     if context.settings.engine != "local":
         from fonds.sites.cluster import crawl_apart, divide  # noqa: PLC0415 — as above
 
-        if orders := divide(expedition):
-            return await crawl_apart(orders, crawl_part, expedition)
-    plan = expedition.plan
-    waiting = {website.info.name: website for website in expedition.websites()}
+        if orders := divide(session):
+            return await crawl_apart(orders, crawl_part, session)
+    plan = session.plan
+    waiting = {website.info.name: website for website in session.websites()}
     # A part may come again while the claims of the machine that was lost with it stand.
-    patience = AFTER_A_KILL if plan.share else 0.0
+    patience = AFTER_A_KILL if plan.part else 0.0
 
     async def run(name: str) -> RunReport:
         try:
@@ -495,7 +495,7 @@ async def _crawled(expedition: Expedition, context: Context) -> dict[str, RunRep
             report = await patiently(lambda: _run(waiting[name], request, context), patience)
         except FondsError as error:
             report = RunReport.refused(name, error)
-        await expedition.end(waiting[name], report)
+        await waiting[name].finish(report)
         return report
 
     graph: dict[str, set[str]] = {name: set() for name in waiting}

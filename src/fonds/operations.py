@@ -348,13 +348,21 @@ async def _compared(
 
 
 async def _audit_website(named: Registered, context: Context) -> Audit:
-    from fonds.sites.probe import looking  # noqa: PLC0415 — only websites need it
+    from fonds.sites.probe import open_dry_run  # noqa: PLC0415 — only websites need it
+    from fonds.sites.session import Plan  # noqa: PLC0415 — as above
     from fonds.sites.structure_advisor import StructureAdvisor  # noqa: PLC0415 — as above
     from fonds.sites.website import Website  # noqa: PLC0415 — as above
 
     assert isinstance(named, Website)
-    async with looking(context, (StructureAdvisor(),)) as crawl:
-        return await audit_source(Website(named.configuration, crawl), context, None, None)
+    plan = Plan(
+        websites=[named.configuration.model_copy(update={"enabled": True})],
+        output="",
+        config_path=named.info.name,
+        advisors=(StructureAdvisor(),),
+    )
+    async with open_dry_run(plan, context) as session:
+        (website,) = session.websites()
+        return await audit_source(website, context, None, None)
 
 
 async def _audit(library: Library, command: Command) -> CommandResult:

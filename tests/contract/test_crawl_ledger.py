@@ -20,6 +20,7 @@ from tests.support.kills.ledger import (
     CLOCK,
     WEBSITES,
     data_of,
+    downloaded,
     entry,
     error_of,
     opening,
@@ -62,11 +63,11 @@ def folder(tmp_path: Path) -> Output:
 def test_a_crawl_is_told_in_full_when_it_has_ended(output: Output) -> None:
     ledger = begun(output)
     ledger.discovered("site-0", *map(url_of, range(4)))
-    ledger.downloaded(entry(0))
-    ledger.downloaded(entry(1))
+    downloaded(ledger, entry(0))
+    downloaded(ledger, entry(1))
     ledger.failed(url_of(2), error_of(2))
     ledger.unchanged(url_of(3))
-    ledger.trouble(error_of(1))
+    ledger.problem(error_of(1))
     ledger.website("site-0", "crawled")
     ledger.website("site-1", "failed", error_of(1).model_copy(update={"error_type": "RobotsError"}))
     ledger.close(CLOCK.now() + timedelta(seconds=1))
@@ -84,7 +85,7 @@ def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> 
     ledger = begun(output)
     ledger.discovered("site-0", url_of(0))
     ledger.moved([url_of(0)], PdfState.DOWNLOADING)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     lines = [json.loads(line) for line in text(output, JOURNAL).splitlines()]
     assert [line["event"] for line in lines] == ["opened", "discovered", "state", "downloaded"]
     assert all(datetime.fromisoformat(line["at"]).tzinfo == UTC for line in lines)
@@ -95,7 +96,7 @@ def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> 
 
 def test_a_fold_empties_the_journal_and_keeps_what_is_under_way(output: Output) -> None:
     ledger = begun(output)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.moved([url_of(1)], PdfState.DOWNLOADED)
     ledger.website("site-2", "crawled")
     ledger.fold()
@@ -109,7 +110,7 @@ def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
     ledger = begun(output)
     put_file(output, 0)
     ledger.discovered("site-0", *map(url_of, range(6)))
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.failed(url_of(4), error_of(4))
     ledger.website("site-1", "crawled")
     before, started = ledger.totals, ledger.started
@@ -130,7 +131,7 @@ def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
 def test_addresses_count_once_also_when_a_resumed_crawl_meets_them_again(folder: Output) -> None:
     ledger = begun(folder)
     ledger.discovered("site-0", *map(url_of, range(10)), url_of(0))
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.close()
     for _ in range(2):
         ledger = CrawlState.resume(folder, CLOCK)
@@ -147,7 +148,7 @@ def test_a_new_crawl_carries_over_the_entries_whose_files_stand(output: Output) 
     ledger = begun(output)
     for number in (0, 1, 2):
         put_file(output, number)
-        ledger.downloaded(entry(number))
+        downloaded(ledger, entry(number))
         if number == 0:
             ledger.fold()
     ledger.failed(url_of(4), error_of(4))
@@ -157,7 +158,7 @@ def test_a_new_crawl_carries_over_the_entries_whose_files_stand(output: Output) 
     assert again.find(url_of(2)) is not None
     assert again.totals == CrawlTotals()
     put_file(output, 3)
-    again.downloaded(entry(3))
+    downloaded(again, entry(3))
     again.close(CLOCK.now())
     found = metadata(output)
     assert [pdf.original_url for pdf in found.downloaded_files] == [
@@ -173,13 +174,13 @@ def test_an_entry_of_another_crawl_is_replaced_and_counted_when_fetched_anew(
 ) -> None:
     put_file(folder, 0)
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.close(CLOCK.now())
     again = CrawlState.begin(folder, opening(folder, crawl_id=uuid4()), CLOCK)
-    again.downloaded(entry(0, http_status_code=203))
+    downloaded(again, entry(0, http_status_code=203))
     again.close()
     resumed = CrawlState.resume(folder, CLOCK)
-    resumed.downloaded(entry(0, http_status_code=206))
+    downloaded(resumed, entry(0, http_status_code=206))
     assert resumed.totals.pdfs_downloaded == 1
     resumed.close()
     (pdf,) = metadata(folder).downloaded_files
@@ -190,8 +191,8 @@ def test_other_bytes_at_the_same_address_are_another_entry(folder: Output) -> No
     path = f"{put_file(folder, 0).removesuffix('.pdf')}-12345678.pdf"
     folder.blobs.put(path, data_of(0))
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
-    ledger.downloaded(entry(0, path))
+    downloaded(ledger, entry(0))
+    downloaded(ledger, entry(0, path))
     assert (ledger.totals.pdfs_downloaded, ledger.totals.pdfs_discovered) == (1, 1)
     newest = ledger.find(url_of(0))
     ledger.close()
@@ -205,11 +206,11 @@ def test_other_bytes_at_the_same_address_are_another_entry(folder: Output) -> No
 
 def test_bytes_are_found_by_their_hash(folder: Output) -> None:
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     sha256 = entry(0).sha256_hash
     assert ledger.path_of(sha256) == entry(0).local_path
     assert ledger.path_of(hashlib.sha256(b"").hexdigest()) is None
-    ledger.downloaded(entry(1, entry(0).local_path))
+    downloaded(ledger, entry(1, entry(0).local_path))
     ledger.close()
     assert [pdf.local_path for pdf in metadata(folder).downloaded_files] == [
         entry(0).local_path
@@ -218,7 +219,7 @@ def test_bytes_are_found_by_their_hash(folder: Output) -> None:
 
 def test_a_file_that_is_gone_is_not_found_though_its_entry_stays(folder: Output) -> None:
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.close()
     resumed = CrawlState.resume(folder, CLOCK)
     assert (resumed.find(url_of(0)), resumed.path_of(entry(0).sha256_hash)) == (None, None)
@@ -238,7 +239,7 @@ def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) ->
     ledger.close()
     resumed = CrawlState.resume(folder, CLOCK)
     resumed.failed(url_of(0), error_of(0))
-    resumed.downloaded(entry(0))
+    downloaded(resumed, entry(0))
     resumed.failed(url_of(0), error_of(0))
     assert (resumed.totals.pdfs_failed, resumed.totals.pdfs_downloaded) == (0, 1)
     assert resumed.totals.pdfs_discovered == 1
@@ -253,9 +254,9 @@ def test_pdfs_that_are_told_together_count_each_once_as_if_told_singly(folder: O
     ledger = begun(folder)
     ledger.discovered("site-0", url_of(0), url_of(1), url_of(0))
     ledger.failed(url_of(1), error_of(1))
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.moved([url_of(1), url_of(2)], PdfState.VALIDATED)
-    ledger.stored([entry(0), entry(1), entry(2), entry(2)])
+    downloaded(ledger, entry(0), entry(1), entry(2), entry(2))
     size = len(data_of(0))
     assert ledger.totals == CrawlTotals(
         pdfs_discovered=3, pdfs_downloaded=3, bytes_downloaded=3 * size
@@ -267,7 +268,7 @@ def test_pdfs_that_are_told_together_count_each_once_as_if_told_singly(folder: O
 
 def test_what_was_never_discovered_counts_as_discovered(folder: Output) -> None:
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.failed(url_of(4), error_of(4))
     ledger.discovered("site-0", url_of(0), url_of(4))
     ledger.close()
@@ -279,7 +280,7 @@ def test_a_part_is_taken_into_the_whole_once_however_often_it_is_told(output: Ou
     put_file(output, 0)
     ledger = begun(part)
     ledger.discovered("site-0", *map(url_of, range(3)))
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.fold()
     ledger.failed(url_of(1), error_of(1))
     ledger.website("site-0", "crawled")
@@ -336,7 +337,7 @@ def test_closing_twice_changes_nothing(folder: Output) -> None:
 
 
 def test_there_is_nothing_to_resume_in_an_empty_output(output: Output) -> None:
-    with pytest.raises(StoreError, match="there is no crawl in"):
+    with pytest.raises(StoreError, match="There is no crawl in"):
         CrawlState.resume(output, CLOCK)
 
 
@@ -347,7 +348,7 @@ def test_metadata_in_another_layout_is_read_too(
 ) -> None:
     put_file(folder, 0)
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.failed(url_of(4), error_of(4))
     ledger.close()
     told = json.loads(text(folder, METADATA)) | {"metadata_version": version}
@@ -364,7 +365,7 @@ def test_metadata_in_another_layout_is_read_too(
 def test_damaged_metadata_is_reported_and_left_alone(folder: Output, keep: float) -> None:
     ledger = begun(folder)
     for number in range(3):
-        ledger.downloaded(entry(number))
+        downloaded(ledger, entry(number))
     ledger.close()
     whole = text(folder, METADATA)
     damaged = whole[: int(len(whole) * keep)]
@@ -388,19 +389,19 @@ def test_newer_metadata_is_refused_and_left_alone(folder: Output) -> None:
 def test_a_journal_of_other_metadata_is_reported(folder: Output) -> None:
     ledger = begun(folder)
     earlier = text(folder, METADATA)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.fold()
-    ledger.downloaded(entry(1))
+    downloaded(ledger, entry(1))
     abandoned(ledger)
     folder.write(METADATA, earlier)
-    with pytest.raises(StoreError, match="goes on from another"):
+    with pytest.raises(StoreError, match="continues another"):
         CrawlState.resume(folder, CLOCK)
 
 
 def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output) -> None:
     ledger = begun(folder)
     ledger.website("site-0", "crawled")
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.close()
     folder.blobs.delete(JOURNAL)
     resumed = CrawlState.resume(folder, CLOCK)
@@ -420,9 +421,9 @@ def test_an_event_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
     ledger = begun(output)
     saboteur.fail_at = len(saboteur.operations) + 1
     with pytest.raises(OSError, match=r"sabotaged: journal\.append"):
-        ledger.downloaded(entry(0))
+        downloaded(ledger, entry(0))
     assert (ledger.totals, ledger.find(url_of(0))) == (CrawlTotals(), None)
-    ledger.downloaded(entry(1))
+    downloaded(ledger, entry(1))
     ledger.close()
     (pdf,) = metadata(output).downloaded_files
     assert pdf.original_url == url_of(1)
@@ -430,18 +431,18 @@ def test_an_event_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_no_half_line(folder: Output) -> None:
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     before = text(folder, JOURNAL)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # Python ignores the signal, and the write is cut short.
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
     try:
         with pytest.raises(StoreError, match="cannot write"):
-            ledger.downloaded(entry(1))
+            downloaded(ledger, entry(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert text(folder, JOURNAL) == before
-    ledger.downloaded(entry(2))
+    downloaded(ledger, entry(2))
     ledger.close()
     assert len(metadata(folder).downloaded_files) == 2
 
@@ -450,12 +451,12 @@ def test_a_fold_that_fails_is_made_good_by_the_next(tmp_path: Path) -> None:
     saboteur = Saboteur()
     output = open_output(str(tmp_path / "output"), seams=Seams(durable=saboteur))
     ledger = begun(output)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     for step in range(1, 5):
         saboteur.fail_at = len(saboteur.operations) + step
         with pytest.raises(StoreError, match="metadata"):
             ledger.fold()
-        ledger.downloaded(entry(step))
+        downloaded(ledger, entry(step))
     ledger.close()
     assert len(metadata(output).downloaded_files) == 5
     assert metadata(output).total_pdfs_downloaded == 5
@@ -469,7 +470,7 @@ def test_many_threads_note_at_once_and_nothing_is_lost(output: Output) -> None:
 
     def work(number: int) -> None:
         ledger.discovered("site-0", url_of(number))
-        ledger.downloaded(entry(number))
+        downloaded(ledger, entry(number))
         if number % 10 == 0:
             ledger.fold()
 
@@ -515,9 +516,9 @@ def test_notes_that_come_while_a_journal_is_put_share_the_next_put() -> None:
     blobs.has_begun.clear()
     blobs.may_end.clear()
     with ThreadPoolExecutor(20) as pool:
-        first = pool.submit(ledger.downloaded, entry(0))
+        first = pool.submit(downloaded, ledger, entry(0))
         assert blobs.has_begun.wait(10)
-        others = [pool.submit(ledger.downloaded, entry(number)) for number in range(1, 20)]
+        others = [pool.submit(downloaded, ledger, entry(number)) for number in range(1, 20)]
         while ledger.totals.pdfs_downloaded < 20:
             assert not any(other.done() for other in others)
         blobs.may_end.set()
@@ -531,14 +532,14 @@ def test_notes_that_come_while_a_journal_is_put_share_the_next_put() -> None:
 def test_what_happens_during_a_fold_stays_in_the_journal(output: Output) -> None:
     blobs: Any = SlowBlobs(output.blobs, METADATA)
     ledger = begun(replace(output, blobs=blobs))
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     blobs.has_begun.clear()
     blobs.may_end.clear()
     with ThreadPoolExecutor(1) as pool:
         fold = pool.submit(ledger.fold)
         assert blobs.has_begun.wait(10)
-        ledger.downloaded(entry(1))
-        ledger.downloaded(entry(0, http_status_code=203))
+        downloaded(ledger, entry(1))
+        downloaded(ledger, entry(0, http_status_code=203))
         blobs.may_end.set()
         fold.result(10)
     abandoned(ledger)
@@ -559,9 +560,9 @@ def test_no_more_than_a_thousand_downloads_wait_to_be_folded(folder: Output) -> 
     ledger = begun(folder)
     longest = 0
     for number in range(2500):
-        ledger.downloaded(entry(number))
+        downloaded(ledger, entry(number))
         longest = max(longest, ledger._downloads)
-    assert longest <= ledgers.FOLD_FILES
+    assert longest <= ledgers.MAX_UNFOLDED
     assert metadata(folder).total_pdfs_downloaded >= 1500
     ledger.close()
 
@@ -571,7 +572,7 @@ def test_what_happened_is_folded_also_while_nothing_happens(
 ) -> None:
     monkeypatch.setattr(ledgers, "FOLD_SECONDS", 0.05)
     ledger = begun(folder)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     waiting = threading.Event()
     for _ in range(200):
         if metadata(folder).total_pdfs_downloaded:
@@ -583,9 +584,9 @@ def test_what_happened_is_folded_also_while_nothing_happens(
 
 _MANY = """
 import os, sys
-from tests.support.kills.ledger import CLOCK, entry, opening, url_of
+from tests.support.kills.ledger import CLOCK, downloaded, entry, opening, url_of
 from fonds.seams import Seams
-from fonds.sites.crawl_state import Ledger
+from fonds.sites.crawl_state import CrawlState
 from fonds.sites.output import open_output
 
 def held():
@@ -594,14 +595,14 @@ def held():
 
 output = open_output(sys.argv[1], seams=Seams())
 few, many = int(sys.argv[2]), int(sys.argv[3])
-with Ledger.begin(output, opening(output), CLOCK) as ledger:
+with CrawlState.begin(output, opening(output), CLOCK) as ledger:
     for number in range(many):
         ledger.discovered("site-0", url_of(number))
-        ledger.downloaded(entry(number))
+        downloaded(ledger, entry(number))
         if number == few:
             before = held()
     grown = held() - before
-with Ledger.resume(output, CLOCK) as ledger:
+with CrawlState.resume(output, CLOCK) as ledger:
     assert ledger.totals.pdfs_downloaded == many
     print(grown, held() - before)
 """
@@ -633,14 +634,14 @@ def test_ours_and_another_clock_make_no_difference(folder: Output) -> None:
     start = {"crawl_start_time": Standing().now()}
     put_file(folder, 0)
     first = CrawlState.begin(folder, opening(folder).model_copy(update=start), Standing())
-    first.downloaded(entry(0, **moment))
+    downloaded(first, entry(0, **moment))
     first.close(Standing().now())
     again = opening(folder, crawl_id=uuid4()).model_copy(update=start)
     second = CrawlState.begin(folder, again, Standing())
-    second.downloaded(entry(1, **moment))
+    downloaded(second, entry(1, **moment))
     second.close()
     resumed = CrawlState.resume(folder, Standing())
-    resumed.downloaded(entry(0, **moment))
+    downloaded(resumed, entry(0, **moment))
     assert resumed.totals.pdfs_downloaded == 2
     resumed.close(Standing().now())
     assert len(metadata(folder).downloaded_files) == 2

@@ -15,6 +15,7 @@ from tests.support.kills.ledger import (
     WEBSITES,
     crawl,
     data_of,
+    downloaded,
     entry,
     error_of,
     fails,
@@ -53,11 +54,11 @@ def crawls() -> Iterator[Nursery]:
 def _a_journal(output: Output) -> tuple[dict[str, bytes], list[CrawlTotals]]:
     """A crawl that was folded once and went on, and the counts after each line of its journal."""
     ledger = begun(output)
-    ledger.downloaded(entry(0))
+    downloaded(ledger, entry(0))
     ledger.fold()
     ledger.discovered("site-0", url_of(1), url_of(4))
     ledger.moved([url_of(1)], PdfState.DOWNLOADING)
-    ledger.downloaded(entry(1))
+    downloaded(ledger, entry(1))
     ledger.failed(url_of(4), error_of(4))
     ledger.website("site-0", "crawled")
     abandoned(ledger)

@@ -13,7 +13,6 @@ import pytest
 from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
 from fonds.sites.output import JOURNAL, METADATA, Output, open_output
-from fonds.stores.blobs import Data
 
 NAME = "jiyuu-minshutou_2024-q1_報告書 (最終).pdf"
 
@@ -168,32 +167,3 @@ def test_an_abfs_address_names_an_account(address: str) -> None:
 def test_all_forms_of_abfs_lead_to_the_container(address: str) -> None:
     output = open_output(address, seams=Seams())
     assert (output.address, output.backend) == ("az://box/a/b", "adls")
-
-
-def test_of_several_files_each_finds_its_place(output: Output, tmp_path: Path) -> None:
-    output.place(NAME, *a_file(tmp_path, b"%PDF-1"))
-    some: list[tuple[str, Data]] = [
-        (NAME, b"%PDF-1"),
-        (NAME, b"%PDF-2"),
-        ("one.pdf", b"%PDF-3"),
-        ("one.pdf", b"%PDF-4"),
-        ("two.pdf", a_file(tmp_path, b"%PDF-5")[0]),
-    ]
-    hashes = [hashlib.sha256(f"%PDF-{number}".encode()).hexdigest() for number in range(1, 6)]
-    told = [(name, data, sha256) for (name, data), sha256 in zip(some, hashes, strict=True)]
-    paths = output.place_all(told)
-    assert len(set(paths)) == len(paths)
-    assert [stored(output)[str(path)] for path in paths] == [
-        f"%PDF-{number}".encode() for number in range(1, 6)
-    ]
-
-
-def test_one_file_that_cannot_be_placed_keeps_none_of_the_others(
-    output: Output, tmp_path: Path
-) -> None:
-    changed, _ = a_file(tmp_path, b"%PDF-1")
-    good = hashlib.sha256(b"%PDF-2").hexdigest()
-    bad, path = output.place_all([("a.pdf", changed, good), ("b.pdf", b"%PDF-2", good)])
-    assert isinstance(bad, StoreError)
-    assert stored(output) == {"pdfs/b.pdf": b"%PDF-2"}
-    assert path == "pdfs/b.pdf"

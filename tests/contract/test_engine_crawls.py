@@ -245,8 +245,10 @@ def test_an_item_that_comes_a_second_time_goes_on_with_its_ledger(zoo: Zoo, tmp_
     with opened(tmp_path) as library:
         plan = plan_for(library, zoo, output)
         clock, settings = library.seams.clock, on_the_way(library.settings)
-        share = CrawlPart(name="part", crawl_id=str(uuid4()), started=clock.now(), follows=False)
-        part = replace(plan, websites=plan.websites[:1], advisors=(), share=share)
+        crawl_part_ = CrawlPart(
+            name="part", crawl_id=str(uuid4()), started=clock.now(), follows=False
+        )
+        part = replace(plan, websites=plan.websites[:1], advisors=(), part=crawl_part_)
         order = PartOrder(plan=part, settings=settings)
         (report,) = crawl_part(order)
         forget_ends(output)

@@ -140,24 +140,16 @@ def _chosen(config: Path, only: list[str]) -> list[WebsiteConfiguration]:
 
 
 async def _look(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[str, Any]]:
-    from fonds.sites.probe import looking  # noqa: PLC0415 — as above
-    from fonds.sites.website import Website  # noqa: PLC0415 — as above
+    from fonds.sites.probe import open_dry_run  # noqa: PLC0415 — as above
 
     found: list[dict[str, Any]] = []
     async with (
         library.open_context() as context,
-        looking(
-            context,
-            plan.advisors,
-            limits=plan.limits,
-            watch=watch,
-            browser=plan.browser,
-        ) as crawl,
+        open_dry_run(plan, context, watch=watch) as session,
     ):
-        for website in plan.websites:
-            if website.enabled:
-                listed = crawl.explore(Website(website, crawl))
-                found += [{"website": website.id, **_facts(one)} async for one in listed]
+        for website in session.websites():
+            name = website.website.configuration.id
+            found += [{"website": name, **_facts(pdf)} async for pdf in website.explore()]
     return found
 
 

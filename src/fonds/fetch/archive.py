@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ParamSpec, TypeVar
 
-from fonds.errors import BlobExistsError, FondsError, StoreError
+from fonds.errors import BlobExistsError, StoreError
 from fonds.fetch.client import Download, Fetcher, Validators
 from fonds.fetch.rates import Pace
 from fonds.ids import archive_key, changed_key
 from fonds.model import Archived
 from fonds.stores.blobs import Blobs
-from fonds.stores.folder import create_all
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,21 +38,6 @@ class DownloadResult:
     """The record to store; None if it has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """The headers that describe the file; none after a 304."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoreRequest:
-    """The result of `fetch`, and the path to archive it under."""
-
-    source: str
-    path: str
-    download: Download | None
-    previous: FileRecord | None
-
-    @property
-    def key(self) -> str:
-        """The key it is archived under, unless a file with other bytes has this key."""
-        return archive_key(self.source, self.path)
 
 
 class Archive:
@@ -129,44 +109,9 @@ class Archive:
         finally:
             download.discard()
 
-    def store_all(self, requests: Sequence[StoreRequest]) -> list[DownloadResult | Exception]:
-        """Several files, as by `store`: the result or the error of each."""
-        new = [(each.key, each.download) for each in requests if each.previous is None]
-        stored = self._create_all(
-            [(key, download) for key, download in new if download is not None]
-        )
-        return [_outcome(self._result_of, each, stored) for each in requests]
-
-    def _result_of(self, request: StoreRequest, stored: dict[str, Download]) -> DownloadResult:
-        download = request.download
-        if download is None or stored.get(request.key) is not download:
-            return self.store(request.source, request.path, download, request.previous)
-        return _result(request.source, _archived(request.key, download), download, None)
-
     def add(self, source: str, path: str, download: Download) -> Archived:
         """Archive a file that was downloaded in another way under `corpus/<source>/<path>`."""
         return self._archived(archive_key(source, path), download)
-
-    def add_all(
-        self, source: str, files: Sequence[tuple[str, Download]]
-    ) -> list[Archived | Exception]:
-        """Several files, as by `add`: the archived file or the error of each."""
-        keyed = [(archive_key(source, path), download) for path, download in files]
-        stored = self._create_all(keyed)
-        return [_outcome(self._added, key, download, stored) for key, download in keyed]
-
-    def _added(self, key: str, download: Download, stored: dict[str, Download]) -> Archived:
-        if stored.get(key) is not download:
-            return self._archived(key, download)
-        return _archived(key, download)
-
-    def _create_all(self, files: Sequence[tuple[str, Download]]) -> dict[str, Download]:
-        """The files in memory that were stored in one call, by their keys."""
-        with_data = [(key, download, download.data) for key, download in files]
-        small = [(key, download, data) for key, download, data in with_data if data is not None]
-        errors = create_all(self._blobs, [(key, data) for key, _, data in small])
-        outcomes = zip(small, errors, strict=True)
-        return {key: download for (key, download, _), error in outcomes if error is None}
 
     def find(self, source: str, path: str, file: Archived) -> Archived | None:
         """A file that was archived before, under either of its keys; None if it is lost."""
@@ -271,10 +216,3 @@ def _result(
         record=None if latest == previous else latest,
         headers=download.headers,
     )
-
-
-def _outcome(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Exception:
-    try:
-        return work(*args, **kwargs)
-    except (FondsError, OSError) as error:
-        return error

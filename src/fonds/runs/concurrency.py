@@ -113,6 +113,19 @@ async def in_order(
 
 P = ParamSpec("P")
 
+
+async def finish_in_thread(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do something in a thread; also a caller that is cancelled waits for its end.
+
+    What it works with may be closed after that.
+    """
+    acting = asyncio.ensure_future(asyncio.to_thread(act, *args, **kwargs))
+    try:
+        return await asyncio.shield(acting)
+    finally:
+        await asyncio.wait([acting])
+
+
 _THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="codes")
 
 

@@ -149,9 +149,11 @@ class Browser:
 
 
 @asynccontextmanager
-async def open_browser(settings: Settings, *, wanted: bool = True) -> AsyncIterator[Browser | None]:
-    """The browser that pages are rendered in, if they are to be."""
-    if not wanted:
+async def open_browser(
+    settings: Settings, *, enabled: bool = True
+) -> AsyncIterator[Browser | None]:
+    """The browser that renders pages; None if it is not enabled."""
+    if not enabled:
         yield None
         return
     async with Browser(settings.browser, is_guarded=not settings.allow_private) as browser:

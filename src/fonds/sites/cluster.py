@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
@@ -21,15 +20,16 @@ from fonds import ids
 from fonds.engine.base import ItemResult, on_the_way, require_here
 from fonds.engine.opening import LOCAL, open_engine
 from fonds.errors import FondsError, SettingsError
+from fonds.runs.concurrency import finish_in_thread
 from fonds.runs.overview import last_report
 from fonds.runs.state import RunReport
 from fonds.settings import Settings
-from fonds.sites.crawl_state import PartTold, read_part
+from fonds.sites.crawl_state import PartRecord, read_part
 from fonds.sites.frontier import VISITED
 from fonds.sites.models import CrawlError, WebsiteConfiguration
 from fonds.sites.output import PARTS
 from fonds.sites.robots import FORBIDDEN
-from fonds.sites.session import CrawlPart, Expedition, Plan, WebsiteProgress
+from fonds.sites.session import CrawlPart, CrawlSession, Plan, WebsiteProgress
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
 from fonds.sites.website import PREFIX
@@ -38,8 +38,6 @@ MEMORY_MIB: Final = 4096
 """What an engine allows a part; a crawl needs far less."""
 SECONDS: Final = 6 * 3600.0
 """Likewise: a host that wants to be asked seldom takes hours."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,97 +60,86 @@ class PartOrder:
         return replace(self.plan, advisors=advisors_of(self.settings)), self.settings
 
 
-Crawler = Callable[[PartOrder], list[RunReport]]
+PartCrawler = Callable[[PartOrder], list[RunReport]]
 
 
-def divide(expedition: Expedition) -> list[PartOrder]:
+def divide(session: CrawlSession) -> list[PartOrder]:
     """The parts of a crawl; none where one process has to see it all, or might as well."""
-    plan = expedition.plan
+    plan = session.plan
     looks_across = plan.dedupe or plan.browser or plan.limits.max_files is not None
-    if looks_across or expedition.crawl.context.settings.engine == LOCAL:
+    if looks_across or session.context.settings.engine == LOCAL:
         return []
     hosts: dict[str, list[WebsiteConfiguration]] = {}
-    for website in expedition.websites():
-        host = urlsplit(website.configuration.base_url).netloc.lower()
-        hosts.setdefault(host, []).append(website.configuration)
+    for website in session.websites():
+        host = urlsplit(website.website.configuration.base_url).netloc.lower()
+        hosts.setdefault(host, []).append(website.website.configuration)
     if len(hosts) == 1:
         return []
-    return [_order(expedition, host, websites) for host, websites in hosts.items()]
+    return [_order(session, host, websites) for host, websites in hosts.items()]
 
 
-def _order(
-    expedition: Expedition, host: str, websites: Sequence[WebsiteConfiguration]
-) -> PartOrder:
-    plan, ledger, folder = expedition.plan, expedition.ledger, expedition.output.folder
-    share = CrawlPart(
+def _order(session: CrawlSession, host: str, websites: Sequence[WebsiteConfiguration]) -> PartOrder:
+    plan, state, folder = session.plan, session.state, session.output.folder
+    part = CrawlPart(
         name=ids.text_sha256(host)[:16],
-        crawl_id=ledger.crawl_id,
-        started=ledger.started,
-        follows=ledger.follows,
+        crawl_id=state.crawl_id,
+        started=state.started,
+        follows=state.follows,
     )
-    settings = replace(on_the_way(expedition.crawl.context.settings), engine=LOCAL)
+    settings = replace(on_the_way(session.context.settings), engine=LOCAL)
     output = str(folder) if folder else plan.output
-    part = replace(plan, websites=tuple(websites), output=output, advisors=(), share=share)
-    return PartOrder(plan=part, settings=settings)
+    plan = replace(plan, websites=tuple(websites), output=output, advisors=(), part=part)
+    return PartOrder(plan=plan, settings=settings)
 
 
 async def crawl_apart(
-    orders: Sequence[PartOrder], crawler: Crawler, expedition: Expedition
+    orders: Sequence[PartOrder], crawl_part: PartCrawler, session: CrawlSession
 ) -> dict[str, RunReport]:
     """Have parts crawled on the cluster of the settings; what came of each source."""
-    address = expedition.crawl.context.settings.engine
+    address = session.context.settings.engine
     reports: dict[str, RunReport] = {}
     with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
-        outcomes = engine.run(crawler, orders)
+        outcomes = engine.run(crawl_part, orders)
         while outcome := await asyncio.to_thread(next, outcomes, None):
-            settled = await _undivided(partial(_settle, expedition, outcome))
+            settled = await finish_in_thread(_merge, session, outcome)
             reports |= {report.source: report for report in settled}
-    if folder := expedition.output.folder:
+    if folder := session.output.folder:
         with suppress(OSError):
             (folder / PARTS).rmdir()
     return reports
 
 
-async def _undivided(act: Callable[[], T]) -> T:
-    """Act in a thread, to its end also where the crawl is stopped: its ledger is open till then."""
-    acting = asyncio.ensure_future(asyncio.to_thread(act))
-    try:
-        return await asyncio.shield(acting)
-    finally:
-        await asyncio.wait([acting])
-
-
 # When a part has ended --------------------------------------------------------------------
 
 
-def _settle(
-    expedition: Expedition, outcome: ItemResult[PartOrder, list[RunReport]]
+def _merge(
+    session: CrawlSession, outcome: ItemResult[PartOrder, list[RunReport]]
 ) -> list[RunReport]:
     """Take a part's ledger into that of the crawl, and say what came of its websites."""
     plan = outcome.item.plan
-    assert plan.share
-    part = expedition.output.part(plan.share.name)
+    assert plan.part
+    part = session.output.part(plan.part.name)
     told = read_part(part)
-    if told is None or told.crawl_id != plan.share.crawl_id:
-        told = PartTold(crawl_id=plan.share.crawl_id)
+    if told is None or told.crawl_id != plan.part.crawl_id:
+        told = PartRecord(crawl_id=plan.part.crawl_id)
     discovered: dict[str, list[str]] = {}
     if outcome.error is None:
-        discovered = {each.id: _listed(expedition, each.id) for each in plan.websites}
+        discovered = {each.id: _listed(session, each.id) for each in plan.websites}
     else:
-        _give_up(told, plan, expedition, outcome.error)
-    expedition.ledger.merge(told, discovered)
+        _give_up(told, plan, session, outcome.error)
+    session.state.merge(told, discovered)
     part.discard()
     known = {report.source: report for report in outcome.result or ()}
     reports = [
-        known.get(f"{PREFIX}{each.id}") or _report(expedition, each.id, told, outcome.error)
+        known.get(f"{PREFIX}{each.id}") or _report(session, each.id, told, outcome.error)
         for each in plan.websites
     ]
     for website, report in zip(plan.websites, reports, strict=True):
-        _show(expedition, website.id, report)
+        _show(session, website.id, report)
     return reports
 
 
-def _give_up(told: PartTold, plan: Plan, expedition: Expedition, error: FondsError) -> None:
+def _give_up(told: PartRecord, plan: Plan, session: CrawlSession, error: FondsError) -> None:
     """Note of the websites of a part that it ended with an error; what it had done is kept."""
     for website in plan.websites:
         if told.websites.get(website.id) != "crawled":
@@ -161,38 +148,38 @@ def _give_up(told: PartTold, plan: Plan, expedition: Expedition, error: FondsErr
                 website_id=website.id,
                 error_type="WebsiteFailed",
                 error_message=str(error),
-                timestamp=expedition.crawl.context.seams.clock.now(),
+                timestamp=session.context.seams.clock.now(),
             )
             told.errors.append(failure)
 
 
 def _report(
-    expedition: Expedition, website: str, told: PartTold, error: FondsError | None
+    session: CrawlSession, website: str, told: PartRecord, error: FondsError | None
 ) -> RunReport:
     """The report of a website whose part came twice, or did not come back."""
     if error is not None and told.websites[website] == "failed":
         return RunReport.refused(f"{PREFIX}{website}", error)
-    return last_report(expedition.crawl.context.database, f"{PREFIX}{website}")
+    return last_report(session.context.database, f"{PREFIX}{website}")
 
 
-def _listed(expedition: Expedition, website: str) -> list[str]:
+def _listed(session: CrawlSession, website: str) -> list[str]:
     """The PDFs that a website lists, and that may be asked for."""
     table = site_addresses.c
     allowed = table.error.is_(None) | (table.error != FORBIDDEN)
-    query = select(table.url).where(_seen(expedition, website, "pdf"), allowed)
-    with expedition.crawl.context.database.read() as connection:
+    query = select(table.url).where(_seen(session, website, "pdf"), allowed)
+    with session.context.database.read() as connection:
         return list(connection.scalars(query.order_by(table.place)))
 
 
-def _seen(expedition: Expedition, website: str, kind: str) -> Any:
+def _seen(session: CrawlSession, website: str, kind: str) -> Any:
     table = site_addresses.c
-    of_this_crawl = table.crawl_id == expedition.crawl.id
+    of_this_crawl = table.crawl_id == session.id
     return (table.website_id == website) & (table.kind == kind) & of_this_crawl
 
 
-def _show(expedition: Expedition, website: str, report: RunReport) -> None:
-    visited = _seen(expedition, website, "page") & (site_addresses.c.state == VISITED)
-    with expedition.crawl.context.database.read() as connection:
+def _show(session: CrawlSession, website: str, report: RunReport) -> None:
+    visited = _seen(session, website, "page") & (site_addresses.c.state == VISITED)
+    with session.context.database.read() as connection:
         pages = connection.scalar(select(func.count()).where(visited)) or 0
     counts = report.counts
     progress = WebsiteProgress(
@@ -202,5 +189,5 @@ def _show(expedition: Expedition, website: str, report: RunReport) -> None:
         unchanged=counts.skipped,
         failed=counts.error,
     )
-    expedition.crawl.watch(website, progress)
-    expedition.crawl.context.progress(report.source, counts)
+    session.watch(website, progress)
+    session.context.progress(report.source, counts)

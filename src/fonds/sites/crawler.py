@@ -28,7 +28,6 @@ from fonds.errors import (
 )
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
-from fonds.model import Archived
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
 from fonds.sites.pages.page import WebPage, read_page
@@ -36,7 +35,7 @@ from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
 from fonds.sites.robots import Robots
 from fonds.sites.strategy import PdfLink, Sighting
-from fonds.sites.strategy_manager import Tactics, nearby
+from fonds.sites.strategy_manager import StrategyManager, in_thread_if_large
 from fonds.sites.website import Website
 
 LARGEST: Final = 50 << 20
@@ -128,22 +127,22 @@ class _VisitedPage:
 
 
 @dataclass(kw_only=True)
-class Explorer:
+class Crawler:
     """Visits pages, several at a time."""
 
     website: Website
     context: Context
     frontier: Frontier
-    tactics: Tactics
+    strategies: StrategyManager
     robots: Robots
     slots: asyncio.Semaphore
-    at_once: int
+    parallelism: int
     browser: Browser | None = None
     """Where pages are rendered; None: they are read as they come."""
     visited: int = 0
     unread: int = 0
     """Pages that could not be had, though they should be there."""
-    trouble: str = ""
+    first_error: str = ""
     """With the first of them."""
     _found: int = 0
 
@@ -171,9 +170,9 @@ class Explorer:
         begun: set[asyncio.Task[_VisitedPage]] = set()
         try:
             while True:
-                if len(waiting) < self.at_once and self.frontier.has_more:
+                if len(waiting) < self.parallelism and self.frontier.has_more:
                     waiting += await asyncio.to_thread(self.frontier.next_pages, READ_AHEAD)
-                while waiting and len(begun) < self.at_once:
+                while waiting and len(begun) < self.parallelism:
                     begun.add(asyncio.create_task(self._visit(waiting.popleft())))
                 if not begun:
                     return
@@ -189,21 +188,26 @@ class Explorer:
                 if isinstance(seen, _VisitedPage):
                     seen.discard()
 
-    def _settle(self, seen: Sequence[_VisitedPage]) -> list[Listed]:
-        """Archive the pages that list something, and write down what all of them held."""
+    def _settle(self, pages: Sequence[_VisitedPage]) -> list[Listed]:
+        """Archive the pages that list PDFs, and store the links of all of them."""
         try:
-            return self.frontier.settle(self._kept(seen))
+            return self.frontier.settle([self._archived(page) for page in pages])
         finally:
-            for each in seen:
-                each.discard()
+            for page in pages:
+                page.discard()
 
-    def _kept(self, seen: Sequence[_VisitedPage]) -> list[Visited]:
-        """With where they are archived: that is where names and periods come from."""
-        listing = [each for each in seen if each.download is not None and each.visited.found]
-        pages = [(_path(each), each.download) for each in listing if each.download]
-        kept = self.context.archive.add_all(self.website.info.name, pages)
-        origins = {id(each): told for each, told in zip(listing, kept, strict=True)}
-        return [_with_origin(each.visited, origins.get(id(each))) for each in seen]
+    def _archived(self, page: _VisitedPage) -> Visited:
+        """A page with its key in the archive: names and periods of its PDFs come from there."""
+        visited, download = page.visited, page.download
+        if download is None or not visited.found:
+            return visited
+        name = sha256(visited.visit.url.encode()).hexdigest()[:16]
+        path = f"pages/{name}-{download.sha256[:16]}.html"
+        try:
+            archived = self.context.archive.add(self.website.info.name, path, download)
+        except FondsError as error:
+            return _failed(visited.visit, error)
+        return replace(visited, origin=archived)
 
     async def _visit(self, visit: PageVisit) -> _VisitedPage:
         """One page; its trouble is written down, and the crawl goes on."""
@@ -217,7 +221,7 @@ class Explorer:
             expected = isinstance(error, _EXPECTED) or not isinstance(error, FetchError)
             if not expected or visit.depth == 0:
                 self.unread += 1
-                self.trouble = self.trouble or f"{visit.url}: {error}"
+                self.first_error = self.first_error or f"{visit.url}: {error}"
             return _VisitedPage(_failed(visit, error))
 
     async def _ask(self, url: str, pace: Pace) -> Download:
@@ -236,13 +240,13 @@ class Explorer:
 
     async def _looked_at(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
-            page = await nearby(download.size, _read, download)
+            page = await in_thread_if_large(download.size, _read, download)
             if page is None:
                 download.discard()
                 return _VisitedPage(Visited(visit=visit, found=(_itself(visit),)))
             if self.browser is not None:
                 page = await self.browser.render(page, ask=self._ask_for_page)
-            sighting = await self.tactics.sight(page, visit.trail)
+            sighting = await self.strategies.sight(page, visit.trail)
             return _VisitedPage(self._told(visit, sighting), download)
         except BaseException:
             download.discard()
@@ -257,7 +261,7 @@ class Explorer:
         turns = tuple(
             PageVisit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
             for url in sighting.next_pages
-            if visit.turn < self.tactics.most_turns
+            if visit.turn < self.strategies.max_list_pages
         )
         return Visited(visit=visit, found=sighting.found, further=further, turns=turns)
 
@@ -312,22 +316,6 @@ def _read(download: Download) -> WebPage | None:
         return None
     address = canonical(download.address) or download.url
     return read_page(data, address, download.media_type)
-
-
-def _path(seen: _VisitedPage) -> str:
-    assert seen.download is not None
-    name = sha256(seen.visited.visit.url.encode()).hexdigest()[:16]
-    return f"pages/{name}-{seen.download.sha256[:16]}.html"
-
-
-def _with_origin(visited: Visited, origin: Archived | Exception | None) -> Visited:
-    if isinstance(origin, Archived):
-        return replace(visited, origin=origin)
-    if isinstance(origin, FondsError):
-        return _failed(visited.visit, origin)
-    if origin is not None:
-        raise origin
-    return visited
 
 
 def _failed(visit: PageVisit, error: FondsError) -> Visited:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
@@ -30,6 +30,8 @@ Entry = DownloadedPDF | CrawlError
 _FILES: Final = b'"downloaded_files": ['
 _BETWEEN: Final = b"],"
 _ERRORS: Final = b'"errors": ['
+_SEPARATOR: Final = b",\n"
+_LINE_SIZE: Final = 4096
 _HEAD: Final = 50
 """Lines; a file whose files begin later was not written here."""
 
@@ -72,48 +74,81 @@ def with_totals(
     return opening.model_copy(update=changes)
 
 
-class Entries:
-    """The lines of an array, written once to a scratch file and copied from there as a whole."""
+class EntryLines:
+    """The lines of an array in a scratch file, each at a position that is not 0."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115 — open as long as the crawl
-        self.last = 0
-        """The position of the last line."""
+        self._file = TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 — open as long as the crawl
+        self._handle = self._file.fileno()
+        self._removed: dict[int, int] = {}
+        self.end = os.pwrite(self._handle, b"\n", 0)
+        """The position of the next line."""
 
-    def extend(self, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Add lines, each with its position."""
-        for position, line in lines:
-            self._file.write(b",\n" + line if self.last else line)
-            self.last = position
+    def add(self, line: bytes) -> int:
+        """Add a line, and return its position."""
+        position = self.end
+        written = os.pwrite(self._handle, line + _SEPARATOR, position)
+        if written < len(line) + len(_SEPARATOR):
+            raise StoreError("a scratch file of the crawl cannot be written: the disk is full")
+        self.end += written
+        return position
 
-    def clear(self) -> None:
-        """Begin anew."""
-        self._file.seek(0)
-        self._file.truncate()
-        self.last = 0
+    def read(self, position: int) -> bytes:
+        """The line at a position."""
+        size = _LINE_SIZE
+        while (end := os.pread(self._handle, size, position).find(_SEPARATOR)) < 0:
+            size *= 2
+        return os.pread(self._handle, end, position)
 
-    def copy_to(self, out: BinaryIO) -> None:
-        """Write all lines."""
-        self._file.seek(0)
-        shutil.copyfileobj(self._file, out, PIECE)
-        out.write(b"\n" if self.last else b"")
+    def remove(self, position: int) -> None:
+        """Leave a line out of what is copied."""
+        self._removed[position] = position + len(self.read(position)) + len(_SEPARATOR)
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        for start, end in self.ranges():
+            position = start
+            while position < end:
+                line = self.read(position)
+                yield position, line
+                position += len(line) + len(_SEPARATOR)
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Where the lines are that are not removed; lines added later are not in there."""
+        edges = [1, *chain.from_iterable(sorted(self._removed.items())), self.end]
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return [(start, end) for start, end in pairs if start < end]
+
+    def copy(self, ranges: Sequence[tuple[int, int]], out: BinaryIO) -> None:
+        """Write the lines of some ranges, also while others are added."""
+        last = ranges[-1][1] if ranges else 0
+        for start, end in ranges:
+            position, stop = start, end - len(_SEPARATOR) if end == last else end
+            while position < stop:
+                size = min(PIECE, stop - position)
+                position += out.write(os.pread(self._handle, size, position))
+        out.write(b"\n" if ranges else b"")
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file, which removes it."""
         self._file.close()
 
 
-def write_metadata(file: Path, opening: CrawlMetadata, files: Entries, errors: Entries) -> None:
-    """Write metadata of entries that stand ready."""
-    told = opening.model_dump(mode="json", exclude={"downloaded_files", "errors"})
+def write_metadata(
+    file: Path,
+    opening: CrawlMetadata,
+    write_files: Callable[[BinaryIO], None],
+    write_errors: Callable[[BinaryIO], None],
+) -> None:
+    """Write metadata whose entries are written by functions."""
+    fields = opening.model_dump(mode="json", exclude={"downloaded_files", "errors"})
     with file.open("wb") as out:
         out.write(b"{\n")
-        for name, value in told.items():
+        for name, value in fields.items():
             out.write(f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)},\n".encode())
         out.write(_FILES + b"\n")
-        files.copy_to(out)
+        write_files(out)
         out.write(_BETWEEN + b"\n" + _ERRORS + b"\n")
-        errors.copy_to(out)
+        write_errors(out)
         out.write(b"]\n}\n")
 
 

@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +30,6 @@ from fonds.runs.locks import LEASE, SourceLock, claim_source, kept
 from fonds.seams import Seams
 from fonds.sites.filenames import collided
 from fonds.stores.blobs import Blobs, Data, open_blobs
-from fonds.stores.folder import create_all
 
 METADATA: Final = "metadata.json"
 JOURNAL: Final = "metadata.journal.jsonl"
@@ -93,21 +92,6 @@ class Output:
                     continue
             return key
         raise StoreError(f"{key} in {self.address} is damaged: remove it, and crawl again")
-
-    def place_all(self, some: Sequence[tuple[str, Data, str]]) -> list[str | StoreError]:
-        """As `place`, for several: of each its path, or the error that it alone ended with."""
-        light = [(f"{PDFS}{name}", data) for name, data, _ in some if isinstance(data, bytes)]
-        troubles = iter(create_all(self.blobs, light))
-        return [
-            self._placed(one, created=isinstance(one[1], bytes) and next(troubles) is None)
-            for one in some
-        ]
-
-    def _placed(self, one: tuple[str, Data, str], *, created: bool) -> str | StoreError:
-        try:
-            return f"{PDFS}{one[0]}" if created else self.place(*one)
-        except StoreError as error:
-            return error
 
     def files(self) -> Iterator[tuple[str, int]]:
         """The path and size of all files placed here, by whatever crawl, in no order."""

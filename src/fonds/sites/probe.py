@@ -17,9 +17,9 @@ from fonds.sites.browser import open_browser
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import read_page
 from fonds.sites.robots import Robots, agent_of
-from fonds.sites.session import Crawl, CrawlLimits, CrawlWatch
+from fonds.sites.session import CrawlSession, CrawlWatch, Plan
 from fonds.sites.strategy import Advisor, Sighting
-from fonds.sites.strategy_manager import Tactics
+from fonds.sites.strategy_manager import StrategyManager
 from fonds.sites.tables import website_tables
 from fonds.sites.website import Website
 from fonds.stores.blobs import open_blobs
@@ -65,41 +65,36 @@ async def probe(
     finally:
         download.discard()
     page = read_page(data, download.address, download.media_type)
-    async with open_browser(context.settings, wanted=browser) as chromium:
+    async with open_browser(context.settings, enabled=browser) as chromium:
         if chromium is not None:
             page = await chromium.render(page, ask=ask)
-    async with _scratch(context) as apart:
-        tactics = Tactics(
+    async with _scratch(context) as scratch:
+        strategies = StrategyManager(
             website=website,
             advisors=advisors,
-            database=apart.database,
+            database=scratch.database,
             clock=context.seams.clock,
         )
-        sighting = await tactics.sight(page, ())
+        sighting = await strategies.sight(page, ())
     return PageProbe(
         url=page.url,
         title=page.title(),
-        strategy=tactics.strategy,
-        advisor=tactics.advisor,
+        strategy=strategies.strategy,
+        advisor=strategies.advisor,
         sighting=sighting,
     )
 
 
 @asynccontextmanager
-async def looking(
-    context: Context,
-    advisors: tuple[Advisor, ...],
-    *,
-    limits: CrawlLimits | None = None,
-    watch: CrawlWatch | None = None,
-    browser: bool = False,
-) -> AsyncIterator[Crawl]:
-    """A crawl that visits pages and fetches no PDF; nothing of it is kept."""
-    async with _scratch(context) as apart:
-        crawl = Crawl(id=uuid4(), context=apart, advisors=advisors, limits=limits or CrawlLimits())
-        crawl.watch = watch or crawl.watch
-        async with open_browser(context.settings, wanted=browser) as crawl.browser:
-            yield crawl
+async def open_dry_run(
+    plan: Plan, context: Context, *, watch: CrawlWatch | None = None
+) -> AsyncIterator[CrawlSession]:
+    """A crawl that visits pages and fetches no PDF; nothing of it is stored."""
+    async with _scratch(context) as scratch:
+        session = CrawlSession(id=uuid4(), plan=plan, context=scratch)
+        session.watch = watch or session.watch
+        async with open_browser(context.settings, enabled=plan.browser) as session.browser:
+            yield session
 
 
 @asynccontextmanager

@@ -1,32 +1,32 @@
-"""A crawl as somebody wants it: opened with its ledger, and ended with what came of it.
+"""A crawl session: websites whose pages are visited for their PDFs, side by side and politely.
 
-One crawl: the pages of its websites, visited politely and side by side, for their PDFs.
-
-frontier ─ visit ─ page ─ strategy ─┬─ PDFs ─ fetched, checked, archived, stored, noted
+frontier ─ visit ─ page ─ strategy ─┬─ PDFs ─ fetched, archived, opened, stored, recorded
     └──────── further pages ────────┘
+
+`WebsiteCrawl` is the source that `run_source` runs for a website: its `discover` is a `Crawler`,
+its `collect` a `PdfDownloader`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import Final
 from uuid import UUID, uuid4
 
 from fonds.context import Context
 from fonds.errors import FetchError, FondsError, UsageError, WrongContentError
 from fonds.fetch.archive import DownloadResult, FileRecord
-from fonds.model import FetchTask, Part
+from fonds.model import Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, open_browser
-from fonds.sites.crawl_state import CrawlState, read_part, stored_in
-from fonds.sites.crawler import Explorer
+from fonds.sites.crawl_state import CrawlState, read_part, read_stored
+from fonds.sites.crawler import Crawler
 from fonds.sites.downloads import PdfDownloader, PdfOpener
 from fonds.sites.frontier import Frontier, Listed
 from fonds.sites.journal import Outcome
@@ -41,12 +41,13 @@ from fonds.sites.models import (
 from fonds.sites.output import Output, open_output
 from fonds.sites.robots import FORBIDDEN, Robots, agent_of
 from fonds.sites.strategy import Advisor
-from fonds.sites.strategy_manager import Tactics, advisors_of
-from fonds.sites.website import Website, get_website, remember
+from fonds.sites.strategy_manager import StrategyManager, advisors_of
+from fonds.sites.website import Website, get_website, save_website
+from fonds.sources.base import Ask, Expected, SourceInfo
 from fonds.stores.database import Database
 
-MARKED_AT_ONCE: Final = 50
-"""PDFs whose states are written down together."""
+BATCH_SIZE: Final = 50
+"""PDFs whose states are stored in one transaction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,7 @@ class CrawlLimits:
 
 @dataclass(slots=True)
 class WebsiteProgress:
-    """What came of a website so far."""
+    """The counts of a website so far."""
 
     pages: int = 0
     found: int = 0
@@ -70,188 +71,28 @@ class WebsiteProgress:
     unchanged: int = 0
     failed: int = 0
     forbidden: int = 0
-    """Listed, and not asked for because robots.txt says so."""
+    """Listed, and not requested because robots.txt forbids it."""
 
 
 CrawlWatch = Callable[[str, WebsiteProgress], None]
-"""Told (website, progress) as a crawl goes on."""
-
-
-@dataclass(kw_only=True)
-class Crawl:
-    """Everything that the websites of a crawl share."""
-
-    id: UUID
-    context: Context
-    advisors: tuple[Advisor, ...]
-    limits: CrawlLimits
-    collection: PdfDownloader | None = None
-    """None: only looked at."""
-    resumed: bool = False
-    browser: Browser | None = None
-    """Where pages are rendered."""
-    watch: CrawlWatch = lambda _website, _progress: None
-    progress: dict[str, WebsiteProgress] = field(default_factory=dict)
-    _frontiers: dict[str, Frontier] = field(default_factory=dict)
-    _robots: dict[str, Robots] = field(default_factory=dict)
-    _states: dict[str, dict[str, tuple[PdfState, str | None]]] = field(default_factory=dict)
-    _found: int = 0
-
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.limits.parallelism)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it has found as many files as it may."""
-        return self.limits.max_files is not None and self._found >= self.limits.max_files
-
-    async def explore(self, website: Website) -> AsyncIterator[Listed]:
-        """The PDFs of a website, each once, as its pages are visited.
-
-        Ends with an error if there were pages that could not be read: they may have listed more.
-        """
-        explorer = self._explorer(website)
-        progress = self.progress_of(website)
-        async for some in explorer.listed(resumed=self.resumed):
-            progress.pages = explorer.visited
-            wanted = self._within_limit([one for one in some if await self._may(website, one)])
-            if self.collection is not None:
-                urls = [listed.url for listed in wanted]
-                await asyncio.to_thread(self.collection.discovered, website, urls)
-            progress.found += len(wanted)
-            self.watch(website.configuration.id, progress)
-            for listed in wanted:
-                yield listed
-            if self.is_full:
-                return
-        if explorer.unread:
-            raise FetchError(f"{explorer.unread:,} pages could not be read: {explorer.trouble}")
-
-    async def collect(
-        self, website: Website, task: FetchTask, part: Part, known: FileRecord | None
-    ) -> DownloadResult:
-        """A PDF, archived, and stored where the crawl leaves its files."""
-        assert self.collection is not None, "nothing is fetched by who only looks"
-        progress = self.progress_of(website)
-        try:
-            rules = await self._robots_of(website).rules(part.url)
-            async with self._slots:
-                obtained = await self.collection.collect(website, task, part, known, rules.pace)
-        except Exception as error:
-            progress.failed += 1
-            await asyncio.to_thread(self.collection.failed, website, part.url, error)
-            await self._mark(website, part.url, PdfState.FAILED, str(error))
-            if isinstance(error, WrongContentError):
-                raise WrongContentError(f"{part.url}: {error}") from error
-            raise
-        progress.fetched += obtained.changed
-        progress.unchanged += not obtained.changed
-        await self._mark(website, part.url, PdfState.STORED)
-        self.watch(website.configuration.id, progress)
-        return obtained
-
-    def progress_of(self, website: Website) -> WebsiteProgress:
-        """What came of a website so far."""
-        return self.progress.setdefault(website.configuration.id, WebsiteProgress())
-
-    async def finish(self, website: Website) -> None:
-        """Write down how far the PDFs of a website have come, after its run."""
-        await self._flush(website)
-        await asyncio.to_thread(self._frontier(website).mark_indexed)
-
-    async def _flush(self, website: Website) -> None:
-        if states := self._states.pop(website.configuration.id, None):
-            await asyncio.to_thread(self._frontier(website).mark, states)
-
-    async def _mark(
-        self, website: Website, url: str, state: PdfState, error: str | None = None
-    ) -> None:
-        states = self._states.setdefault(website.configuration.id, {})
-        states[url] = state, error
-        if len(states) >= MARKED_AT_ONCE:
-            await self._flush(website)
-
-    async def _may(self, website: Website, listed: Listed) -> bool:
-        """Whether a PDF may be asked for; one that may not is told of, and is no failure."""
-        try:
-            rules = await self._robots_of(website).rules(listed.url)
-        except FondsError:
-            return True  # its host is down: the fetch will say so, as a failure
-        if rules.allows(listed.url):
-            return True
-        self.progress_of(website).forbidden += 1
-        if self.collection is not None:
-            await asyncio.to_thread(self.collection.forbidden, website, listed.url)
-        await self._mark(website, listed.url, PdfState.FAILED, FORBIDDEN)
-        return False
-
-    def _within_limit(self, listed: list[Listed]) -> list[Listed]:
-        if self.limits.max_files is not None:
-            listed = listed[: self.limits.max_files - self._found]
-        self._found += len(listed)
-        return listed
-
-    def _explorer(self, website: Website) -> Explorer:
-        return Explorer(
-            website=website,
-            context=self.context,
-            frontier=self._frontier(website),
-            tactics=Tactics(
-                website=website.configuration,
-                advisors=self.advisors,
-                database=self.context.database,
-                clock=self.context.seams.clock,
-            ),
-            robots=self._robots_of(website),
-            slots=self._slots,
-            at_once=self.limits.parallelism,
-            browser=self.browser,
-        )
-
-    def _frontier(self, website: Website) -> Frontier:
-        name = website.configuration.id
-        if name not in self._frontiers:
-            self._frontiers[name] = Frontier(
-                database=self.context.database,
-                website=name,
-                crawl=self.id,
-                clock=self.context.seams.clock,
-                max_pages=self.limits.max_pages,
-                max_depth=self.limits.max_depth,
-            )
-        return self._frontiers[name]
-
-    def _robots_of(self, website: Website) -> Robots:
-        """A host's rules are asked for by the website that comes to it first."""
-        name = website.configuration.id
-        if name not in self._robots:
-            self._robots[name] = Robots(
-                self.context.fetcher,
-                source=website.info.name,
-                agent=agent_of(self.context.settings.user_agent),
-            )
-        return self._robots[name]
-
-
-_M_ARENA_MAX: Final = -8
-"""What glibc calls the setting for how many heaps there may be."""
+"""Called with a website and its progress as a crawl goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrawlPart:
-    """Which part of a crawl it is, where other machines crawl the rest."""
+    """The part of a crawl that runs here, where other machines crawl the rest."""
 
     name: str
-    """Of its ledger."""
+    """Of its state."""
     crawl_id: str
     started: datetime
     follows: bool
-    """Whether the output held a crawl before, be it this one."""
+    """True if the output had a crawl before, be it this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be crawled, how, and where its files go."""
+    """The websites of a crawl, how they are crawled, and where their files go."""
 
     websites: Sequence[WebsiteConfiguration]
     output: str
@@ -261,178 +102,342 @@ class Plan:
     dedupe: bool = False
     resume: bool = False
     browser: bool = False
-    """Whether pages are rendered before they are read."""
-    share: CrawlPart | None = None
+    """True if pages are rendered before they are read."""
+    part: CrawlPart | None = None
     """None: the whole crawl."""
 
     @property
-    def goes_on(self) -> bool:
-        """Whether something of this crawl may have been done before; a lost part comes again."""
-        return self.resume or self.share is not None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expedition:
-    """An open crawl."""
-
-    plan: Plan
-    crawl: Crawl
-    ledger: CrawlState
-    output: Output
-
-    def websites(self) -> list[Website]:
-        """Those that are still to be crawled."""
-        done = self.ledger.websites()
-        return [
-            Website(configuration, self.crawl, self.plan.limits.parallelism)
-            for configuration in self.plan.websites
-            if configuration.enabled and done.get(configuration.id) != "crawled"
-        ]
-
-    async def end(self, website: Website, report: RunReport) -> None:
-        """Note how a website ended: crawled, if anything of it is in the library."""
-        await self.crawl.finish(website)
-        failed = report.status is RunStatus.FAILED
-        error = None
-        if report.error_summary:
-            error = CrawlError(
-                website_id=website.configuration.id,
-                error_type="WebsiteFailed" if failed else "WebsiteIncomplete",
-                error_message=report.error_summary,
-                timestamp=self.crawl.context.seams.clock.now(),
-            )
-        outcome: Outcome = "failed" if failed else "crawled"
-        await asyncio.to_thread(self.ledger.website, website.configuration.id, outcome, error)
+    def is_continued(self) -> bool:
+        """Whether some of this crawl may have been done before; a lost part is crawled again."""
+        return self.resume or self.part is not None
 
 
 def plan_again(database: Database, website: str, settings: Settings) -> Plan:
-    """One website, crawled again as it was the last time."""
-    known, output, rendered = get_website(database, website)
+    """The plan to crawl one website again as it was crawled last."""
+    previous, output, rendered = get_website(database, website)
     if output is None:
-        raise UsageError(f"it is not known where the files of {website} go: run `fonds crawl`")
+        raise UsageError(
+            f"No output folder is recorded for {website}. Crawl it once with"
+            " `fonds crawl CONFIG --output FOLDER`."
+        )
     return Plan(
-        websites=[known.configuration],
+        websites=[previous.configuration],
         output=output,
-        config_path=known.info.name,
+        config_path=previous.info.name,
         advisors=advisors_of(settings),
         browser=rendered,
     )
 
 
+@dataclass(kw_only=True)
+class CrawlSession:
+    """An open crawl: everything that its websites share."""
+
+    id: UUID
+    plan: Plan
+    context: Context
+    downloader: PdfDownloader | None = None
+    """None: pages are visited, and no PDF is fetched."""
+    browser: Browser | None = None
+    """Renders pages; None: they are read as they are served."""
+    watch: CrawlWatch = lambda _website, _progress: None
+    listed: int = 0
+    """PDFs listed on all websites."""
+
+    def __post_init__(self) -> None:
+        self.slots = asyncio.Semaphore(self.plan.limits.parallelism)
+        """One for each concurrent request."""
+
+    @property
+    def state(self) -> CrawlState:
+        """The state of a crawl with an output."""
+        assert self.downloader is not None, "a dry run has no output"
+        return self.downloader.state
+
+    @property
+    def output(self) -> Output:
+        """The output of a crawl that has one."""
+        assert self.downloader is not None, "a dry run has no output"
+        return self.downloader.output
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many PDFs are listed as may be."""
+        limit = self.plan.limits.max_files
+        return limit is not None and self.listed >= limit
+
+    def limit(self, listed: list[Listed]) -> list[Listed]:
+        """Count PDFs; those over the limit are left out."""
+        if self.plan.limits.max_files is not None:
+            listed = listed[: self.plan.limits.max_files - self.listed]
+        self.listed += len(listed)
+        return listed
+
+    def websites(self) -> list[WebsiteCrawl]:
+        """The websites that are still to be crawled."""
+        done = self.state.websites() if self.downloader else {}
+        return [
+            WebsiteCrawl(session=self, website=Website(configuration))
+            for configuration in self.plan.websites
+            if configuration.enabled and done.get(configuration.id) != "crawled"
+        ]
+
+
+@dataclass(kw_only=True)
+class WebsiteCrawl:
+    """A website in a session, as the source that `run_source` runs."""
+
+    session: CrawlSession
+    website: Website
+    progress: WebsiteProgress = field(default_factory=WebsiteProgress)
+    _outcomes: dict[str, tuple[PdfState, str | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        session, name = self.session, self.website.configuration.id
+        context, limits = session.context, session.plan.limits
+        self.info: SourceInfo = replace(self.website.info, fetch_concurrency=limits.parallelism)
+        self.frontier = Frontier(
+            database=context.database,
+            website=name,
+            crawl=session.id,
+            clock=context.seams.clock,
+            max_pages=limits.max_pages,
+            max_depth=limits.max_depth,
+        )
+        self.robots = Robots(
+            context.fetcher,
+            source=self.info.name,
+            agent=agent_of(context.settings.user_agent),
+        )
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — pages are fetched as robots.txt allows
+        """The PDFs that the website's pages list."""
+        async for listed in self.explore():
+            yield self.website.task_of(listed)
+
+    async def enumerate(
+        self,
+        ask: Ask,  # noqa: ARG002 — as above
+        since: date | None,  # noqa: ARG002 — pages seldom say when a report was published
+        until: date | None,  # noqa: ARG002 — as above
+    ) -> AsyncIterator[Expected]:
+        """The documents that each page lists."""
+        documents: dict[str, set[str]] = {}
+        async for listed in self.explore():
+            documents.setdefault(listed.found_on, set()).add(self.website.task_of(listed).key)
+        for page, ids in documents.items():
+            yield Expected(scope=page, document_ids=frozenset(ids))
+
+    async def collect(
+        self, task: FetchTask, part: Part, known: FileRecord | None
+    ) -> DownloadResult:
+        """A PDF, archived and stored in the output."""
+        downloader = self.session.downloader
+        assert downloader is not None, "a dry run fetches no PDF"
+        try:
+            rules = await self.robots.rules(part.url)
+            async with self.session.slots:
+                result = await downloader.collect(self.website, task, part, known, rules.pace)
+        except Exception as error:
+            self.progress.failed += 1
+            await asyncio.to_thread(downloader.failed, self.website, part.url, error)
+            await self._store_outcome(part.url, PdfState.FAILED, str(error))
+            if isinstance(error, WrongContentError):
+                raise WrongContentError(f"{part.url}: {error}") from error
+            raise
+        self.progress.fetched += result.changed
+        self.progress.unchanged += not result.changed
+        await self._store_outcome(part.url, PdfState.STORED)
+        self._report()
+        return result
+
+    def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
+        """The document of a PDF."""
+        return self.website.parse(raw)
+
+    async def explore(self) -> AsyncIterator[Listed]:
+        """The PDFs of the website, each once, as its pages are visited.
+
+        Ends with an error if pages could not be read: they may have listed more.
+        """
+        session, name = self.session, self.website.configuration.id
+        crawler = self._crawler()
+        async for batch in crawler.listed(resumed=session.plan.is_continued):
+            self.progress.pages = crawler.visited
+            listed = session.limit([pdf for pdf in batch if await self._is_allowed(pdf.url)])
+            if session.downloader is not None:
+                urls = [pdf.url for pdf in listed]
+                await asyncio.to_thread(session.state.discovered, name, *urls)
+            self.progress.found += len(listed)
+            self._report()
+            for pdf in listed:
+                yield pdf
+            if session.is_full:
+                return
+        if crawler.unread:
+            raise FetchError(f"{crawler.unread:,} pages could not be read: {crawler.first_error}")
+
+    async def finish(self, report: RunReport) -> None:
+        """Record how the website ended: as crawled, if anything of it is in the library."""
+        await self._store_outcomes()
+        await asyncio.to_thread(self.frontier.mark_indexed)
+        name = self.website.configuration.id
+        failed = report.status is RunStatus.FAILED
+        error = None
+        if report.error_summary:
+            error = CrawlError(
+                website_id=name,
+                error_type="WebsiteFailed" if failed else "WebsiteIncomplete",
+                error_message=report.error_summary,
+                timestamp=self.session.context.seams.clock.now(),
+            )
+        outcome: Outcome = "failed" if failed else "crawled"
+        await asyncio.to_thread(self.session.state.website, name, outcome, error)
+
+    def _crawler(self) -> Crawler:
+        session = self.session
+        return Crawler(
+            website=self.website,
+            context=session.context,
+            frontier=self.frontier,
+            strategies=StrategyManager(
+                website=self.website.configuration,
+                advisors=session.plan.advisors,
+                database=session.context.database,
+                clock=session.context.seams.clock,
+            ),
+            robots=self.robots,
+            slots=session.slots,
+            parallelism=session.plan.limits.parallelism,
+            browser=session.browser,
+        )
+
+    async def _is_allowed(self, url: str) -> bool:
+        """Whether robots.txt allows a PDF; one that it forbids is recorded, and is no failure."""
+        try:
+            rules = await self.robots.rules(url)
+        except FondsError:
+            return True  # its host is down: fetching the PDF will fail
+        if rules.allows(url):
+            return True
+        self.progress.forbidden += 1
+        if self.session.downloader is not None:
+            await asyncio.to_thread(self.session.downloader.forbidden, self.website, url)
+        await self._store_outcome(url, PdfState.FAILED, FORBIDDEN)
+        return False
+
+    async def _store_outcome(self, url: str, state: PdfState, error: str | None = None) -> None:
+        self._outcomes[url] = state, error
+        if len(self._outcomes) >= BATCH_SIZE:
+            await self._store_outcomes()
+
+    async def _store_outcomes(self) -> None:
+        outcomes, self._outcomes = self._outcomes, {}
+        if outcomes:
+            await asyncio.to_thread(self.frontier.mark, outcomes)
+
+    def _report(self) -> None:
+        self.session.watch(self.website.configuration.id, self.progress)
+
+
+# Opening ----------------------------------------------------------------------------------
+
+
 @asynccontextmanager
-async def open_expedition(
+async def open_session(
     plan: Plan, context: Context, *, watch: CrawlWatch | None = None
-) -> AsyncIterator[Expedition]:
-    """A crawl with its ledger: ended in it if all went well, else ready to be resumed."""
-    _share_one_heap()
+) -> AsyncIterator[CrawlSession]:
+    """A crawl with its state: ended if all goes well, else ready to be resumed."""
     clock = context.seams.clock
     output = open_output(plan.output, seams=context.seams)
-    output = output.part(plan.share.name) if plan.share else output
-    ledger = await asyncio.to_thread(_ledger, plan, output, context)
+    output = output.part(plan.part.name) if plan.part else output
+    state = await asyncio.to_thread(_open_state, plan, output, context)
     opener = PdfOpener()
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(
-                remember,
+                save_website,
                 context.database,
                 configuration,
                 output.address,
                 clock,
                 rendered=plan.browser,
             )
-        collection = PdfDownloader(
+        downloader = PdfDownloader(
             context=context,
             output=output,
-            ledger=ledger,
+            state=state,
             opener=opener,
             dedupe=plan.dedupe,
-            resumed=plan.goes_on,
+            resumed=plan.is_continued,
         )
-        crawl = Crawl(
-            id=UUID(ledger.crawl_id),
-            context=context,
-            advisors=plan.advisors,
-            limits=plan.limits,
-            collection=collection,
-            resumed=plan.goes_on,
+        session = CrawlSession(
+            id=UUID(state.crawl_id), plan=plan, context=context, downloader=downloader
         )
-        crawl.watch = watch or crawl.watch
-        try:
-            async with open_browser(context.settings, wanted=plan.browser) as browser:
-                crawl.browser = browser
-                yield Expedition(plan=plan, crawl=crawl, ledger=ledger, output=output)
-        finally:
-            await collection.finish()
+        session.watch = watch or session.watch
+        async with open_browser(context.settings, enabled=plan.browser) as session.browser:
+            yield session
     except BaseException:
-        await asyncio.to_thread(ledger.close)
+        await asyncio.to_thread(state.close)
         raise
     else:
-        await asyncio.to_thread(ledger.close, clock.now())
+        await asyncio.to_thread(state.close, clock.now())
     finally:
         opener.close()
 
 
-def _share_one_heap() -> None:
-    """Have the threads of this process take memory from one heap, where that can be said.
-
-    glibc gives each a heap of its own, and what one of them frees is of no use to the others.
-    """
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
-
-
-def _ledger(plan: Plan, output: Output, context: Context) -> CrawlState:
+def _open_state(plan: Plan, output: Output, context: Context) -> CrawlState:
     clock, scratch = context.seams.clock, context.settings.home / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
-    if plan.share and _is_begun(plan.share, output):
+    if plan.part and _is_started(plan.part, output):
         return CrawlState.resume(output, clock, scratch=scratch)
-    if plan.share:
-        opening, earlier = _opening(plan, output, clock), _earlier(plan, plan.share, output)
-        return CrawlState.begin(output, opening, clock, scratch=scratch, besides=earlier)
+    if plan.part:
+        opening, entries = _opening(plan, output, clock), _earlier_entries(plan, plan.part, output)
+        return CrawlState.begin(output, opening, clock, scratch=scratch, newer_entries=entries)
     if plan.resume:
-        ledger = CrawlState.resume(output, clock, scratch=scratch)
-        _take_in(ledger, output)
+        state = CrawlState.resume(output, clock, scratch=scratch)
+        _merge_parts(state, output)
     else:
-        opening, left = _opening(plan, output, clock), _left_over(output)
-        ledger = CrawlState.begin(output, opening, clock, scratch=scratch, besides=left)
+        opening, entries = _opening(plan, output, clock), _entries_of_parts(output)
+        state = CrawlState.begin(output, opening, clock, scratch=scratch, newer_entries=entries)
     for part in output.parts():
         part.discard()
-    return ledger
+    return state
 
 
-def _is_begun(share: CrawlPart, part: Output) -> bool:
-    stored = stored_in(part)
-    return stored is not None and stored.opening.crawl_id == share.crawl_id
+def _is_started(part: CrawlPart, output: Output) -> bool:
+    stored = read_stored(output)
+    return stored is not None and stored.opening.crawl_id == part.crawl_id
 
 
-def _earlier(plan: Plan, share: CrawlPart, part: Output) -> Iterator[Entry]:
-    """What the whole output tells of the websites of a part."""
-    stored = stored_in(part.whole) if share.follows else None
-    mine = {website.id for website in plan.websites}
-    yield from (entry for entry in (stored.entries if stored else ()) if entry.website_id in mine)
+def _earlier_entries(plan: Plan, part: CrawlPart, output: Output) -> Iterator[Entry]:
+    """The entries in the whole output of the websites of a part."""
+    stored = read_stored(output.whole) if part.follows else None
+    names = {website.id for website in plan.websites}
+    yield from (entry for entry in (stored.entries if stored else ()) if entry.website_id in names)
 
 
-def _left_over(output: Output) -> Iterator[Entry]:
-    """What parts of a crawl had fetched that was stopped, and is not resumed."""
+def _entries_of_parts(output: Output) -> Iterator[Entry]:
+    """The files of the parts of a crawl that was stopped, and is not resumed."""
     for part in output.parts():
-        if told := read_part(part):
-            yield from told.files
+        if record := read_part(part):
+            yield from record.files
 
 
-def _take_in(ledger: CrawlState, output: Output) -> None:
-    """What parts of this crawl had done when it was stopped."""
+def _merge_parts(state: CrawlState, output: Output) -> None:
+    """Record the parts of this crawl as they were when it was stopped."""
     for part in output.parts():
-        told = read_part(part)
-        if told and told.crawl_id == ledger.crawl_id:
-            ledger.merge(told, {})
-    ledger.fold()  # whoever crawls a part reads what is folded
+        record = read_part(part)
+        if record and record.crawl_id == state.crawl_id:
+            state.merge(record, {})
+    state.fold()  # a part reads what is in `metadata.json`
 
 
 def _opening(plan: Plan, output: Output, clock: Clock) -> CrawlMetadata:
-    share = plan.share
+    part = plan.part
     return CrawlMetadata(
-        crawl_id=share.crawl_id if share else str(uuid4()),
-        crawl_start_time=share.started if share else clock.now(),
+        crawl_id=part.crawl_id if part else str(uuid4()),
+        crawl_start_time=part.started if part else clock.now(),
         total_websites=len(plan.websites),
         websites_crawled=0,
         websites_failed=0,

@@ -27,14 +27,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def nearby(size: int, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
     """What comes of work on so many bytes: in a thread, unless they are few."""
     if size <= SMALL:
         return work(*args, **more)
     return await asyncio.to_thread(work, *args, **more)
 
 
-class Tactics:
+class StrategyManager:
     """Reads pages by the strategy that works, and finds another where it does not."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Tactics:
         return self._standing.strategy if self._standing else None
 
     @property
-    def most_turns(self) -> int:
+    def max_list_pages(self) -> int:
         """Pages of one list that are followed."""
         limit = self.strategy.max_pages if self.strategy else None
         return limit or ScrapingStrategy.model_fields["max_pages"].default
@@ -79,7 +79,7 @@ class Tactics:
         if self._standing is None:
             return None
         size = len(page.text)
-        return await nearby(size, sight, self._standing.strategy, page, trail=trail)
+        return await in_thread_if_large(size, sight, self._standing.strategy, page, trail=trail)
 
     def _is_poor(self, sighting: Sighting) -> bool:
         assert self._standing is not None

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, func, select, update
 
@@ -22,11 +21,8 @@ from fonds.sites.frontier import Listed
 from fonds.sites.models import PdfState, WebsiteConfiguration
 from fonds.sites.strategy import StrategyHealth
 from fonds.sites.tables import TABLES, site_addresses, site_files, websites
-from fonds.sources.base import Ask, Expected, Rate, SourceInfo
+from fonds.sources.base import Ask, Rate, SourceInfo
 from fonds.stores.database import Database, upsert
-
-if TYPE_CHECKING:
-    from fonds.fetch.archive import DownloadResult, FileRecord
 
 PREFIX: Final = "site-"
 VERSION: Final = "1.0.0"
@@ -43,27 +39,11 @@ PDF: Final = "pdf"
 _SHORTEST_TITLE: Final = 6
 
 
-class Crawling(Protocol):
-    """An open crawl: what visits the pages of websites and fetches their PDFs."""
-
-    def explore(self, website: Website) -> AsyncIterator[Listed]:
-        """The PDFs of a website, each once."""
-        ...
-
-    async def collect(
-        self, website: Website, task: FetchTask, part: Part, known: FileRecord | None
-    ) -> DownloadResult:
-        """A PDF, archived, and stored where the crawl leaves its files."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Website:
-    """The source `site-<id>`. It is parsed anywhere, and crawled where a crawl is open."""
+    """The source `site-<id>`: what its PDFs become. Its pages are crawled in a session."""
 
     configuration: WebsiteConfiguration
-    crawl: Crawling | None = None
-    concurrency: int = 4
     info: SourceInfo = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,34 +55,13 @@ class Website:
             schedule=SCHEDULES.get((self.configuration.crawl_frequency or "").lower()),
             rate=Rate(per_second=2.0),
             tables=TABLES,
-            fetch_concurrency=self.concurrency,
             published_at="not told: pages say when a report is for, seldom when it was published",
         )
         object.__setattr__(self, "info", info)
 
-    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — a crawl asks by itself: robots.txt has a say in it
-        """The PDFs that the website's pages list."""
-        async for listed in self._opened.explore(self):
-            yield self.task_of(listed)
-
-    async def enumerate(
-        self,
-        ask: Ask,  # noqa: ARG002 — as above
-        since: date | None,  # noqa: ARG002 — pages seldom say when a report was published
-        until: date | None,  # noqa: ARG002 — as above
-    ) -> AsyncIterator[Expected]:
-        """What each page lists, seen anew and without the strategy of earlier crawls."""
-        listed: dict[str, set[str]] = {}
-        async for one in self._opened.explore(self):
-            listed.setdefault(one.found_on, set()).add(self.task_of(one).key)
-        for page, documents in listed.items():
-            yield Expected(scope=page, document_ids=frozenset(documents))
-
-    async def collect(
-        self, task: FetchTask, part: Part, known: FileRecord | None
-    ) -> DownloadResult:
-        """A PDF, stored where the crawl leaves its files, and archived."""
-        return await self._opened.collect(self, task, part, known)
+    def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — as of any source
+        """Raise UsageError: the PDFs of a website are listed by a crawl session."""
+        raise UsageError(f"{self.info.name} is a website. Crawl it with `fonds crawl`.")
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """The one document that a PDF is."""
@@ -165,12 +124,6 @@ class Website:
             body=Body(archived=pdf, format="pdf"),
         )
 
-    @property
-    def _opened(self) -> Crawling:
-        if self.crawl is None:
-            raise UsageError(f"{self.info.name} is a website: `fonds crawl` knows how to open it")
-        return self.crawl
-
 
 def title_of(url: str, params: Mapping[str, Any]) -> str:
     """What a PDF is called: by its link, if that says anything, else by its file name."""
@@ -183,7 +136,7 @@ FAILURES: Final = 20
 """The last ones, that are shown of a website."""
 
 
-def remember(
+def save_website(
     database: Database,
     configuration: WebsiteConfiguration,
     output: str,

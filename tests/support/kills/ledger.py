@@ -14,6 +14,7 @@ from fonds.errors import StoreError
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.child import raise_children
 from fonds.sites.crawl_state import CrawlState
+from fonds.sites.journal import Downloaded
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, DownloadedPDF, PdfState
 from fonds.sites.output import Output, open_output
 from fonds.testing import Saboteur
@@ -87,6 +88,11 @@ def entry(number: int, path: str = "", **changes: Any) -> DownloadedPDF:
     return DownloadedPDF.model_validate(told | changes)
 
 
+def downloaded(state: CrawlState, *pdfs: DownloadedPDF) -> None:
+    """Record PDFs that are in the output."""
+    state.record(Downloaded(at=CLOCK.now(), totals=state.totals, pdfs=pdfs))
+
+
 def error_of(number: int) -> CrawlError:
     """Why a PDF cannot be had."""
     return CrawlError(
@@ -129,7 +135,7 @@ def _fetch(
             file.write_bytes(data_of(number))
             sha256 = hashlib.sha256(data_of(number)).hexdigest()
             path = output.place("party_2024-q1_report.pdf", file, sha256)
-            ledger.downloaded(entry(number, path))
+            downloaded(ledger, entry(number, path))
         acknowledged.write(b"%d\n" % number)
         if number % 4 == 3:
             ledger.fold()

@@ -149,4 +149,4 @@ def test_a_website_or_file_that_is_not_there_is_named(
     unknown = fonds("crawl", config, "--output", output, "--site", "mars")
     assert (unknown.code, "'mars'" in unknown.err) == (2, True)
     assert "fonds site list" in fonds("site", "show", "mars").err
-    assert "could be resumed" in fonds("crawl", config, "--output", output, "--resume").err
+    assert "to resume" in fonds("crawl", config, "--output", output, "--resume").err

@@ -39,7 +39,7 @@ def test_a_pdf_may_begin_a_little_late(opener: PdfOpener, tmp_path: Path) -> Non
     [
         (b"", "empty"),
         (b"<!DOCTYPE html><html><h1>Not found</h1></html>", "a web page"),
-        (b"PK\x03\x04" + bytes(100), "no PDF"),
+        (b"PK\x03\x04" + bytes(100), "not a PDF"),
         (b"%PDF-1.4\nnothing that follows makes sense", "cannot be opened"),
     ],
 )

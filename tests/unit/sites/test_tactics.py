@@ -20,9 +20,9 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.strategy_manager import MOST_QUESTIONS, Tactics, advisors_of
+from fonds.sites.strategy_manager import MOST_QUESTIONS, StrategyManager, advisors_of
 from fonds.sites.structure_advisor import StructureAdvisor
-from fonds.sites.website import read_standing, remember, write_standing
+from fonds.sites.website import read_standing, save_website, write_standing
 from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
@@ -34,7 +34,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     file = tmp_path / "fonds.db"
     servers.sqlite_database(file)
     opened = open_database(f"sqlite:///{file}", seams=Seams())
-    remember(opened, OFFICE, "output", CLOCK)
+    save_website(opened, OFFICE, "output", CLOCK)
     yield opened
     opened.close()
 
@@ -76,11 +76,11 @@ def empty() -> WebPage:
     return read_page(html.encode(), "https://office.example/", "text/html")
 
 
-def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> Tactics:
-    return Tactics(website=OFFICE, advisors=advisors, database=database, clock=CLOCK)
+def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> StrategyManager:
+    return StrategyManager(website=OFFICE, advisors=advisors, database=database, clock=CLOCK)
 
 
-def found(using: Tactics, seen: WebPage) -> int:
+def found(using: StrategyManager, seen: WebPage) -> int:
     return len(asyncio.run(using.sight(seen, ())).found)
 
 
@@ -151,10 +151,10 @@ def test_advisors_are_not_asked_without_end(database: Database) -> None:
 
 def test_a_strategy_of_another_address_is_forgotten(database: Database) -> None:
     found(tactics(database, Advising("told", "a.report-link")), page("2024"))
-    remember(database, OFFICE, "output", CLOCK)
+    save_website(database, OFFICE, "output", CLOCK)
     assert read_standing(database, OFFICE.id) is not None
     moved = OFFICE.model_copy(update={"base_url": "https://elsewhere.example/"})
-    remember(database, moved, "output", CLOCK)
+    save_website(database, moved, "output", CLOCK)
     assert read_standing(database, OFFICE.id) is None
 
 
