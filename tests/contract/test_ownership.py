@@ -34,7 +34,7 @@ from tests.support.site_pages import PAGES_WITHOUT_WORDS, walk
 
 from fonds.api.app import make_app
 from fonds.cli.main import app, main
-from fonds.cli.output import plain
+from fonds.cli.output import to_json_value
 from fonds.errors import FondsError
 from fonds.library import Library, open_library
 from fonds.mcp.server import make_server
@@ -300,7 +300,7 @@ def library_face(world: World) -> Ask:
 
 def said(ask: Callable[[], Any]) -> str:
     try:
-        return str(plain(ask()))
+        return str(to_json_value(ask()))
     except FondsError as error:
         return f"{type(error).__name__}: {error}"
 

@@ -28,7 +28,7 @@ from fonds.schema import statements
 # The command, and what parts of it import late, which every fork would have to do anew.
 _IMPORTED: Final = (
     "fonds.cli.main",
-    *(f"fonds.cli.{module}" for module in sorted(set(MENU.values()))),
+    *(f"fonds.cli.{module}" for module in sorted({entry.module for entry in MENU.values()})),
     "fonds.citations.extract",
     "fonds.codes.invocation",
     "fonds.codes.run",

@@ -1,4 +1,4 @@
-"""Commands about bundles: a library's public content under one hash."""
+"""Commands about bundles: the public content of a library under one hash."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, err, out, print_json, safe
+from fonds.cli.session import Session
 from fonds.errors import UsageError
+from fonds.exchange.bundle.contents import BundlePackage, read_package
+from fonds.exchange.bundle.create import Created, Watch
+from fonds.exchange.bundle.create import create as create_bundle
+from fonds.exchange.bundle.diff import Difference, Side, differences, of_bundle, of_library
+from fonds.exchange.bundle.verify import BundleReport
+from fonds.exchange.bundle.verify import verify as verify_bundle
+from fonds.exchange.snapshot import shown, snapshot
 from fonds.seams import Seams
+from fonds.search.filters import source_named
 from fonds.settings import FILE_NAME
 from fonds.stores.blobs import Blobs, open_blobs
 
-if TYPE_CHECKING:
-    from fonds.exchange.bundle.contents import BundlePackage
-    from fonds.exchange.bundle.create import Created, Watch
-    from fonds.exchange.bundle.diff import Difference, Side
-    from fonds.exchange.bundle.verify import BundleReport
-
-bundle_app = typer.Typer(
-    help="The public content under one hash: equal libraries have equal ones.",
-    no_args_is_help=True,
-)
+bundle_app = typer.Typer(help="Public content in files under one hash.", no_args_is_help=True)
 
 _DATABASE: Final = "fonds.db"
 _MARKS: Final = {"added": "+", "removed": "-", "changed": "~"}
@@ -52,23 +52,19 @@ def create(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write documents, passages, citations and hashes, and say the one hash over all of them.
+    """Write documents, passages, citations and hashes, and print the hash over all of them.
 
-    The same content gives the same bytes and the same hash on every machine. What is there
-    already is not written again. Uploads of users are never in it. Exit 3 if documents still
-    wait for their text or their citations.
+    Equal content gives equal bytes and the same hash on every machine. Existing files are not
+    written again. Uploads of users are never included. Exit 3 if texts or citations of documents
+    are still queued.
 
     \b
     Examples: fonds bundle create
               fonds bundle create --source federal_register --to s3://bucket/bundles/fr
     """
-    from fonds.exchange.bundle.create import create as write  # noqa: PLC0415 — as above
-    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — other commands need none of it
-    from fonds.search.filters import source_named  # noqa: PLC0415 — as above
-
-    with context.obj.library() as library, _watched("bundling") as watch:
+    with context.obj.library() as library, _progress("bundling") as watch:
         address = to or str(library.settings.home / "bundle")
-        made = write(
+        created = create_bundle(
             library.database,
             open_blobs(address, seams=library.seams),
             sources=[source_named(each) for each in source] if source else None,
@@ -76,21 +72,21 @@ def create(
             watch=watch,
         )
     if as_json:
-        print_json({"address": shown(address), **asdict(made)})
+        print_json({"address": shown(address), **asdict(created)})
     else:
-        _print_created(made, shown(address))
-    if any(made.waiting.values()):
+        _print_created(created, shown(address))
+    if any(created.waiting.values()):
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
-def _print_created(made: Created, where: str) -> None:
-    rows = ", ".join(f"{count:,} {name}" for name, count in made.records.items())
-    out.print(f"[bold]{made.root}[/bold]  {safe(where)}", soft_wrap=True)
-    err.print(f"{rows}; {made.written:,} of {made.files + 1:,} files written")
+def _print_created(created: Created, where: str) -> None:
+    rows = ", ".join(f"{count:,} {name}" for name, count in created.records.items())
+    out.print(f"[bold]{created.root}[/bold]  {safe(where)}", soft_wrap=True)
+    err.print(f"{rows}; {created.written:,} of {created.files + 1:,} files written")
     advice = {"texts": "fonds normalize", "citations": "fonds citations"}
-    for name, count in made.waiting.items():
+    for name, count in created.waiting.items():
         if count:
-            err.print(f"{count:,} documents wait for their {name}: `{advice[name]}` first")
+            err.print(f"{name} of {count:,} documents are queued: run `{advice[name]}` first")
 
 
 @bundle_app.command()
@@ -99,34 +95,31 @@ def verify(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Check every hash, count and row of a bundle, and say what is wrong and where; exit 1 if so.
+    """Check every hash, count and row of a bundle; exit 1 if one is wrong.
 
     \b
     Example: fonds bundle verify s3://bucket/bundles/fr
     """
-    from fonds.exchange.bundle.verify import verify as check  # noqa: PLC0415 — as above
-    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — other commands need none of it
-
-    with _watched("verifying") as watch:
-        found = check(_existing(bundle), shown(bundle), watch=watch)
+    with _progress("verifying") as watch:
+        report = verify_bundle(_existing(bundle), shown(bundle), watch=watch)
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        _print_verified(found)
-    if found.count:
+        _print_verified(report)
+    if report.count:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_verified(found: BundleReport) -> None:
-    for problem in found.problems:
+def _print_verified(report: BundleReport) -> None:
+    for problem in report.problems:
         out.print(f"{safe(problem.where)}: {safe(problem.what)}")
-    if found.count > len(found.problems):
-        out.print(f"… and {found.count - len(found.problems):,} more")
-    if found.count:
-        err.print(f"{found.count:,} things are wrong")
+    if report.count > len(report.problems):
+        out.print(f"… and {report.count - len(report.problems):,} more")
+    if report.count:
+        err.print(f"{report.count:,} problems")
     else:
-        rows = ", ".join(f"{count:,} {name}" for name, count in found.records.items())
-        out.print(f"[bold]{found.root}[/bold]  all is well")
+        rows = ", ".join(f"{count:,} {name}" for name, count in report.records.items())
+        out.print(f"[bold]{report.root}[/bold]  no problems")
         err.print(rows)
 
 
@@ -141,62 +134,58 @@ def diff(
         ),
     ] = None,
     *,
-    limit: Annotated[int, typer.Option(min=0, help="How many are told one by one.")] = 50,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of differences to list.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Say which documents B has and A has not, or the other way, or not the same; exit 1 if any.
+    """List the differences between two bundles or libraries; exit 1 if there are any.
 
-    Files that both have are not read. A library is compared as the bundle that it would give, of
-    the sources that the other one is of.
+    Files with equal hashes are not read. A library is compared as if it were bundled with the
+    sources of the other side.
 
     \b
     Examples: fonds bundle diff old-bundle new-bundle
               fonds bundle diff s3://bucket/bundles/fr
     """
-    from fonds.exchange.bundle.diff import differences  # noqa: PLC0415 — few commands need it
-
-    places = [_place(one), _place(other or str(context.obj.settings().home))]
-    sources = next((each.package.sources for each in places if each.package), None)
+    sides = [_read_side(one), _read_side(other or str(context.obj.settings().home))]
+    sources = next((side.package.sources for side in sides if side.package), None)
     counts: Counter[str] = Counter()
-    told: list[Difference] = []
+    listed: list[Difference] = []
     with ExitStack() as stack, err.status("comparing …"):
-        sides = [stack.enter_context(_side(place, sources)) for place in places]
-        for each in differences(*sides):
-            counts[each.change] += 1
-            told += [each] if len(told) < limit else []
+        opened = [stack.enter_context(_open_side(side, sources)) for side in sides]
+        for difference in differences(*opened):
+            counts[difference.change] += 1
+            if len(listed) < limit:
+                listed.append(difference)
     if as_json:
         totals = {change: counts[change] for change in _MARKS}
-        print_json({"is_equal": not counts, "counts": totals, "differences": told})
+        print_json({"is_equal": not counts, "counts": totals, "differences": listed})
     else:
-        _print_differences(told, counts)
+        _print_differences(listed, counts)
     if counts:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_differences(told: Sequence[Difference], counts: Counter[str]) -> None:
-    for each in told:
-        fields = f"  {', '.join(each.fields)}" if each.fields else ""
-        table = "" if each.table == "documents" else f"{each.table} "
-        out.print(f"{_MARKS[each.change]} {table}{safe(each.id)}{safe(fields)}")
-    left = counts.total() - len(told)
-    if left:
-        out.print(f"… and {left:,} more; --limit shows more")
-    summed = ", ".join(f"{counts[change]:,} {change}" for change in _MARKS)
-    err.print(summed if counts else "they are the same")
+def _print_differences(listed: Sequence[Difference], counts: Counter[str]) -> None:
+    for difference in listed:
+        fields = f"  {', '.join(difference.fields)}" if difference.fields else ""
+        table = "" if difference.table == "documents" else f"{difference.table} "
+        out.print(f"{_MARKS[difference.change]} {table}{safe(difference.id)}{safe(fields)}")
+    remaining = counts.total() - len(listed)
+    if remaining:
+        out.print(f"… and {remaining:,} more; raise --limit to list more")
+    summary = ", ".join(f"{counts[change]:,} {change}" for change in _MARKS)
+    err.print(summary if counts else "no differences")
 
 
 @dataclass(frozen=True, slots=True)
 class _BundleSide:
-    """Where one of two sides stands: a bundle, or the home of a library."""
+    """One side of a comparison: a bundle, or the home of a library."""
 
     address: str
     package: BundlePackage | None
 
 
-def _place(address: str) -> _BundleSide:
-    from fonds.exchange.bundle.contents import read_package  # noqa: PLC0415 — as above
-    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — few commands need it
-
+def _read_side(address: str) -> _BundleSide:
     folder = Path(address)
     if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
         return _BundleSide(address, None)
@@ -204,26 +193,23 @@ def _place(address: str) -> _BundleSide:
 
 
 @contextmanager
-def _side(place: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[Side]:
-    from fonds.exchange.bundle.diff import of_bundle, of_library  # noqa: PLC0415 — as above
-    from fonds.exchange.snapshot import snapshot  # noqa: PLC0415 — as above
-    from fonds.library import open_library  # noqa: PLC0415 — as above
-
-    if place.package is not None:
-        yield of_bundle(_existing(place.address), place.package)
+def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[Side]:
+    if side.package is not None:
+        yield of_bundle(_existing(side.address), side.package)
         return
-    with open_library(place.address) as library, snapshot(library.database) as held:
-        yield of_library(held, sources)
+    session = Session(Path(side.address))
+    with session.library() as library, snapshot(library.database) as connection:
+        yield of_library(connection, sources)
 
 
 def _existing(address: str) -> Blobs:
-    # To open a folder makes it.
+    # Opening a folder as a blob store creates it.
     if "://" not in address and not Path(address).is_dir():
-        raise UsageError(f"there is no folder {address}")
+        raise UsageError(f"no such folder: {address}")
     return open_blobs(address, seams=Seams())
 
 
 @contextmanager
-def _watched(doing: str) -> Iterator[Watch]:
-    with err.status(f"{doing} …") as status:
-        yield lambda table, count: status.update(f"{doing} … {count:,} {table}")
+def _progress(activity: str) -> Iterator[Watch]:
+    with err.status(f"{activity} …") as status:
+        yield lambda table, count: status.update(f"{activity} … {count:,} {table}")

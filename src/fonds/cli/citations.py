@@ -1,7 +1,4 @@
-"""Commands about citations: what cites what, and how a document is cited.
-
-The command that says what changed.
-"""
+"""Commands about citations, and the command that lists changes."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ DocumentName = Annotated[
 
 
 class CitationFormat(StrEnum):
-    """How `fonds cite` prints."""
+    """A format of `fonds cite`."""
 
     BLUEBOOK = "bluebook"
     CSL_JSON = "csl-json"
@@ -58,12 +55,12 @@ class CitationFormat(StrEnum):
 def citations(
     context: typer.Context,
     *,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Read so many documents at most.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the citations in documents that are new or changed, and link them.
+    """Extract the citations of new and changed documents.
+
+    Each citation is linked to the cited document, if it is in the library.
 
     \b
     Examples: fonds citations
@@ -74,7 +71,7 @@ def citations(
     if as_json:
         print_json(result)
     else:
-        out.print(said(result))
+        out.print(summarize(result))
     unfinished = result.failed or result.given_up or (limit is None and result.waiting)
     raise typer.Exit(EXIT_INCOMPLETE if unfinished else 0)
 
@@ -82,7 +79,9 @@ def citations(
 def cites(
     context: typer.Context, name: DocumentName, *, as_user: AsUser = None, as_json: AsJson = False
 ) -> None:
-    """Show what a document cites, and which of that is held.
+    """List what a document cites.
+
+    Cited documents that are in the library are listed with their id.
 
     \b
     Examples: fonds cites fr:2026-00101
@@ -92,16 +91,16 @@ def cites(
         owner = owner_named(library, as_user)
         document = library.document(name, owner=owner)
         with library.database.read() as connection:
-            found = _by_target(edges_from(connection, document["id"], owner=owner))
-        if not found:
-            err.print(_why_nothing(library, document, "cites nothing that was recognised"))
+            targets = _by_target(edges_from(connection, document["id"], owner=owner))
+        if not targets:
+            err.print(_explain_none(library, document, "has no recognised citations"))
     if as_json:
-        print_json(found)
+        print_json(targets)
         return
-    if found:
+    if targets:
         print_table(
-            ["target", "times", "as", "where", "held as"],
-            [_cited_row(each) for each in found],
+            ["target", "times", "as", "where", "in library as"],
+            [_target_row(target) for target in targets],
             prose=["where"],
         )
 
@@ -110,11 +109,11 @@ def cited_by(
     context: typer.Context,
     name: DocumentName,
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many citations.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of citations.")] = 100,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which documents cite a document, and where.
+    """List the documents that cite a document, and where.
 
     \b
     Examples: fonds cited-by fr:2026-00101
@@ -124,18 +123,20 @@ def cited_by(
         owner = owner_named(library, as_user)
         document = library.document(name, owner=owner)
         with library.database.read() as connection:
-            found = _by_document(edges_to(connection, document["id"], limit, owner=owner))
-        if not found:
-            err.print(_why_nothing(library, document, "is cited by no document that is held"))
+            citing = _by_document(edges_to(connection, document["id"], limit, owner=owner))
+        if not citing:
+            err.print(
+                _explain_none(library, document, "is not cited by any document in the library")
+            )
     if as_json:
-        print_json(found)
+        print_json(citing)
         return
-    for each in found:
-        out.print(f"[bold]{safe(each['title'])}[/bold]  {each['document_id']}")
-        for passage in each["passages"]:
-            place = _place(passage["locator"])
-            out.print(f"   {_one_line(passage['raw'])}{f'  {safe(place)}' if place else ''}")
-        out.print(f"   [green]{safe(each['citation_string'])}[/green]\n")
+    for citer in citing:
+        out.print(f"[bold]{safe(citer['title'])}[/bold]  {citer['document_id']}")
+        for passage in citer["passages"]:
+            location = _location(passage["locator"])
+            out.print(f"   {_one_line(passage['raw'])}{f'  {safe(location)}' if location else ''}")
+        out.print(f"   [green]{safe(citer['citation_string'])}[/green]\n")
 
 
 def cite(
@@ -143,7 +144,8 @@ def cite(
     name: DocumentName,
     *,
     format_: Annotated[
-        CitationFormat, typer.Option("--format", help="Text to paste, or data for other programs.")
+        CitationFormat,
+        typer.Option("--format", help="Text to paste, or a record for other programs."),
     ] = CitationFormat.BLUEBOOK,
     as_user: AsUser = None,
 ) -> None:
@@ -159,31 +161,31 @@ def cite(
         print_json([csl_json(document, csl_type(document))])
         return
     if format_ is CitationFormat.BIBTEX:
-        printed = bibtex(document, csl_type(document))
+        text = bibtex(document, csl_type(document))
     else:
-        printed = document["citation_string"]
-    sys.stdout.write((harmless(printed) if sys.stdout.isatty() else printed) + "\n")
+        text = document["citation_string"]
+    sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
 
 
-async def extract_in_steps(library: Library) -> None:
-    """Read all that waits, in a thread of its own; stopping waits for a step, not for all."""
+async def extract_in_batches(library: Library) -> None:
+    """Extract all queued citations in a thread; it can be stopped between batches."""
     while True:
         result = await asyncio.to_thread(library.extract_citations, limit=BATCH_SIZE)
         if result.done + result.failed < BATCH_SIZE:
             return
 
 
-def said(result: Extracted) -> str:
-    """What came of reading, in words."""
-    words = f"{result.citations:,} citations in {result.done:,} documents"
-    for number, word in (
+def summarize(result: Extracted) -> str:
+    """The result of an extraction in one line."""
+    summary = f"{result.citations:,} citations in {result.done:,} documents"
+    for number, label in (
         (result.linked, "linked"),
         (result.failed, "failed"),
-        (result.waiting, "wait"),
+        (result.waiting, "queued"),
         (result.given_up, "given up"),
     ):
-        words += f", {number:,} {word}" if number else ""
-    return words
+        summary += f", {number:,} {label}" if number else ""
+    return summary
 
 
 @contextmanager
@@ -197,8 +199,8 @@ def _progress(library: Library, *, quiet: bool) -> Iterator[Watch | None]:
     with Progress(*columns, console=err, transient=True) as display:
         line = display.add_task("citations", total=waiting)
 
-        def draw(read: int, found: int) -> None:
-            display.update(line, completed=read, description=f"{found:,} citations")
+        def draw(documents: int, citations: int) -> None:
+            display.update(line, completed=documents, description=f"{citations:,} citations")
 
         yield draw
 
@@ -247,14 +249,14 @@ def _passage(edge: Any) -> dict[str, Any]:
     }
 
 
-def _cited_row(each: dict[str, Any]) -> tuple[Any, ...]:
-    first = each["citations"][0]
+def _target_row(target: dict[str, Any]) -> tuple[Any, ...]:
+    first = target["citations"][0]
     return (
-        safe(each["target"]),
-        each["count"],
+        safe(target["target"]),
+        target["count"],
         _one_line(first["raw"]),
-        safe(_place(first["locator"])) or None,
-        each["document_id"] or "not held",
+        safe(_location(first["locator"])) or None,
+        target["document_id"] or "not in the library",
     )
 
 
@@ -262,18 +264,18 @@ def _one_line(raw: str) -> str:
     return safe(" ".join(raw.split()))
 
 
-def _place(locator: dict[str, Any]) -> str:
-    """The nearest heading and the page; the whole path is in the JSON."""
+def _location(locator: dict[str, Any]) -> str:
+    """The nearest heading and the page; the JSON output has the whole path."""
     heading = "".join(locator.get("heading_path", ())[-1:])
     page = f"p. {locator['page']}" if locator.get("page") else ""
     return ", ".join(part for part in (heading, page) if part)
 
 
-def _why_nothing(library: Library, document: dict[str, Any], otherwise: str) -> str:
+def _explain_none(library: Library, document: dict[str, Any], otherwise: str) -> str:
     with library.database.read() as connection:
         waiting = leases.depth(connection, ingestion_citation_queue)["waiting"]
     if waiting:
-        return f"nothing yet: {waiting:,} documents wait to be read; `fonds citations` reads them"
+        return f"none yet: {waiting:,} documents are queued; process them with `fonds citations`"
     return f"{document['id']} {otherwise}"
 
 
@@ -288,7 +290,7 @@ def show_changes(
     context: typer.Context,
     *,
     since: Annotated[
-        str, typer.Option(metavar="DATE", help="A day, or a moment of UTC: 2026-01-31T12:00.")
+        str, typer.Option(metavar="DATE", help="A day, or a time in UTC: 2026-01-31T12:00.")
     ],
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
     under: Annotated[
@@ -297,13 +299,13 @@ def show_changes(
     ] = None,
     reprints: Annotated[
         bool,
-        typer.Option("--reprints", help="With sections that only came again, in another edition."),
+        typer.Option("--reprints", help="Include sections repeated unchanged in a newer edition."),
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 100,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was added, changed and withdrawn, the newest first.
+    """List what was added, changed and withdrawn, newest first.
 
     \b
     Examples: fonds changes --since 2026-01-31
@@ -311,52 +313,54 @@ def show_changes(
               fonds changes --since 2026-01-01 --under usc/title-42 --json
     """
     with context.obj.library() as library:
-        wanted = ChangeFilter(
-            since=_moment(since),
+        filters = ChangeFilter(
+            since=_timestamp(since),
             source=source_named(source) if source else None,
             under=under,
             owner=owner_named(library, as_user),
             newest_first=True,
             reprints=reprints,
         )
-        found, goes_on = _all(library.database, wanted, limit)
+        listed, has_more = _read_changes(library.database, filters, limit)
     if as_json:
-        print_json(found)
-    elif found:
+        print_json(listed)
+    elif listed:
         print_table(
             ["when", "what", "id", "title"],
-            [(one.at, one.what, safe(one.id), safe(one.title)) for one in found],
+            [(change.at, change.what, safe(change.id), safe(change.title)) for change in listed],
             prose=["title"],
         )
-    if not found:
-        err.print("nothing changed")
-    elif goes_on:
-        err.print(f"there are more than these {len(found):,}; --limit shows more")
+    if not listed:
+        err.print("no changes")
+    elif has_more:
+        err.print(f"more than {len(listed):,} changes; raise --limit to list more")
 
 
-def _all(database: Database, wanted: ChangeFilter, limit: int) -> tuple[list[DocumentChange], bool]:
-    """As many as are wanted, page by page, and whether there are more."""
-    found: list[DocumentChange] = []
+def _read_changes(
+    database: Database, filters: ChangeFilter, limit: int
+) -> tuple[list[DocumentChange], bool]:
+    """Up to `limit` changes, page by page, and whether there are more."""
+    listed: list[DocumentChange] = []
     cursor = None
-    while len(found) < limit:
-        at_once = min(limit - len(found), MOST_CHANGES)
-        page = changes(database, wanted, limit=at_once, cursor=cursor)
-        found += page.items
+    while len(listed) < limit:
+        page_size = min(limit - len(listed), MOST_CHANGES)
+        page = changes(database, filters, limit=page_size, cursor=cursor)
+        listed += page.items
         cursor = page.next_cursor
         if cursor is None:
-            return found, False
-    return found, True
+            return listed, False
+    return listed, True
 
 
-def _moment(text: str) -> datetime:
-    """A day begins at midnight in UTC; a moment without a zone is one of UTC."""
+def _timestamp(text: str) -> datetime:
+    """A day begins at midnight UTC; a time without a zone is in UTC."""
     if "T" not in text and " " not in text:
-        known = day(text)
-        if known is None:
-            raise UsageError("--since takes a day such as 2026-01-31")
-        return datetime.combine(known, time(), UTC)
+        start = day(text)
+        if start is None:
+            raise UsageError("--since needs a day such as 2026-01-31")
+        return datetime.combine(start, time(), UTC)
     try:
-        moment = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a day or a moment such as 2026-01-31T12:00") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        raise UsageError(f"{text!r} is not a day or time such as 2026-01-31T12:00") from None
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The inside of an invocation that has a process of its own: one order in, one report out."""
+"""The process of one invocation: reads an order from stdin, writes a report to stdout."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from fonds.library import Library
 from fonds.settings import Settings
 from fonds.sources.registry import get_code
 
-CACHE_MIB: Final = 2
+SQLITE_CACHE_MIB: Final = 2
 THREADS: Final = 4
-STACK: Final = 2 * MIB
-"""Of a thread: counted by the kernel as if it were used."""
+STACK_BYTES: Final = 2 * MIB
+"""The kernel counts the whole stack of a thread as used."""
 
 
 def main() -> None:
-    """Read the order, work, answer."""
-    order, chosen = read_order(sys.stdin.buffer.readline())
+    """Read the order, execute it, write the report."""
+    order, options = read_order(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    lean = {"home": Path(chosen["home"]), "sqlite_cache_mib": CACHE_MIB}
-    settings = Settings(**{**chosen, **lean})
-    threading.stack_size(STACK)
+    overrides = {"home": Path(options["home"]), "sqlite_cache_mib": SQLITE_CACHE_MIB}
+    settings = Settings(**{**options, **overrides})
+    threading.stack_size(STACK_BYTES)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_DATA, (_limit(order.budget), resource.RLIM_INFINITY))
     try:
-        told = asyncio.run(_invoked(order, settings)).to_json()
+        report = asyncio.run(_invoke(order, settings)).to_json()
     except MemoryError:
         allowed = f"more than the {order.budget.memory_mib} MiB allowed"
-        told = {"error": ItemMemoryError.__name__, "message": f"the invocation needs {allowed}"}
-    except Exception as error:  # noqa: BLE001 — the parent decides what it means
-        told = {"error": type(error).__name__, "message": str(error)}
-    sys.stdout.write(json.dumps(told) + "\n")
+        report = {"error": ItemMemoryError.__name__, "message": f"the invocation needs {allowed}"}
+    except Exception as error:  # noqa: BLE001 — the parent process handles it
+        report = {"error": type(error).__name__, "message": str(error)}
+    sys.stdout.write(json.dumps(report) + "\n")
 
 
-async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
+async def _invoke(order: UnitOrder, settings: Settings) -> InvocationReport:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     library = Library(settings)
     try:
         async with library.open_context(tables=False) as context:
             return await invoke(order, get_code(order.source), context)
     except MemoryError:
-        # Ending in good order takes a little more.
+        # Closing the library needs a little more memory.
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
         raise
     finally:
@@ -60,15 +60,15 @@ async def _invoked(order: UnitOrder, settings: Settings) -> InvocationReport:
 
 
 def _limit(budget: Budget) -> int:
-    """What the kernel must count as data for resident memory to stay within the budget.
+    """The RLIMIT_DATA that keeps resident memory within the budget.
 
-    It counts what was reserved and not touched, and not what is mapped from files.
+    The kernel counts reserved pages that were never touched, and not those mapped from files.
     """
-    return data_size() - resident() + budget.memory_mib * MIB + THREADS * STACK
+    return data_size() - resident() + budget.memory_mib * MIB + THREADS * STACK_BYTES
 
 
 def _end_with_parent() -> None:
-    """The pipe closes when the parent ends, however it ends."""
+    """Exit when stdin closes, which happens however the parent ends."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os._exit(1)

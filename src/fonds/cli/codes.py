@@ -1,4 +1,4 @@
-"""Commands for codes: statutes walked as trees, in editions that stand side by side."""
+"""Commands about codes: statutes and regulations as trees, in editions."""
 
 from __future__ import annotations
 
@@ -34,35 +34,36 @@ from fonds.errors import FondsError
 from fonds.library import Library
 from fonds.sources.registry import all_codes, get_code
 
-DEFAULT: Final = Budget()
+DEFAULT_BUDGET: Final = Budget()
 
 app = typer.Typer(help="Codes: statutes and regulations, in editions.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="See `fonds code list`.")]
-Edition = Annotated[str, typer.Argument(metavar="VERSION", help="An edition that is held.")]
+Edition = Annotated[str, typer.Argument(metavar="VERSION", help="An edition in the library.")]
 From = Annotated[
     str | None,
     typer.Option(
         "--from",
         metavar="PATH|URL",
-        help="A file, a folder laid out as the publisher does, or an address.",
+        help="A file, a folder with the publisher's layout, or an address.",
     ),
 ]
 Version = Annotated[
     str | None,
-    typer.Option("--version", help="The publisher's stamp of the edition; default: the newest."),
+    typer.Option("--version", help="The publisher's label of the edition; default: the newest."),
 ]
 Units = Annotated[
-    list[str] | None, typer.Option("--unit", help="Only this one, e.g. title-42; repeatable.")
+    list[str] | None, typer.Option("--unit", help="Only this unit, e.g. title-42; repeatable.")
 ]
 Subrequests = Annotated[
-    int, typer.Option("--max-subrequests", min=1, help="Of one invocation, of any kind.")
+    int,
+    typer.Option("--max-subrequests", min=1, help="Limit of one invocation, all kinds together."),
 ]
-Memory = Annotated[int, typer.Option("--max-memory-mib", min=1, help="Of one invocation.")]
-_SHOWN: Final = 5
-_CACHE_MIB: Final = 2
-"""Of the database; what it takes counts against the budget."""
-_MARKS: Final = {"delete": "red strike", "insert": "green"}
+Memory = Annotated[int, typer.Option("--max-memory-mib", min=1, help="Limit of one invocation.")]
+_MAX_PRINTED_FAILURES: Final = 5
+_SQLITE_CACHE_MIB: Final = 2
+"""The cache counts against the memory budget of an invocation."""
+_STYLES: Final = {"delete": "red strike", "insert": "green"}
 
 
 def register(main: typer.Typer) -> None:
@@ -72,21 +73,24 @@ def register(main: typer.Typer) -> None:
 
 @app.command("list")
 def list_codes(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List the codes that can be ingested, and the editions that are held.
+    """List the codes that can be ingested, and their editions in the library.
 
     \b
     Example: fonds code list
     """
     with context.obj.library() as library:
-        held = editions(library.database)
+        stored = editions(library.database)
     infos = [adapter.info for adapter in all_codes().values()]
     if as_json:
-        print_json([_facts(info, held) for info in infos])
+        print_json([_code_fields(info, stored) for info in infos])
         return
     print_table(
-        ["code", "title", "jurisdiction", "units", "editions held"],
-        [(i.name, i.title, i.jurisdiction, f"{i.unit}s", _held(i.name, held)) for i in infos],
-        prose=["title", "editions held"],
+        ["code", "title", "jurisdiction", "units", "editions"],
+        [
+            (info.name, info.title, info.jurisdiction, f"{info.unit}s", _editions(info, stored))
+            for info in infos
+        ],
+        prose=["title", "editions"],
     )
 
 
@@ -98,11 +102,11 @@ def plan(
     given: From = None,
     version: Version = None,
     unit: Units = None,
-    max_subrequests: Subrequests = DEFAULT.subrequests,
-    max_memory_mib: Memory = DEFAULT.memory_mib,
+    max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
+    max_memory_mib: Memory = DEFAULT_BUDGET.memory_mib,
     as_json: AsJson = False,
 ) -> None:
-    """Walk a code and say what ingesting it would cost; reads only.
+    """Walk a code and estimate the cost of ingesting it; nothing is written.
 
     \b
     Examples: fonds code plan usc --from usc42.xml --version 2024
@@ -123,16 +127,16 @@ def plan(
         return plans, failed
 
     with TemporaryDirectory() as scratch:
-        # Planning must leave no trace, not even an empty library.
+        # Planning must not even create an empty library.
         settings = replace(context.obj.settings(), home=Path(scratch), database="", blobs="")
         plans, failed = run_until_stopped(walk(Library(settings)))
     if as_json:
-        errors = [{"id": known, "error": cause} for known, cause in failed]
-        print_json({"units": [asdict(one) for one in plans] + errors})
+        errors = [{"id": unit_id, "error": error} for unit_id, error in failed]
+        print_json({"units": [asdict(plan) for plan in plans] + errors})
     else:
         _print_plans(plans)
-        for known, cause in failed:
-            err.print(f"{known}: {cause}", style="red", markup=False)
+        for unit_id, error in failed:
+            err.print(f"{unit_id}: {error}", style="red", markup=False)
     if failed:
         raise typer.Exit(EXIT_INCOMPLETE if plans else EXIT_FAILED)
 
@@ -145,18 +149,18 @@ def ingest(
     given: From = None,
     version: Version = None,
     unit: Units = None,
-    max_subrequests: Subrequests = DEFAULT.subrequests,
-    max_memory_mib: Memory = DEFAULT.memory_mib,
+    max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
+    max_memory_mib: Memory = DEFAULT_BUDGET.memory_mib,
     invocation_process: Annotated[
         bool,
         typer.Option(
             "--invocation-process",
-            help="Each invocation in a process of its own, its memory limited by the kernel.",
+            help="Run each invocation in its own process, with memory limited by the kernel.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ingest an edition of a code, in as many invocations as its budget asks for.
+    """Ingest an edition of a code, in as many invocations as the limits require.
 
     \b
     Examples: fonds code ingest usc --from usc42.xml --version 2024
@@ -171,10 +175,15 @@ def ingest(
                 name, request, apart=invocation_process, progress=progress
             )
 
-    with context.obj.library(sqlite_cache_mib=_CACHE_MIB) as library:
+    with context.obj.library(sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
         report = run_until_stopped(work(library))
     if as_json:
-        print_json({"units": [_unit_facts(one) for one in report.units], "run": report.run})
+        print_json(
+            {
+                "units": [_unit_fields(unit_report) for unit_report in report.units],
+                "run": report.run,
+            }
+        )
     else:
         _print_units(report.units)
         print_reports([report.run])
@@ -186,12 +195,12 @@ def tree(
     context: typer.Context,
     name: Name,
     version: Edition,
-    top: Annotated[str | None, typer.Argument(metavar="[ID]", help="Begin at this node.")] = None,
+    top: Annotated[str | None, typer.Argument(metavar="[ID]", help="Start at this node.")] = None,
     *,
-    depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 2,
+    depth: Annotated[int, typer.Option(min=1, help="Number of levels.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tree of an edition, in the publisher's order.
+    """Print the tree of an edition, in the publisher's order.
 
     \b
     Examples: fonds code tree usc 2024
@@ -227,19 +236,23 @@ def diff(
     with context.obj.library() as library:
         comparison = compare(library.database, adapter.info.name, old, new, unit=unit)
         if as_json:
-            print_json({"units": [_diff_facts(comparison, one) for one in comparison]})
+            print_json({"units": [_diff_fields(comparison, changes) for changes in comparison]})
             return
-        for one in comparison:
-            _print_diff(comparison, one)
+        for changes in comparison:
+            _print_diff(comparison, changes)
 
 
-# For people -------------------------------------------------------------------------------
+# Tables and text --------------------------------------------------------------------------
 
 
-def _held(name: str, held: list[EditionHeld]) -> str:
-    mine = [one for one in held if one.source == name]
+def _editions(info: Any, stored: list[EditionHeld]) -> str:
+    editions_of_code = [edition for edition in stored if edition.source == info.name]
     return (
-        ", ".join(f"{one.version} ({one.complete} of {one.units} complete)" for one in mine) or "–"
+        ", ".join(
+            f"{edition.version} ({edition.complete} of {edition.units} complete)"
+            for edition in editions_of_code
+        )
+        or "–"
     )
 
 
@@ -256,7 +269,7 @@ def _print_plans(plans: list[UnitPlan]) -> None:
         out.print(f"{len(plans)} units, {sections:,} sections, {invocations:,} invocations")
 
 
-def _print_units(units: tuple[UnitReport, ...]) -> None:
+def _print_units(reports: tuple[UnitReport, ...]) -> None:
     print_table(
         [
             "unit",
@@ -270,26 +283,26 @@ def _print_units(units: tuple[UnitReport, ...]) -> None:
         ],
         [
             (
-                one.id,
-                one.nodes,
-                one.shards,
-                one.inserted,
-                one.skipped,
-                len(one.invocations),
-                max(i.subrequests for i in one.invocations),
-                max(i.peak_mib for i in one.invocations),
+                report.id,
+                report.nodes,
+                report.shards,
+                report.inserted,
+                report.skipped,
+                len(report.invocations),
+                max(each.subrequests for each in report.invocations),
+                max(each.peak_mib for each in report.invocations),
             )
-            for one in units
-            if one.invocations
+            for report in reports
+            if report.invocations
         ],
     )
-    for one in units:
-        if one.error:
-            err.print(f"{one.id}: {one.error}", style="red", markup=False)
-        for known, cause in one.failures[:_SHOWN]:
-            err.print(f"  {known}: {cause}", style="red", markup=False)
-        if len(one.failures) > _SHOWN:
-            err.print(f"  and {len(one.failures) - _SHOWN} more", style="red")
+    for report in reports:
+        if report.error:
+            err.print(f"{report.id}: {report.error}", style="red", markup=False)
+        for unit_id, error in report.failures[:_MAX_PRINTED_FAILURES]:
+            err.print(f"  {unit_id}: {error}", style="red", markup=False)
+        if len(report.failures) > _MAX_PRINTED_FAILURES:
+            err.print(f"  and {len(report.failures) - _MAX_PRINTED_FAILURES} more", style="red")
 
 
 def _print_branch(branch: Branch, depth: int) -> None:
@@ -300,51 +313,50 @@ def _print_branch(branch: Branch, depth: int) -> None:
         _print_branch(child, depth + 1)
 
 
-def _print_diff(comparison: Comparison, found: UnitComparison) -> None:
+def _print_diff(comparison: Comparison, changes: UnitComparison) -> None:
     counts = {
-        "added": len(found.added),
-        "removed": len(found.removed),
-        "renumbered": len(found.moved),
-        "changed": len(found.changed),
-        "unchanged": found.unchanged,
+        "added": len(changes.added),
+        "removed": len(changes.removed),
+        "renumbered": len(changes.moved),
+        "changed": len(changes.changed),
+        "unchanged": changes.unchanged,
     }
-    told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
-    out.print(f"[bold]{safe(found.unit)}[/bold]: {told}")
-    states = {comparison.old: found.old_state, comparison.new: found.new_state}
+    summary = ", ".join(f"{number:,} {label}" for label, number in counts.items())
+    out.print(f"[bold]{safe(changes.unit)}[/bold]: {summary}")
+    states = {comparison.old: changes.old_state, comparison.new: changes.new_state}
     for version, state in states.items():
         if state != "complete":
-            held = "not held" if state is None else f"only {state}"
-            out.print(f"  of {safe(version)} it is {held}", style="yellow")
-    for section in found.added:
+            status = "not in the library" if state is None else f"only {state}"
+            out.print(f"  in edition {safe(version)} it is {status}", style="yellow")
+    for section in changes.added:
         out.print(f"  [green]+ {safe(section.label)}[/green]  {safe(section.id)}")
-    for section in found.removed:
+    for section in changes.removed:
         out.print(f"  [red]- {safe(section.label)}[/red]  {safe(section.id)}")
-    for moved in found.moved:
+    for moved in changes.moved:
         out.print(f"  > {safe(moved.old.label)} → {safe(moved.new.label)}  {safe(moved.new.id)}")
-    pairs = zip(found.changed, comparison.texts(found.changed), strict=True)
+    pairs = zip(changes.changed, comparison.texts(changes.changed), strict=True)
     for changed, (before, after) in pairs:
         out.print(f"  ~ {safe(changed.new.label)}  {safe(changed.new.id)}")
         _print_redline(before, after)
-    for path in found.unread:
-        out.print(f"  ? {safe(path)}: its text is not there yet")
+    for path in changes.unread:
+        out.print(f"  ? {safe(path)}: no text yet")
 
 
 def _print_redline(before: str, after: str) -> None:
-    """Deleted words struck, inserted ones marked; signs where there are no colours."""
+    """Print a redline: in colours on a terminal, with brackets elsewhere."""
     signs = {} if out.is_terminal else {"delete": ("[-", "-]"), "insert": ("{+", "+}")}
     text = Text()
     for op, words in excerpt(redline(before, after)):
-        opened, closed = signs.get(op, ("", ""))
-        text.append(f"{opened}{harmless(words)}{closed}", style=_MARKS.get(op))
+        before_words, after_words = signs.get(op, ("", ""))
+        text.append(f"{before_words}{harmless(words)}{after_words}", style=_STYLES.get(op))
     for line in text.split("\n", allow_blank=True):
         out.print(Text("      ") + line)
 
 
-# For machines -----------------------------------------------------------------------------
+# JSON -------------------------------------------------------------------------------------
 
 
-def _facts(info: Any, held: list[EditionHeld]) -> dict[str, Any]:
-    mine = [asdict(one) for one in held if one.source == info.name]
+def _code_fields(info: Any, stored: list[EditionHeld]) -> dict[str, Any]:
     return {
         "name": info.name,
         "title": info.title,
@@ -354,33 +366,33 @@ def _facts(info: Any, held: list[EditionHeld]) -> dict[str, Any]:
         "unit": info.unit,
         "schedule": info.schedule,
         "base": info.base,
-        "editions": mine,
+        "editions": [asdict(edition) for edition in stored if edition.source == info.name],
     }
 
 
-def _unit_facts(report: UnitReport) -> dict[str, Any]:
+def _unit_fields(report: UnitReport) -> dict[str, Any]:
     invocations = [
         {
-            "subrequests": one.subrequests,
-            "http": one.http,
-            "database": one.database,
-            "blobs": one.blobs,
-            "peak_mib": one.peak_mib,
-            "seconds": one.seconds,
-            "inserted": one.progress.inserted,
-            "skipped": one.progress.skipped,
-            "remaining_batches": one.batches - one.progress.next_batch,
+            "subrequests": invocation.subrequests,
+            "http": invocation.http,
+            "database": invocation.database,
+            "blobs": invocation.blobs,
+            "peak_mib": invocation.peak_mib,
+            "seconds": invocation.seconds,
+            "inserted": invocation.progress.inserted,
+            "skipped": invocation.progress.skipped,
+            "remaining_batches": invocation.batches - invocation.progress.next_batch,
         }
-        for one in report.invocations
+        for invocation in report.invocations
     ]
-    failures = [{"id": known, "error": cause} for known, cause in report.failures]
+    failures = [{"id": unit_id, "error": error} for unit_id, error in report.failures]
     return {**asdict(report), "invocations": invocations, "failures": failures}
 
 
-def _diff_facts(comparison: Comparison, found: UnitComparison) -> dict[str, Any]:
-    texts = comparison.texts(found.changed)
+def _diff_fields(comparison: Comparison, changes: UnitComparison) -> dict[str, Any]:
+    texts = comparison.texts(changes.changed)
     changed = [
         {**asdict(pair), "redline": [list(op) for op in excerpt(redline(before, after))]}
-        for pair, (before, after) in zip(found.changed, texts, strict=True)
+        for pair, (before, after) in zip(changes.changed, texts, strict=True)
     ]
-    return {**asdict(found), "changed": changed}
+    return {**asdict(changes), "changed": changed}

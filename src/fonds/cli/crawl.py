@@ -1,4 +1,4 @@
-"""Commands about websites: crawling them for their PDFs, and seeing how that is done."""
+"""Commands about websites: crawl them for their PDFs, and examine how these are found."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe
 from fonds.cli.process import run_until_stopped
 from fonds.cli.progress import exit_code, print_reports
 from fonds.errors import UsageError
+from fonds.sites import website as websites
+from fonds.sites.models import WebsiteConfiguration, read_configuration
+from fonds.sites.strategy_manager import advisors_of
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from fonds.library import Library
     from fonds.runs.state import RunReport
-    from fonds.sites.models import WebsiteConfiguration
     from fonds.sites.probe import PageProbe
     from fonds.sites.session import CrawlWatch, Plan, WebsiteProgress
 
-LEAN: Final = {"sqlite_cache_mib": 1, "batch_records": 100}
-"""Settings by which a crawl needs little memory: it writes much, and reads little twice."""
-SHOWN: int = 10
-"""Matches that `site probe` prints; --json has them all."""
+LOW_MEMORY: Final = {"sqlite_cache_mib": 1, "batch_records": 100}
+"""Settings of a crawl, which writes much and reads little of it again."""
+MAX_PRINTED_MATCHES: Final = 10
+"""Matches that `site probe` prints; --json has all."""
 
 site_app = typer.Typer(
-    help="Websites: how their PDFs are found, and what came of them.", no_args_is_help=True
+    help="Websites: how their PDFs are found, and crawl results.", no_args_is_help=True
 )
 InBrowser = Annotated[
     bool,
-    typer.Option("--browser", help="Render pages in Chromium first: scripts build their lists."),
+    typer.Option("--browser", help="Render pages in Chromium first, for lists that scripts build."),
 ]
 WebsiteId = Annotated[str, typer.Argument(metavar="ID", help="See `fonds site list`.")]
 
@@ -59,12 +60,14 @@ def crawl(
         ),
     ],
     parallelism: Annotated[
-        int, typer.Option(min=1, max=32, help="Requests under way at once, on all websites.")
+        int, typer.Option(min=1, max=32, help="Concurrent requests, over all websites.")
     ] = 4,
-    max_files: Annotated[int | None, typer.Option(min=1, help="Stop after so many PDFs.")] = None,
-    max_pages: Annotated[int, typer.Option(min=1, help="Pages visited on each website.")] = 1000,
+    max_files: Annotated[int | None, typer.Option(min=1, help="Stop after this many PDFs.")] = None,
+    max_pages: Annotated[
+        int, typer.Option(min=1, help="Maximum number of pages per website.")
+    ] = 1000,
     max_depth: Annotated[
-        int, typer.Option(min=0, help="Links followed from the base address.")
+        int, typer.Option(min=0, help="Maximum number of links from the base address.")
     ] = 5,
     site: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this website; repeatable.")
@@ -73,15 +76,17 @@ def crawl(
         bool, typer.Option("--dedupe", help="Store equal files once, with all their addresses.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where the crawl in this output was stopped.")
+        bool, typer.Option("--resume", help="Continue the interrupted crawl of this output.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be fetched, and fetch no PDF.")
+        bool, typer.Option("--dry-run", help="List the PDFs that would be fetched; fetch none.")
     ] = False,
     browser: InBrowser = False,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl websites for their PDFs; each becomes a document, and a file with a good name.
+    """Crawl websites and download their PDFs.
+
+    Each PDF becomes a document, and a file named by organisation and period.
 
     CONFIG.json: {"version": "1.0", "websites": [{"id": "tokyo", "name": "Tokyo Election
     Commission", "base_url": "https://…/reports/"}]}
@@ -91,12 +96,10 @@ def crawl(
               fonds crawl sites.json --output reports
               fonds crawl sites.json --output reports --resume
     """
-    from fonds.sites.session import CrawlLimits, Plan  # noqa: PLC0415 — as above
-    from fonds.sites.strategy_manager import advisors_of  # noqa: PLC0415 — as above
+    from fonds.sites.session import CrawlLimits, Plan  # noqa: PLC0415 — `site` starts 60 ms faster
 
-    websites = _chosen(config, site or [])
     plan = Plan(
-        websites=websites,
+        websites=_configured_websites(config, site or []),
         output=output,
         config_path=str(config),
         advisors=advisors_of(context.obj.settings()),
@@ -111,61 +114,59 @@ def crawl(
         browser=browser,
     )
     with (
-        context.obj.library(**LEAN) as library,
+        context.obj.library(**LOW_MEMORY) as library,
         _display(quiet=as_json) as watch,
     ):
         if dry_run:
-            listed = run_until_stopped(_look(library, plan, watch))
+            pdfs = run_until_stopped(_list_pdfs(library, plan, watch))
         else:
             reports = run_until_stopped(library.crawl(plan, watch=watch))
     if dry_run:
-        _print_listed(listed, as_json=as_json)
+        _print_pdfs(pdfs, as_json=as_json)
         return
     _print_crawled(reports, plan, as_json=as_json)
     raise typer.Exit(exit_code(reports))
 
 
-def _chosen(config: Path, only: list[str]) -> list[WebsiteConfiguration]:
-    from fonds.sites.models import read_configuration  # noqa: PLC0415 — as above
-
+def _configured_websites(config: Path, only: list[str]) -> list[WebsiteConfiguration]:
     try:
         data = sys.stdin.buffer.read() if str(config) == "-" else config.read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"there is no file {config}") from None
-    websites = read_configuration(data, path=str(config)).websites
-    unknown = sorted(set(only) - {website.id for website in websites})
+        raise UsageError(f"no such file: {config}") from None
+    configured = read_configuration(data, path=str(config)).websites
+    unknown = sorted(set(only) - {website.id for website in configured})
     if unknown:
         raise UsageError(f"{config} has no website {unknown[0]!r}")
-    return [website for website in websites if not only or website.id in only]
+    return [website for website in configured if not only or website.id in only]
 
 
-async def _look(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[str, Any]]:
+async def _list_pdfs(library: Library, plan: Plan, watch: CrawlWatch) -> list[dict[str, Any]]:
     from fonds.sites.probe import open_dry_run  # noqa: PLC0415 — as above
 
-    found: list[dict[str, Any]] = []
+    pdfs: list[dict[str, Any]] = []
     async with (
         library.open_context() as context,
         open_dry_run(plan, context, watch=watch) as session,
     ):
         for website in session.websites():
             name = website.website.configuration.id
-            found += [{"website": name, **_facts(pdf)} async for pdf in website.explore()]
-    return found
+            pdfs += [{"website": name, **_pdf_fields(match)} async for match in website.explore()]
+    return pdfs
 
 
-def _facts(listed: Any) -> dict[str, Any]:
+def _pdf_fields(match: Any) -> dict[str, Any]:
     names = ("url", "text", "organization", "period", "found_on")
-    return {name: getattr(listed, name) for name in names if hasattr(listed, name)}
+    return {name: getattr(match, name) for name in names if hasattr(match, name)}
 
 
-def _print_listed(listed: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print_pdfs(pdfs: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
-        print_json(listed)
+        print_json(pdfs)
         return
-    for one in listed:
-        told = " · ".join(filter(None, (one["organization"], one["period"], one["text"])))
-        out.print(f"{safe(one['url'])}  {safe(told)}")
-    err.print(f"{len(listed):,} PDFs would be fetched")
+    for pdf in pdfs:
+        details = " · ".join(filter(None, (pdf["organization"], pdf["period"], pdf["text"])))
+        out.print(f"{safe(pdf['url'])}  {safe(details)}")
+    err.print(f"{len(pdfs):,} PDFs would be fetched")
 
 
 def _print_crawled(reports: list[RunReport], plan: Plan, *, as_json: bool) -> None:
@@ -174,31 +175,25 @@ def _print_crawled(reports: list[RunReport], plan: Plan, *, as_json: bool) -> No
         return
     print_reports(reports)
     if not reports:
-        out.print("nothing was left to be crawled")
-    err.print(f"what was found, fetched and failed on stands in {plan.output}/metadata.json")
+        out.print("nothing left to crawl")
+    err.print(f"files, addresses and failures are listed in {plan.output}/metadata.json")
 
 
 @contextmanager
 def _display(*, quiet: bool) -> Iterator[CrawlWatch]:
-    """A live line for each website; silent where nobody watches."""
+    """Show a live line for each website if stderr is a terminal."""
     if quiet or not err.is_terminal:
         yield lambda _website, _progress: None
         return
-    from rich import progress as bars  # noqa: PLC0415 — it takes memory, and most crawls are unseen
-
-    columns = (
-        bars.SpinnerColumn(),
-        bars.TextColumn("{task.description}"),
-        bars.TimeElapsedColumn(),
-    )
-    with bars.Progress(*columns, console=err, transient=True) as display:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as display:
         lines: dict[str, tuple[TaskID, float]] = {}
 
         def draw(website: str, progress: WebsiteProgress) -> None:
             if website not in lines:
                 lines[website] = display.add_task(website, total=None), time.monotonic()
-            line, begun = lines[website]
-            display.update(line, description=_line(website, progress, time.monotonic() - begun))
+            line, started = lines[website]
+            display.update(line, description=_line(website, progress, time.monotonic() - started))
 
         yield draw
 
@@ -224,55 +219,55 @@ def probe(
     browser: InBrowser = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the strategy that a page would be read by, and what it matches there.
+    """Show the strategy that would be used on a page, and the PDFs it matches.
 
     \b
     Example: fonds site probe https://example.org/reports/
     """
-    from fonds.sites.probe import probe as examine  # noqa: PLC0415 — other commands need none
-    from fonds.sites.strategy_manager import advisors_of  # noqa: PLC0415 — as above
+    from fonds.sites.probe import probe as probe_page  # noqa: PLC0415 — as above
 
     async def work(library: Library) -> PageProbe:
         async with library.open_context() as opened:
             advisors = advisors_of(library.settings)
-            return await examine(url, opened, advisors, browser=browser)
+            return await probe_page(url, opened, advisors, browser=browser)
 
     with context.obj.library() as library:
-        found = run_until_stopped(work(library))
+        result = run_until_stopped(work(library))
     if as_json:
-        print_json(_probe_facts(found))
+        print_json(_probe_fields(result))
     else:
-        _print_probe(found)
+        _print_probe(result)
 
 
-def _probe_facts(found: PageProbe) -> dict[str, Any]:
+def _probe_fields(result: PageProbe) -> dict[str, Any]:
+    matches = result.sighting
     return {
-        "url": found.url,
-        "title": found.title,
-        "advisor": found.advisor,
-        "strategy": found.strategy,
-        "score": found.sighting.score,
-        "matches": [_facts(one) for one in found.sighting.found],
-        "next_pages": found.sighting.next_pages,
-        "further": [{"url": url, "text": text} for url, text in found.sighting.further],
+        "url": result.url,
+        "title": result.title,
+        "advisor": result.advisor,
+        "strategy": result.strategy,
+        "score": matches.score,
+        "matches": [_pdf_fields(match) for match in matches.found],
+        "next_pages": matches.next_pages,
+        "further": [{"url": url, "text": text} for url, text in matches.further],
     }
 
 
-def _print_probe(found: PageProbe) -> None:
-    out.print(f"[bold]{safe(found.title or found.url)}[/bold]")
-    if found.strategy is None:
-        out.print("lists no PDFs that could be told from the rest of the page")
+def _print_probe(result: PageProbe) -> None:
+    out.print(f"[bold]{safe(result.title or result.url)}[/bold]")
+    if result.strategy is None:
+        out.print("no strategy found: no PDF links could be recognised on this page")
     else:
-        _print_strategy(found.strategy, found.advisor)
-    matches = found.sighting.found
-    for one in matches[:SHOWN]:
-        told = " · ".join(filter(None, (one.organization, one.period, one.text)))
-        out.print(f"  {safe(one.url)}  {safe(told)}")
-    if len(matches) > SHOWN:
-        out.print(f"  … and {len(matches) - SHOWN:,} more")
+        _print_strategy(result.strategy, result.advisor)
+    matches = result.sighting.found
+    for match in matches[:MAX_PRINTED_MATCHES]:
+        details = " · ".join(filter(None, (match.organization, match.period, match.text)))
+        out.print(f"  {safe(match.url)}  {safe(details)}")
+    if len(matches) > MAX_PRINTED_MATCHES:
+        out.print(f"  … and {len(matches) - MAX_PRINTED_MATCHES:,} more")
     out.print(
-        f"{len(matches):,} PDFs, {len(found.sighting.next_pages)} next pages,"
-        f" {len(found.sighting.further):,} pages worth a visit"
+        f"{len(matches):,} PDFs, {len(result.sighting.next_pages)} next pages,"
+        f" {len(result.sighting.further):,} further pages to visit"
     )
 
 
@@ -288,15 +283,13 @@ def _print_strategy(strategy: Any, advisor: str) -> None:
 
 @site_app.command("list")
 def list_sites(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Show the websites that were crawled.
+    """List the websites that were crawled.
 
     \b
     Example: fonds site list
     """
-    from fonds.sites.website import summaries  # noqa: PLC0415 — other commands need none
-
     with context.obj.library() as library:
-        rows = summaries(library.database)
+        rows = websites.summaries(library.database)
     if as_json:
         print_json(rows)
         return
@@ -320,24 +313,22 @@ def list_sites(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 @site_app.command()
 def show(context: typer.Context, website: WebsiteId, *, as_json: AsJson = False) -> None:
-    """Show one website: its pages, its PDFs by state, and what failed.
+    """Show one website: its pages, its PDFs by state, and failures.
 
     \b
     Example: fonds site show tokyo
     """
-    from fonds.sites.website import details  # noqa: PLC0415 — other commands need none
-
     with context.obj.library() as library:
-        told = details(library.database, website)
+        details = websites.details(library.database, website)
     if as_json:
-        print_json(told)
+        print_json(details)
         return
-    out.print(f"[bold]{safe(told['name'])}[/bold]  {safe(told['base_url'])}")
-    out.print(f"files in {safe(told['output'] or '–')}; source {told['source']}")
+    out.print(f"[bold]{safe(details['name'])}[/bold]  {safe(details['base_url'])}")
+    out.print(f"files in {safe(details['output'] or '–')}; source {details['source']}")
     for kind in ("pages", "pdfs"):
-        states = ", ".join(f"{number:,} {state}" for state, number in told[kind].items())
+        states = ", ".join(f"{number:,} {state}" for state, number in details[kind].items())
         out.print(f"{kind}: {states or 'none'}")
-    for failure in told["failures"]:
+    for failure in details["failures"]:
         out.print(f"  {safe(failure['url'])}: {safe(failure['error'] or '')}", style="red")
 
 
@@ -347,7 +338,7 @@ def strategy(
     website: WebsiteId,
     *,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Find a new one in the next crawl.")
+        bool, typer.Option("--forget", help="Delete it; the next crawl finds a new one.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -357,19 +348,17 @@ def strategy(
     Examples: fonds site strategy tokyo
               fonds site strategy tokyo --forget
     """
-    from fonds.sites import website as websites  # noqa: PLC0415 — other commands need none of it
-
     with context.obj.library() as library:
         websites.get_website(library.database, website)
-        standing = websites.read_standing(library.database, website)
+        current = websites.read_standing(library.database, website)
         if forget:
             websites.write_standing(library.database, website, None, library.seams.clock)
     if forget:
-        err.print("forgotten")
+        err.print("deleted; the next crawl finds a new strategy")
     elif as_json:
-        print_json(standing and standing.to_json())
-    elif standing is None:
-        out.print("none is known; the next crawl finds one")
+        print_json(current and current.to_json())
+    elif current is None:
+        out.print("no strategy is stored; the next crawl finds one")
     else:
-        out.print(f"{standing.state}")
-        _print_strategy(standing.strategy, "the crawl")
+        out.print(f"{current.state}")
+        _print_strategy(current.strategy, "the crawl")

@@ -1,7 +1,4 @@
-"""Commands about vectors: making them, changing the model, and what it takes.
-
-How embedding is told to people.
-"""
+"""Commands that embed passages, change the model, and estimate the cost."""
 
 from __future__ import annotations
 
@@ -10,88 +7,87 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fonds.cli.output import EXIT_INCOMPLETE, AsJson, err, out, print_json, print_table, safe
 from fonds.cli.process import stoppable
+from fonds.embed.generations import drop, find_generation, roll_back
+from fonds.embed.migration import Migration, migrate
+from fonds.embed.status import EmbeddingPlan, EmbeddingStatus, embedding_status, plan_embedding
+from fonds.embed.worker import EmbeddingReport, Watch, embed_waiting
 from fonds.errors import EmbedError, UsageError
 from fonds.library import Library
 from fonds.stores import leases
 from fonds.stores.tables import ingestion_embedding_queue
 from fonds.stores.vectors import current_generation
 
-if TYPE_CHECKING:
-    from fonds.embed.migration import Migration
-    from fonds.embed.status import EmbeddingPlan, EmbeddingStatus
-    from fonds.embed.worker import EmbeddingReport, Watch
 
-
-def said(result: EmbeddingReport) -> str:
-    """What came of embedding, in words."""
-    words = f"{result.embedded:,} passages embedded"
-    for number, word in (
-        (result.reused, "of equal text"),
+def summarize(result: EmbeddingReport) -> str:
+    """The result of embedding in one line."""
+    summary = f"{result.embedded:,} passages embedded"
+    for number, label in (
+        (result.reused, "vectors of equal text reused"),
         (result.done, "documents done"),
-        (result.retries, "requests repeated"),
+        (result.retries, "requests retried"),
         (result.failed, "documents failed"),
-        (result.waiting, "documents wait"),
+        (result.waiting, "documents queued"),
         (result.given_up, "given up"),
     ):
-        words += f", {number:,} {word}" if number else ""
-    return words + (f", {_money(result.cost)}" if result.cost else "")
+        summary += f", {number:,} {label}" if number else ""
+    return summary + (f", {_money(result.cost)}" if result.cost else "")
 
 
 def print_migration(result: Migration, setting: str) -> None:
-    """Say how far a change of the model came; `setting` is the model in the settings."""
+    """Print the result of a change of the model; `setting` is the model in the settings."""
     name = safe(f"{result.generation.name} {result.generation.version}")
     filling = result.filling
-    known = f", {filling.reused:,} of equal text" if filling.reused else ""
+    reused = f", {filling.reused:,} vectors of equal text reused" if filling.reused else ""
     cost = f", {_money(filling.cost)}" if filling.cost else ""
-    out.print(f"{name}: {filling.embedded:,} passages embedded{known}{cost}")
+    out.print(f"{name}: {filling.embedded:,} passages embedded{reused}{cost}")
     if not result.is_filled:
         failed = f"{filling.failed:,} documents failed; " if filling.failed else ""
-        err.print(f"not switched: {failed}run the same command again to go on", style="red")
+        err.print(f"not switched: {failed}run the same command again to continue", style="red")
         return
     _print_overlap(result)
     if result.is_searched:
-        out.print(f"searched from now on: {name}")
+        out.print(f"search now uses {name}")
         if result.generation.id != result.before.id:
-            out.print("`fonds embed rollback` goes back")
+            out.print("return to the previous model with `fonds embed rollback`")
         if setting != result.generation.embedder:
-            out.print(f"set `embedder` to {safe(result.generation.embedder)}, too")
+            out.print(f"now set `embedder` to {safe(result.generation.embedder)}")
         mention_waiting(result.waiting)
     else:
-        out.print(f"still searched: {safe(result.before.name)} {safe(result.before.version)}")
+        out.print(f"search still uses {safe(result.before.name)} {safe(result.before.version)}")
 
 
 def print_status(status: EmbeddingStatus) -> None:
-    """Show how embedding stands."""
+    """Print the state of embedding."""
     if status.generations:
         print_table(
-            ["generation", "model", "version", "opened as", "dims", "vectors", "passages", ""],
+            ["generation", "model", "version", "embedder", "dims", "vectors", "passages", ""],
             [
                 (
-                    each.id,
-                    safe(each.model),
-                    safe(each.version),
-                    safe(each.embedder),
-                    each.dims,
-                    each.vectors,
+                    generation.id,
+                    safe(generation.model),
+                    safe(generation.version),
+                    safe(generation.embedder),
+                    generation.dims,
+                    generation.vectors,
                     status.passages,
-                    "searched" if each.is_current else "before" if each.is_previous else "",
+                    _use(generation),
                 )
-                for each in status.generations
+                for generation in status.generations
             ],
         )
     else:
-        out.print(f"no vectors yet for {status.passages:,} passages; `fonds embed` makes them")
-    lately = status.last_hour
+        out.print(f"no vectors yet for {status.passages:,} passages; make them with `fonds embed`")
+    last_hour = status.last_hour
     out.print(
-        f"\n{status.waiting:,} documents wait, {status.given_up:,} given up; in the last hour"
-        f" {lately['texts']:,} texts embedded, {lately['tokens']:,} tokens"
+        f"\n{status.waiting:,} documents queued, {status.given_up:,} given up; in the last hour"
+        f" {last_hour['texts']:,} texts embedded, {last_hour['tokens']:,} tokens"
     )
     for error in status.errors:
         out.print(f"  {error['documents']:,} × {safe(error['cause'])}", style="red")
@@ -106,8 +102,14 @@ def print_status(status: EmbeddingStatus) -> None:
         )
 
 
+def _use(generation: Any) -> str:
+    if generation.is_current:
+        return "in use"
+    return "previous" if generation.is_previous else ""
+
+
 def print_plan(plan: EmbeddingPlan) -> None:
-    """Show what embedding will take."""
+    """Print an estimate."""
     out.print(
         f"{safe(plan.model)} {safe(plan.version)}: {plan.passages:,} passages of"
         f" {plan.documents:,} documents have no vector"
@@ -117,14 +119,14 @@ def print_plan(plan: EmbeddingPlan) -> None:
         f" {plan.requests:,} requests, {_money(plan.cost)}"
     )
     if plan.is_remote:
-        out.print("the texts leave this machine")
+        out.print("the texts are sent to another machine")
     out.print(f"time: {_duration(plan.seconds)}")
 
 
 def mention_waiting(waiting: int) -> None:
-    """Say what is left for `fonds embed` after a switch."""
+    """Print how many documents have no vectors of the model in use."""
     if waiting:
-        err.print(f"{waiting:,} documents wait for such vectors; `fonds embed` makes them")
+        err.print(f"{waiting:,} documents have no vectors of it yet; make them with `fonds embed`")
 
 
 def _print_overlap(result: Migration) -> None:
@@ -134,11 +136,11 @@ def _print_overlap(result: Migration) -> None:
     if overlap is None:
         return
     out.print(
-        f"top {overlap.top} of {overlap.queries} questions: {overlap.mean:.0%} are found by both,"
-        f" {overlap.worst:.0%} at worst"
+        f"top {overlap.top} results of {overlap.queries} queries: {overlap.mean:.0%} are found by"
+        f" both models, {overlap.worst:.0%} at worst"
     )
-    for each in overlap.most_different:
-        out.print(f"  {each.shared:4.0%}  {safe(each.query)}")
+    for query in overlap.most_different:
+        out.print(f"  {query.shared:4.0%}  {safe(query.query)}")
 
 
 def _money(amount: float) -> str:
@@ -147,7 +149,7 @@ def _money(amount: float) -> str:
 
 def _duration(seconds: float | None) -> str:
     if seconds is None:
-        return "as the endpoint goes; the setting `embed_rate` names its limits"
+        return "depends on the endpoint; set its limits with `embed_rate`"
     for size, word in ((3600.0, "hours"), (60.0, "minutes")):
         if seconds >= size:
             return f"about {seconds / size:.1f} {word}"
@@ -155,14 +157,16 @@ def _duration(seconds: float | None) -> str:
 
 
 embed_app = typer.Typer()
-plan_app = typer.Typer(help="What something will take, before it begins.", no_args_is_help=True)
+plan_app = typer.Typer(
+    help="Estimate what a command will take before it starts.", no_args_is_help=True
+)
 
 Workers = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=64,
-        help="Batches at once; default: 4 to an endpoint, 1 here, what a cluster has.",
+        help="Concurrent batches; default: 4 for an endpoint, 1 on this machine, all of a cluster.",
     ),
 ]
 Model = Annotated[
@@ -182,10 +186,10 @@ def embed(
     context: typer.Context,
     *,
     workers: Workers = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many documents at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the vectors of documents that are new or changed; or change the model.
+    """Embed new and changed documents, or change the model.
 
     \b
     Examples: fonds embed
@@ -194,8 +198,6 @@ def embed(
     """
     if context.invoked_subcommand is not None:
         return
-    from fonds.embed.worker import embed_waiting  # noqa: PLC0415 — other commands need no model
-
     with (
         context.obj.library() as library,
         stoppable() as stop,
@@ -214,8 +216,8 @@ def embed(
     if as_json:
         print_json(result)
     else:
-        out.print(said(result))
-    _say_why_it_ended(result, stop)
+        out.print(summarize(result))
+    _print_end(result, stop)
     unfinished = result.ended or result.failed or result.given_up
     unfinished = unfinished or (limit is None and result.waiting)
     raise typer.Exit(EXIT_INCOMPLETE if unfinished else 0)
@@ -229,26 +231,29 @@ def migrate_(
     queries: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help="Questions to compare by, one a line; default: ours."
+            exists=True,
+            dir_okay=False,
+            help="Queries to compare results by, one per line; default: built-in ones.",
         ),
     ] = None,
     no_switch: Annotated[
-        bool, typer.Option("--no-switch", help="Fill and compare, but go on searching as before.")
+        bool,
+        typer.Option(
+            "--no-switch", help="Embed and compare, but keep searching with the current model."
+        ),
     ] = False,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the vectors of another model beside those there are, compare, and search them.
+    """Embed all passages with another model, compare results, and switch search to it.
 
-    What is searched does not change before all vectors are made. Safe to stop and to repeat.
+    Search uses the current model until all vectors are made. Safe to stop and to repeat.
 
     \b
     Examples: fonds embed migrate --to openai:text-embedding-3-small
               fonds embed migrate --to wordllama --queries questions.txt --no-switch
     """
-    from fonds.embed.migration import migrate  # noqa: PLC0415 — other commands need no numpy
-
-    asked = None if queries is None else _questions(queries)
+    comparison = None if queries is None else _read_queries(queries)
     with (
         context.obj.library() as library,
         stoppable() as stop,
@@ -259,7 +264,7 @@ def migrate_(
             library.seams,
             library.settings,
             to,
-            queries=asked,
+            queries=comparison,
             workers=workers,
             switching=not no_switch,
             watch=watch,
@@ -269,25 +274,23 @@ def migrate_(
         print_json(result)
     else:
         print_migration(result, library.settings.embedder)
-    _say_why_it_ended(result.filling, stop)
+    _print_end(result.filling, stop)
     raise typer.Exit(0 if result.is_filled else EXIT_INCOMPLETE)
 
 
 @embed_app.command()
 def rollback(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Search the vectors again that were searched before the last change.
+    """Switch search to the previous model.
 
     \b
     Example: fonds embed rollback
     """
-    from fonds.embed.generations import roll_back  # noqa: PLC0415 — few commands need it
-
     with context.obj.library() as library:
         generation, waiting = roll_back(library.database, library.seams)
     if as_json:
         print_json({"generation": generation, "waiting": waiting})
         return
-    out.print(f"searched from now on: {safe(generation.name)} {safe(generation.version)}")
+    out.print(f"search now uses {safe(generation.name)} {safe(generation.version)}")
     mention_waiting(waiting)
 
 
@@ -295,36 +298,33 @@ def rollback(context: typer.Context, *, as_json: AsJson = False) -> None:
 def forget(
     context: typer.Context,
     generation: Annotated[
-        str, typer.Argument(metavar="GENERATION", help="Its number or model; see embed-status.")
+        str,
+        typer.Argument(metavar="GENERATION", help="Number or model, as listed by embed-status."),
     ],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Delete all vectors of a model that is not searched, and what is known of their cost.
+    """Delete the vectors and costs of a model that search does not use.
 
     \b
     Example: fonds embed forget 1
     """
-    from fonds.embed.generations import drop, find_generation  # noqa: PLC0415 — few commands need it
-
     with context.obj.library() as library:
         with library.database.read() as connection:
-            found = find_generation(connection, generation)
-        vectors = drop(library.database, found)
+            selected = find_generation(connection, generation)
+        vectors = drop(library.database, selected)
     if as_json:
-        print_json({"generation": found, "vectors": vectors})
+        print_json({"generation": selected, "vectors": vectors})
     else:
-        out.print(f"forgotten: {safe(found.name)} {safe(found.version)}, {vectors:,} vectors")
+        out.print(f"deleted: {safe(selected.name)} {safe(selected.version)}, {vectors:,} vectors")
 
 
 def embed_status(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Show which vectors there are, what waits, what failed, and what it cost.
+    """Show vectors, queue, failures and costs of embedding.
 
     \b
     Example: fonds embed-status
     """
-    from fonds.embed.status import embedding_status  # noqa: PLC0415 — few commands need it
-
     with context.obj.library() as library:
         status = embedding_status(library.database, library.seams.clock.now())
         _mention_other_model(library)
@@ -340,18 +340,16 @@ def plan_embed(
     *,
     to: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Another model; default: the one in use."),
+        typer.Option(metavar="MODEL", help="Another model; default: the current one."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what `fonds embed`, or a change of the model, will take; changes nothing.
+    """Estimate texts, tokens, requests, cost and time of embedding; changes nothing.
 
     \b
     Examples: fonds plan embed
               fonds plan embed --to openai:text-embedding-3-small
     """
-    from fonds.embed.status import plan_embedding  # noqa: PLC0415 — other commands need no numpy
-
     with context.obj.library() as library:
         plan = plan_embedding(library.database, library.seams, library.settings, to)
     if as_json:
@@ -361,23 +359,21 @@ def plan_embed(
 
 
 async def embed_until_stopped(library: Library) -> None:
-    """Make all vectors that wait, in a thread of its own; stopping waits for the batches in flight.
+    """Embed all queued documents in a thread; stopping waits for the current batches.
 
-    A model that does not answer is said and no more: documents are found by their words, and the
-    queue keeps what is not done.
+    If the model is not available this is only printed: search finds documents by their words, and
+    they stay in the queue.
     """
-    from fonds.embed.worker import embed_waiting  # noqa: PLC0415 — other commands need no model
-
     stop = Event()
     try:
         result = await asyncio.to_thread(
             embed_waiting, library.database, library.seams, library.settings, stop=stop
         )
     except EmbedError as error:
-        err.print(f"vectors wait: {error}", markup=False)
+        err.print(f"vectors are not made yet: {error}", markup=False)
     else:
         if result.ended:
-            err.print(f"vectors wait: {result.ended}", markup=False)
+            err.print(f"vectors are not made yet: {result.ended}", markup=False)
     finally:
         stop.set()
 
@@ -387,8 +383,8 @@ def _progress(documents: int | None, *, quiet: bool) -> Iterator[Watch | None]:
     if quiet or not err.is_terminal:
         yield None
         return
-    counted = () if documents is None else (BarColumn(), MofNCompleteColumn())
-    columns = (TextColumn("{task.description}"), *counted, TimeElapsedColumn())
+    bar = () if documents is None else (BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}"), *bar, TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as display:
         line = display.add_task("vectors", total=documents)
 
@@ -406,32 +402,32 @@ def _waiting(library: Library) -> int:
 def _mention_other_model(library: Library) -> None:
     with library.database.read() as connection:
         current = current_generation(connection)
-    wanted = library.settings.embedder
-    if current is not None and current.embedder != wanted:
+    setting = library.settings.embedder
+    if current is not None and current.embedder != setting:
         err.print(
-            f"vectors are still made and searched by {current.embedder}, though the setting"
-            f" `embedder` is {wanted}: change to it by `fonds embed migrate --to {wanted}`, or set"
-            f" it to {current.embedder}",
+            f"vectors are made and searched by {current.embedder}, but the setting `embedder` is"
+            f" {setting}: switch with `fonds embed migrate --to {setting}`, or set it to"
+            f" {current.embedder}",
             markup=False,
         )
 
 
-def _say_why_it_ended(result: EmbeddingReport, stop: Event) -> None:
+def _print_end(result: EmbeddingReport, stop: Event) -> None:
     if stop.is_set():
-        # As what runs on an event loop ends; typer keeps a KeyboardInterrupt to itself.
+        # The exit code is that of other stopped commands; typer would catch a KeyboardInterrupt.
         raise asyncio.CancelledError
     if result.ended:
         err.print(f"ended early: {result.ended}", style="red", markup=False)
     if result.given_up:
-        err.print("`fonds embed-status` says why documents were given up")
+        err.print("`fonds embed-status` lists the errors of documents that were given up")
 
 
-def _questions(path: Path) -> list[str]:
+def _read_queries(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a text file in UTF-8") from error
-    asked = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    if not asked:
-        raise UsageError(f"{path} holds no question")
-    return asked
+    queries = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not queries:
+        raise UsageError(f"{path} contains no queries")
+    return queries

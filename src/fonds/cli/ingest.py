@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from fonds.cli.citations import extract_in_steps
+from fonds.cli.citations import extract_in_batches
 from fonds.cli.embed import embed_until_stopped
 from fonds.cli.output import AsJson, Since, SourceName, Until, day, print_json, print_table
 from fonds.cli.process import run_until_stopped
@@ -19,13 +19,21 @@ from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.registry import all_feeds, all_sources, dependency_graph, get_source
 
 Recheck = Annotated[
-    bool, typer.Option("--recheck", help="Ask for every item, also where the list is as before.")
+    bool, typer.Option("--recheck", help="Request every item, also if its list entry is unchanged.")
 ]
 AcceptLoss = Annotated[
-    bool, typer.Option("--accept-loss", help="Believe a list that lost many of its items.")
+    bool,
+    typer.Option(
+        "--accept-loss",
+        help="Accept a listing that shrank sharply, and mark the missing items as withdrawn.",
+    ),
 ]
-Record = Annotated[Path | None, typer.Option(help="Write all exchanges to this new WARC file.")]
-Replay = Annotated[Path | None, typer.Option(help="Answer from this WARC file, offline.")]
+Record = Annotated[
+    Path | None, typer.Option(help="Record all requests and responses in this new WARC file.")
+]
+Replay = Annotated[
+    Path | None, typer.Option(help="Replay the responses of this WARC file, offline.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +50,7 @@ def sources(*, as_json: AsJson = False) -> None:
     """
     infos = [source.info for source in all_sources().values()]
     if as_json:
-        print_json([_source_facts(info) for info in infos])
+        print_json([_source_fields(info) for info in infos])
         return
     print_table(
         ["source", "publisher", "schedule", "after"],
@@ -84,7 +92,7 @@ def backfill(
     since: Since = None,
     until: Until = None,
     congresses: Annotated[
-        str | None, typer.Option(metavar="N,N", help="For sources that count by Congress.")
+        str | None, typer.Option(metavar="N,N", help="For sources that are organised by Congress.")
     ] = None,
     recheck: Recheck = False,
     accept_loss: AcceptLoss = False,
@@ -101,7 +109,7 @@ def backfill(
     options = {"congresses": _numbers(congresses)} if congresses else {}
     unknown = sorted(set(options) - set(get_source(source).info.options))
     if unknown:
-        raise UsageError(f"{source} does not understand --{unknown[0]}")
+        raise UsageError(f"{source} has no option --{unknown[0]}")
     request = RunRequest(
         mode="backfill",
         since=day(since),
@@ -121,7 +129,9 @@ def bootstrap(
     until: Until = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill the library from all feeds, each after those it depends on; codes only if named.
+    """Fill the library from all feeds, in order of dependency.
+
+    A code is ingested only if it is named.
 
     \b
     Examples: fonds bootstrap --since 2026-01-01
@@ -133,7 +143,7 @@ def bootstrap(
     async def work(library: Library) -> list[RunReport]:
         with progress_display(quiet=as_json) as progress:
             reports = await library.ingest_all(names, request, progress=progress)
-        await extract_in_steps(library)
+        await extract_in_batches(library)
         await embed_until_stopped(library)
         return reports
 
@@ -152,7 +162,7 @@ def _run(
     as_json: bool,
 ) -> NoReturn:
     if record is not None and replay is not None:
-        raise UsageError("--record and --replay exclude each other")
+        raise UsageError("--record and --replay cannot be combined")
 
     async def work(library: Library) -> RunReport:
         get_source(source)
@@ -174,7 +184,7 @@ def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:
     raise typer.Exit(exit_code(reports))
 
 
-def _source_facts(info: Any) -> dict[str, Any]:
+def _source_fields(info: Any) -> dict[str, Any]:
     return {
         "name": info.name,
         "title": info.title,

@@ -1,7 +1,4 @@
-"""The command `fonds`.
-
-The commands by their names and what they are for; a command is imported when it is asked for.
-"""
+"""The command `fonds`: its commands by group, each imported only when it is called."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -20,155 +17,102 @@ from fonds.cli.output import EXIT_FAILED, EXIT_USAGE, err, out
 from fonds.cli.session import Session
 from fonds.errors import FondsError, UsageError
 
-_COMMANDS: Final = (
-    # name, module of this package that registers it, first paragraph of its help
-    ("sources", "ingest", "List the sources that can be run."),
-    ("run", "ingest", "Bring one source up to date."),
-    ("backfill", "ingest", "Fill a range of one source, or all of it."),
-    (
-        "bootstrap",
-        "ingest",
-        "Fill the library from all feeds, each after those it depends on; codes only if named.",
+_GROUPS: Final = {
+    # name of the command, module that registers it, first paragraph of its help
+    "Get started": (
+        ("demo", "system", "Ingest a small bundled upstream and search it."),
+        ("init", "system", "Create the library, or report where it is."),
+        ("doctor", "maintenance", "Check the installation and the library; exit 1 on failure."),
+        ("selftest", "selftest", "Kill and fault scratch libraries; exit 1 if data is lost."),
     ),
-    (
-        "crawl",
-        "crawl",
-        "Crawl websites for their PDFs; each becomes a document, and a file with a good name.",
+    "Fill a library": (
+        ("sources", "ingest", "List the sources that can be run."),
+        ("run", "ingest", "Bring one source up to date."),
+        ("backfill", "ingest", "Fill a range of one source, or all of it."),
+        ("bootstrap", "ingest", "Fill the library from all feeds, in order of dependency."),
+        ("code", "codes", "Codes: statutes and regulations, in editions."),
+        ("crawl", "crawl", "Crawl websites and download their PDFs."),
+        ("site", "crawl", "Websites: how their PDFs are found, and crawl results."),
+        ("upload", "uploads", "Upload files, and wait until each can be searched."),
+        ("jobs", "uploads", "List uploads with their status, and retry failed ones."),
     ),
-    ("status", "status", "Show how each source stands."),
-    ("logs", "status", "Show what a run wrote to its log."),
-    ("errors", "status", "List what failed and still stands; the next run tries it again."),
-    ("dismiss", "status", "Stop retrying failed tasks and forget them."),
-    ("schedule", "status", "Show when each source runs by itself (America/New_York)."),
-    (
-        "scheduler",
-        "status",
-        "Run every source by its schedule until stopped, and what is asked for meanwhile.",
+    "Find and read": (
+        ("search", "read", "Find passages, each with its citation."),
+        ("show", "read", "Show one document."),
+        ("changes", "citations", "List what was added, changed and withdrawn, newest first."),
     ),
-    ("commands", "status", "Show what operators asked for, who did, and what came of it."),
-    (
-        "audit",
-        "status",
-        "Compare what the upstream says exists with what is held; exit 3 when short.",
+    "Cite and verify": (
+        ("cite", "citations", "Print how a document is cited."),
+        ("cites", "citations", "List what a document cites."),
+        ("cited-by", "citations", "List the documents that cite a document, and where."),
+        ("resolve", "verify", "Find the document, edition and passage of a citation."),
+        ("check-quote", "verify", "Check a quotation: EXACT, CHANGED or NOT FOUND."),
+        ("verify", "verify", "Rebuild a text from its raw file: MATCH, DIFFERS or UNPROVEN."),
     ),
-    (
-        "parse",
-        "read",
-        "Parse raw files and print records as JSON lines; touches neither network nor library.",
+    "Make texts, citations and vectors": (
+        ("parse", "read", "Parse raw files and print their records as JSON lines."),
+        ("normalize", "read", "Convert a file to Markdown, or all queued files."),
+        ("renormalize", "read", "Convert texts again whose normalizer has changed."),
+        ("chunk", "read", "Split Markdown into passages, as loading does."),
+        ("citations", "citations", "Extract the citations of new and changed documents."),
+        ("embed", "embed", "Embed new and changed documents, or change the model."),
+        ("embed-status", "embed", "Show vectors, queue, failures and costs of embedding."),
+        ("plan", "embed", "Estimate what a command will take before it starts."),
     ),
-    ("show", "read", "Show one document."),
-    ("search", "read", "Find passages, each with its citation."),
-    ("changes", "citations", "Show what was added, changed and withdrawn, the newest first."),
-    (
-        "citations",
-        "citations",
-        "Find the citations in documents that are new or changed, and link them.",
+    "Serve": (
+        ("serve", "serve", "Serve the library over HTTP: web pages and an API."),
+        ("worker", "serve", "Process uploads, and execute commands of operators."),
+        ("mcp", "serve", "Serve the library to agents over MCP, read-only."),
+        ("token", "serve", "Create, list and revoke API tokens."),
     ),
-    ("cites", "citations", "Show what a document cites, and which of that is held."),
-    ("cited-by", "citations", "Show which documents cite a document, and where."),
-    ("cite", "citations", "Print how a document is cited."),
-    ("resolve", "verify", "Find the document, edition and passage that a citation leads to."),
-    (
-        "check-quote",
-        "verify",
-        "Check whether words stand in what is cited: EXACT, CHANGED or NOT FOUND.",
+    "Operate": (
+        ("status", "status", "Show the state of each source."),
+        ("logs", "status", "Show the log of a run."),
+        ("errors", "status", "List the failed tasks of a source; its next run retries them."),
+        ("dismiss", "status", "Stop retrying failed tasks and forget them."),
+        ("audit", "status", "Compare a publisher's list with the library; exit 3 if short."),
+        ("schedule", "status", "Show when each source runs (America/New_York)."),
+        ("scheduler", "status", "Run all sources on schedule, and execute commands."),
+        ("commands", "status", "List the commands of operators and their results."),
+        ("metrics", "maintenance", "Print all metrics in the text format of Prometheus."),
+        ("prune", "maintenance", "List what can be deleted; delete it with --apply."),
     ),
-    (
-        "verify",
-        "verify",
-        "Make a text or passage again from the archived bytes: MATCH, DIFFERS or UNPROVEN.",
+    "Store and exchange": (
+        ("db", "system", "Upgrade, copy, back up and restore the database."),
+        ("export", "system", "Write documents, passages, citations and tables to files."),
+        ("bundle", "bundle", "Public content in files under one hash."),
+        ("index", "index", "Indexes: records by key in an object store."),
     ),
-    (
-        "embed-status",
-        "embed",
-        "Show which vectors there are, what waits, what failed, and what it cost.",
-    ),
-    (
-        "mcp",
-        "serve",
-        "Serve the library to agents over the Model Context Protocol; nothing is written.",
-    ),
-    ("serve", "serve", "Serve the library over HTTP: pages for people, and an API for programs."),
-    ("upload", "uploads", "Upload files, and watch each become searchable."),
-    (
-        "worker",
-        "serve",
-        "Take uploads forward: parse, cut, embed, publish; and do what operators ask for.",
-    ),
-    ("init", "system", "Create the library, or say that it is there."),
-    ("demo", "system", "Ingest a small bundled upstream, served on loopback, and search it."),
-    (
-        "doctor",
-        "maintenance",
-        "Check everything fonds needs, and say what to do about what is wrong; exit 1 if it fails.",
-    ),
-    (
-        "prune",
-        "maintenance",
-        "Say what may go, and delete it with --apply. What anything refers to always stays.",
-    ),
-    (
-        "metrics",
-        "maintenance",
-        "Print all figures as Prometheus reads them, for a text file of its node exporter.",
-    ),
-    (
-        "selftest",
-        "maintenance",
-        "Kill, starve and confuse libraries in a scratch folder; exit 1 if one loses anything.",
-    ),
-    (
-        "export",
-        "system",
-        "Write documents, passages, citations and the tables of sources to files, a table each.",
-    ),
-    (
-        "normalize",
-        "read",
-        "Turn a file into Markdown, or drain the queue of bodies that wait for it.",
-    ),
-    (
-        "renormalize",
-        "read",
-        "Make the text of bodies anew whose normalizer has changed; nothing is fetched.",
-    ),
-    ("chunk", "read", "Cut Markdown into passages, as loading does."),
-    ("code", "codes", "Codes: statutes and regulations, in editions."),
-    ("site", "crawl", "Websites: how their PDFs are found, and what came of them."),
-    (
-        "embed",
-        "embed",
-        "Make the vectors of documents that are new or changed; or change the model.",
-    ),
-    ("plan", "embed", "What something will take, before it begins."),
-    ("token", "serve", "API tokens: who may use the library from elsewhere."),
-    ("jobs", "uploads", "Uploads on their way; those that failed, and once more."),
-    (
-        "index",
-        "index",
-        "Records by key, on nothing but an object store: indexes of hosts, or of your own.",
-    ),
-    ("bundle", "bundle", "The public content under one hash: equal libraries have equal ones."),
-    ("db", "system", "The database."),
-)
+}
 
-MENU: Final = {name: module for name, module, _ in _COMMANDS}
-"""Each command, in the order of the help, and the module of this package that registers it."""
 
-SUMMARIES: Final = {name: summary for name, _, summary in _COMMANDS}
-"""What the list of commands says of each, so that `fonds --help` imports none of them."""
+class MenuEntry(NamedTuple):
+    """A command before its module is imported."""
+
+    module: str
+    """The module of this package that registers the command."""
+    summary: str
+    group: str
+
+
+MENU: Final = {
+    name: MenuEntry(module, summary, group)
+    for group, commands in _GROUPS.items()
+    for name, module, summary in commands
+}
+"""All commands by name, in the order of the help."""
 
 
 class Menu(Mapping[str, Any]):
-    """All commands; each is made when it is looked up."""
+    """All commands by name; a command is imported when it is looked up."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._imported: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made |= commands_of(MENU[name])
-        return self._made[name]
+        if name not in self._imported:
+            self._imported |= commands_of(MENU[name].module)
+        return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(MENU)
@@ -178,24 +122,25 @@ class Menu(Mapping[str, Any]):
 
 
 class MenuGroup(TyperGroup):
-    """The command `fonds`, which knows its commands by name before they are imported."""
+    """The command `fonds`, which lists its commands without importing them."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        # Typer would allow for commands to be added; nobody does.
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Typer expects a dictionary to which commands can be added; none are.
         self.commands = Menu()  # type: ignore[assignment]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, which of each command shows its name and its summary."""
+        """Write the help from names and summaries, which imports no command."""
         listed = copy(self)
         listed.commands = {
-            name: TyperCommand(name=name, help=summary) for name, summary in SUMMARIES.items()
+            name: TyperCommand(name=name, help=entry.summary, rich_help_panel=entry.group)
+            for name, entry in MENU.items()
         }
         super(MenuGroup, listed).format_help(ctx, formatter)
 
 
 def commands_of(module: str) -> Mapping[str, Any]:
-    """What a module of this package registers."""
+    """The commands that a module of this package registers."""
     app = typer.Typer()
     import_module(f"fonds.cli.{module}").register(app)
     return typer.main.get_group(app).commands
@@ -213,8 +158,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         out.print(f"fonds {metadata.version('fonds')}")
         raise typer.Exit
 
@@ -224,10 +169,13 @@ def _options(
     context: typer.Context,
     home: Annotated[
         Path | None,
-        typer.Option(help="Folder where everything lives (or FONDS_HOME; default ./library)."),
+        typer.Option(help="Folder of the library (or FONDS_HOME; default ./library)."),
     ] = None,
-    version: Annotated[  # noqa: ARG001 — its callback has done all there is to do
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
+    version: Annotated[  # noqa: ARG001 — its callback prints it
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     context.obj = Session(home)
@@ -237,7 +185,7 @@ def main() -> None:
     """Run a command; exit 0 done, 1 failed, 2 usage, 3 incomplete."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a character is shown its number.
+            # A terminal that cannot display a character gets its escape sequence.
             stream.reconfigure(errors="backslashreplace")
     try:
         app(args=_home_first(sys.argv[1:]))
@@ -251,7 +199,7 @@ def main() -> None:
 
 
 def _report(error: BaseException) -> int | None:
-    """Say why a command ended, and give its exit code; a defect has none."""
+    """Print why a command failed and return its exit code; None for a defect."""
     if isinstance(error, FondsError):
         err.print(f"error: {error}", style="red", markup=False)
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
@@ -261,7 +209,7 @@ def _report(error: BaseException) -> int | None:
     if isinstance(error, UnicodeEncodeError):
         err.print("error: an argument is not valid UTF-8", style="red")
         return EXIT_USAGE
-    from asyncio import CancelledError  # noqa: PLC0415 — the help and the version need neither
+    from asyncio import CancelledError  # noqa: PLC0415 — --help and --version start without them
 
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 — as above
 
@@ -269,21 +217,23 @@ def _report(error: BaseException) -> int | None:
         err.print("stopped; the next run continues from here")
         return EXIT_STOPPED
     if isinstance(error, OSError | SQLAlchemyError):
-        err.print(f"error: {_cause(error)}; `fonds doctor` says more", style="red", markup=False)
+        err.print(
+            f"error: {_message(error)}; run `fonds doctor` for details", style="red", markup=False
+        )
         return EXIT_FAILED
     return None
 
 
-def _cause(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    # SQLAlchemy's own text goes on with the statement and its parameters.
-    cause = getattr(error, "orig", None) or error
-    return str(cause).partition("\n")[0]
+    # SQLAlchemy appends the statement and its parameters to the message of the driver.
+    driver_error = getattr(error, "orig", None) or error
+    return str(driver_error).partition("\n")[0]
 
 
 def _home_first(args: list[str]) -> list[str]:
-    """`--home` may stand anywhere on the line."""
+    """The arguments with `--home` first, since it is allowed anywhere on the line."""
     for index, arg in enumerate(args):
         if arg == "--":
             break

@@ -1,4 +1,4 @@
-"""How results reach people and machines: tables or JSON on stdout, everything else on stderr."""
+"""Output of commands: results as tables or JSON on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from rich.table import Table
 
 from fonds.errors import UsageError
 
-# A pipe has no margin at which lines would have to be folded.
-_UNFOLDED: Final = 10_000
+# Lines are wrapped for a terminal only.
+_UNWRAPPED: Final = 10_000
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNFOLDED)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNWRAPPED)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, indented for a terminal and compact for a pipe."""
+    """Print one JSON document, indented on a terminal and compact in a pipe."""
     indent = 2 if sys.stdout.isatty() else None
-    sys.stdout.write(json.dumps(plain(value), indent=indent, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(to_json_value(value), indent=indent, ensure_ascii=False) + "\n")
 
 
-def plain(value: Any) -> Any:
-    """Anything we hand out, as JSON values."""
-    if hasattr(value, "model_dump"):  # of pydantic, which few commands need
+def to_json_value(value: Any) -> Any:
+    """A record, or anything made of records, as JSON values."""
+    if hasattr(value, "model_dump"):  # a model of pydantic, which few commands import
         return value.model_dump(mode="json")
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return to_json_value(asdict(value))
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, date):
         return _timestamp(value) if isinstance(value, datetime) else value.isoformat()
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _timestamp(moment: datetime) -> str:
-    from fonds.stores.columns import format_timestamp  # noqa: PLC0415 — brings SQLAlchemy
+def _timestamp(value: datetime) -> str:
+    from fonds.stores.columns import format_timestamp  # noqa: PLC0415 — imports SQLAlchemy
 
-    return format_timestamp(moment)
+    return format_timestamp(value)
 
 
 def print_table(
@@ -59,7 +59,7 @@ def print_table(
     title: str = "",
     prose: Sequence[str] = (),
 ) -> None:
-    """A plain table; columns of `prose` may wrap, and what is still too wide becomes a list."""
+    """Print a table. Columns of `prose` may wrap; a table that is still too wide becomes a list."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [list(row) for row in rows]
     for index, heading in enumerate(headings):
@@ -69,8 +69,8 @@ def print_table(
         )
     for row in cells:
         table.add_row(*[_cell(value) for value in row])
-    unfolded = out.options.update(max_width=_UNFOLDED)
-    if Measurement.get(out, unfolded, table).minimum <= out.width:
+    unwrapped = out.options.update(max_width=_UNWRAPPED)
+    if Measurement.get(out, unwrapped, table).minimum <= out.width:
         out.print(table)
     else:
         _print_list(headings, cells, title)
@@ -79,10 +79,10 @@ def print_table(
 def _print_list(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> None:
     if title:
         out.print(title, style="italic")
-    widest = max(map(len, headings))
+    width = max(map(len, headings))
     for row in rows:
         for heading, value in zip(headings, row, strict=True):
-            out.print(f"[bold]{heading:{widest}}[/bold]  {_cell(value)}")
+            out.print(f"[bold]{heading:{width}}[/bold]  {_cell(value)}")
         out.print()
 
 
@@ -96,17 +96,19 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-# Escape sequences, and marks that reverse the order in which a line is read.
-_HARMFUL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters, and marks that reverse the direction of text.
+_CONTROL_CHARACTERS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def harmless(text: str) -> str:
-    """Text from a document or an upstream, unable to move the terminal's cursor."""
-    return _HARMFUL.sub("\ufffd", text)
+    """Text of a document or an upstream without control characters."""
+    return _CONTROL_CHARACTERS.sub("\ufffd", text)
 
 
 def safe(text: str) -> str:
-    """The same, unable to style what is printed with `out` and `err`."""
+    """The same, with markup of `out` and `err` escaped."""
     return escape(harmless(text))
 
 
@@ -118,15 +120,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="See `fonds sources`.")]
 AsUser = Annotated[
     str | None,
-    typer.Option("--as", metavar="USER", help="See what this user has uploaded, too."),
+    typer.Option("--as", metavar="USER", help="Include the uploads of this user."),
 ]
 Since = Annotated[str | None, typer.Option(metavar="DATE", help="First day, YYYY-MM-DD.")]
 Until = Annotated[str | None, typer.Option(metavar="DATE", help="Last day, YYYY-MM-DD.")]
 
 
 def day(text: str | None) -> date | None:
-    """A day as somebody typed it."""
+    """A day as typed by a user."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
-        raise UsageError(f"{text!r} is not a day of the form YYYY-MM-DD") from error
+        raise UsageError(f"invalid day {text!r}: expected YYYY-MM-DD") from error

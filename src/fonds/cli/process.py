@@ -1,4 +1,4 @@
-"""The process of a command: what it logs, and how it stops when it is told to."""
+"""The process of a command: its logging, and how signals stop it."""
 
 from __future__ import annotations
 
@@ -28,45 +28,44 @@ _LEVELS: Final = {
 
 
 def set_up_logging(settings: Settings) -> None:
-    """Log as the settings say; lines name the run, source, task or job they come from."""
-    level = _chosen(_LEVELS, "log_level", settings.log_level)
-    shown = _chosen(
+    """Configure logging by the settings; lines name the run, source, task or job."""
+    level = _look_up(_LEVELS, "log_level", settings.log_level)
+    renderer = _look_up(
         {"text": _text(), "json": structlog.processors.JSONRenderer()},
         "log_format",
         settings.log_format,
     )
-    known: list[Processor] = [
+    shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    # As text before anything is left out: a traceback may quote what nobody is to read, and one
-    # with the values of variables would.
-    plain: Processor = structlog.processors.format_exc_info
-    last: list[Processor] = [plain, _redacting(settings), shown]
+    # Tracebacks become text before secrets are redacted, since they may quote one.
+    format_traceback: Processor = structlog.processors.format_exc_info
+    last: list[Processor] = [format_traceback, _redacting(settings), renderer]
     structlog.configure(
-        processors=[*known, *last],
+        processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        # Bound late, so that a test's capture is respected.
+        # sys.stderr is looked up now, so that tests can capture it.
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    # What the standard library's loggers say, ours and the server's, reads the same.
+    # Lines of the standard library's loggers, those of the server included, look the same.
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         ProcessorFormatter(
-            foreign_pre_chain=[*known, structlog.stdlib.ExtraAdder()],
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
             processors=[ProcessorFormatter.remove_processors_meta, *last],
         )
     )
-    ours = logging.getLogger("fonds")
-    ours.handlers = [handler]
-    ours.setLevel(level)
+    logger = logging.getLogger("fonds")
+    logger.handlers = [handler]
+    logger.setLevel(level)
 
 
-def _chosen(known: dict[str, Any], setting: str, value: str) -> Any:
-    if value not in known:
-        raise SettingsError(f"{setting} is {value!r}; possible are {', '.join(known)}")
-    return known[value]
+def _look_up(choices: dict[str, Any], setting: str, value: str) -> Any:
+    if value not in choices:
+        raise SettingsError(f"invalid {setting} {value!r}: choose one of {', '.join(choices)}")
+    return choices[value]
 
 
 def _text() -> Processor:
@@ -89,23 +88,25 @@ T = TypeVar("T")
 
 @contextmanager
 def stoppable() -> Iterator[Event]:
-    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C does not wait for batches in flight."""
+    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C interrupts batches in progress."""
     stop = Event()
 
-    def ask(number: int, _frame: Any) -> None:
+    def request_stop(number: int, _frame: Any) -> None:
         stop.set()
         signal.signal(number, signal.default_int_handler)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous = {
+        number: signal.signal(number, request_stop) for number in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         yield stop
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; SIGTERM and Ctrl-C cancel, and what is loaded stays loaded."""
+    """Run to the end, or until SIGTERM or Ctrl-C cancels; loaded batches stay."""
 
     async def guarded() -> T:
         task = asyncio.ensure_future(work)

@@ -1,4 +1,4 @@
-"""A live line for each source being run, on stderr, and what came of the runs in the end."""
+"""Progress of runs, a live line for each source on stderr, and their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_display(*, quiet: bool) -> Iterator[Progress]:
-    """A callback that draws; `quiet` and pipes get one that does nothing."""
+    """A callback that draws progress; it does nothing if `quiet` or not on a terminal."""
     if quiet or not err.is_terminal:
         yield lambda _source, _counts: None
         return
@@ -36,7 +36,7 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
 
 
 def print_reports(reports: list[RunReport]) -> None:
-    """What came of runs, a line each."""
+    """Print the result of each run."""
     for report in reports:
         if report.skipped:
             out.print(f"{report.source}: skipped: {safe(report.error_summary or '')}")
@@ -50,7 +50,7 @@ def print_reports(reports: list[RunReport]) -> None:
 
 
 def exit_code(reports: list[RunReport]) -> int:
-    """0 if all is there, 3 if something is missing, 1 if a source gave nothing at all."""
+    """0 if all runs succeeded, 1 if all failed, else 3."""
     states = {report.status for report in reports}
     if states <= {RunStatus.SUCCESS}:
         return 0

@@ -1,7 +1,4 @@
-"""Commands that read: parse a file, show a document, search.
-
-Commands about bodies: bytes to Markdown, Markdown to passages.
-"""
+"""Commands that parse files, make texts and passages, search and show documents."""
 
 from __future__ import annotations
 
@@ -32,9 +29,9 @@ from fonds.cli.output import (
     err,
     harmless,
     out,
-    plain,
     print_json,
     safe,
+    to_json_value,
 )
 from fonds.cli.session import owner_named
 from fonds.errors import ParseError, UsageError
@@ -57,12 +54,12 @@ if TYPE_CHECKING:
 def parse(
     source: SourceName,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="As the publisher served.")
+        list[Path], typer.Argument(metavar="FILE...", help="Raw files as served by the publisher.")
     ],
 ) -> None:
-    """Parse raw files and print records as JSON lines; touches neither network nor library.
+    """Parse raw files and print their records as JSON lines.
 
-    Files that differ only in their suffix are parsed together.
+    Uses neither network nor library. Files that differ only in their suffix are parsed together.
 
     \b
     Example: fonds parse federal_register 2026-00101.json 2026-00101.xml
@@ -73,7 +70,7 @@ def parse(
         paths = list(group)
         try:
             for record in _records(parser, paths):
-                sys.stdout.write(json.dumps(plain(record), ensure_ascii=False) + "\n")
+                sys.stdout.write(json.dumps(to_json_value(record), ensure_ascii=False) + "\n")
         except ParseError as error:
             failed = True
             names = ", ".join(str(path) for path in paths)
@@ -87,9 +84,9 @@ def show(
         str, typer.Argument(metavar="ID", help="An id, or another name, e.g. 91 FR 12345.")
     ],
     *,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Only the body.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print only the text.")] = False,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Only the bytes that the publisher served.")
+        bool, typer.Option("--raw", help="Print only the bytes that the publisher served.")
     ] = False,
     as_user: AsUser = None,
     as_json: AsJson = False,
@@ -110,13 +107,13 @@ def show(
         print_json(document)
         return
     if not markdown:
-        _print_head(document)
+        _print_header(document)
     text = document["body_text"] or document["summary"] or ""
     sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
 
 
 class Mode(StrEnum):
-    """What decides which passages are found."""
+    """A search mode: by words, by vectors, or by both."""
 
     LEXICAL = "lexical"
     SEMANTIC = "semantic"
@@ -133,30 +130,30 @@ def search(
     ] = None,
     org: Annotated[
         list[str] | None,
-        typer.Option(help="Only organisations with this in their name; repeatable."),
+        typer.Option(help="Only organisations whose name contains this; repeatable."),
     ] = None,
     since: Since = None,
     until: Until = None,
     under: Annotated[
-        str | None, typer.Option(help="Only what stands below: usc/2024/root/title-42.")
+        str | None, typer.Option(help="Only sections below: usc/2024/root/title-42.")
     ] = None,
     edition: Annotated[
-        str | None, typer.Option(help="Sections of this edition of a code; default: the newest.")
+        str | None, typer.Option(help="Search this edition of a code; default: the newest.")
     ] = None,
     mode: Annotated[
         Mode | None,
-        typer.Option(help="By words, by meaning, or by both; default: both where vectors are."),
+        typer.Option(help="By words, by vectors, or both; default: both if there are vectors."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many documents.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the best.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of results.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Skip the first N results.")] = 0,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
     """Find passages, each with its citation.
 
-    Quotation marks keep words together, a minus sign leaves out what holds a word, and source:,
-    kind:, org:, title:, since:, until:, under: and edition: narrow as the options do. A citation
-    alone goes straight to its document.
+    Quotation marks search for a phrase, a minus sign excludes a word, and source:, kind:, org:,
+    title:, since:, until:, under: and edition: filter as the options do. A query that is a citation
+    finds its document.
 
     \b
     Examples: fonds search "overtime salary threshold"
@@ -166,7 +163,7 @@ def search(
               fonds search "flood damage" --as maria --source uploads
     """
     with context.obj.library() as library:
-        found = library.search(
+        results = library.search(
             query,
             sources=[source_named(name) for name in source or []],
             kinds=kind or (),
@@ -180,16 +177,16 @@ def search(
             offset=offset,
             owner=owner_named(library, as_user),
         )
-        if not found:
-            err.print(f"nothing found{_why_nothing(library)}", markup=False)
+        if not results:
+            err.print(f"nothing found{_hint_if_empty(library)}", markup=False)
     if as_json:
-        print_json(found)
+        print_json(results)
         return
-    print_results(found, query, after=offset)
+    print_results(results, query, after=offset)
 
 
 def print_results(results: list[RetrievalResult], query: str, *, after: int = 0) -> None:
-    """Results for people: title, passage, and a citation to paste."""
+    """Print results with title, passage, and a citation to paste."""
     terms = read_query(query).wanted
     for number, result in enumerate(results, start=after + 1):
         citation = result.citation
@@ -198,37 +195,37 @@ def print_results(results: list[RetrievalResult], query: str, *, after: int = 0)
             headings = citation.locator.heading_path
             path = " › ".join(headings[1:] if headings[:1] == [citation.title] else headings)
             page = f"p. {citation.locator.page}" if citation.locator.page else ""
-            if place := ", ".join(part for part in (path, page) if part):
-                out.print(f"   {safe(place)}", style="dim")
-        out.print(Text("   ").append_text(_marked(harmless(result.snippet), terms)))
+            if location := ", ".join(part for part in (path, page) if part):
+                out.print(f"   {safe(location)}", style="dim")
+        out.print(Text("   ").append_text(_highlight(harmless(result.snippet), terms)))
         out.print(f"   [green]{safe(citation.citation_string)}[/green]  {result.id}")
         out.print(f"   {safe(citation.url)}\n", style="dim")
 
 
-def _marked(snippet: str, terms: Sequence[str]) -> Text:
-    shown = Text(snippet)
+def _highlight(snippet: str, terms: Sequence[str]) -> Text:
+    text = Text(snippet)
     for start, end in highlights(snippet, terms):
-        shown.stylize("bold yellow", start, end)
-    return shown
+        text.stylize("bold yellow", start, end)
+    return text
 
 
-def _why_nothing(library: Library) -> str:
+def _hint_if_empty(library: Library) -> str:
     with library.database.read() as connection:
         public = select(documents.c.id).where(visible_to(None))
         is_filled = connection.scalar(public.limit(1)) is not None
     home = library.settings.home
-    return "" if is_filled else f": the library in {home} is empty; `fonds bootstrap` fills it"
+    return "" if is_filled else f": the library in {home} is empty; fill it with `fonds bootstrap`"
 
 
 def _records(source: Source, paths: list[Path]) -> Iterator[ParsedRecord]:
     task = FetchTask(source=source.info.name, key=paths[0].name, parts=())
-    raw = Raw(task=task, parts=tuple(_loose_file(path) for path in paths))
+    raw = Raw(task=task, parts=tuple(_raw_part(path) for path in paths))
     for item in source.parse(raw):
         if isinstance(item, ParsedRecord):
             yield item
 
 
-def _loose_file(path: Path) -> RawPart:
+def _raw_part(path: Path) -> RawPart:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -238,14 +235,14 @@ def _loose_file(path: Path) -> RawPart:
         key=path.name,
         sha256=sha256(data).hexdigest(),
         size=len(data),
-        # The file's own date, so that the same file gives the same records.
+        # The date of the file, so that the same file gives the same records.
         retrieved_at=datetime.fromtimestamp(int(path.stat().st_mtime), UTC),
     )
     return RawPart(name="", archived=archived, data=data)
 
 
-def _print_head(document: dict[str, Any]) -> None:
-    facts = {
+def _print_header(document: dict[str, Any]) -> None:
+    fields = {
         "id": document["id"],
         "cite": document["citation_string"],
         "publisher": document["source_org"],
@@ -257,7 +254,7 @@ def _print_head(document: dict[str, Any]) -> None:
         "withdrawn": document["gone_at"] and document["gone_at"].isoformat(),
     }
     out.print(f"[bold]{safe(document['title'])}[/bold]")
-    for name, value in facts.items():
+    for name, value in fields.items():
         if value:
             out.print(f"  {name:10} {safe(str(value))}")
     out.print()
@@ -282,22 +279,20 @@ def normalize(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]")] = None,
     *,
     format_: Annotated[
-        str, typer.Option("--format", help="A normalizer's name, e.g. uslm_v1; auto looks.")
+        str, typer.Option("--format", help="Name of a normalizer, e.g. uslm_v1; auto detects it.")
     ] = "auto",
-    drain_queue: Annotated[
-        bool, typer.Option("--drain", help="Normalize what waits in the queue.")
-    ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes for --drain.")] = 2,
+    drain_queue: Annotated[bool, typer.Option("--drain", help="Convert all queued files.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes for --drain.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a file into Markdown, or drain the queue of bodies that wait for it.
+    """Convert a file to Markdown, or all queued files.
 
     \b
     Examples: fonds normalize report.pdf > report.md
               fonds normalize --drain --workers 2
     """
     if (file is None) != drain_queue:
-        raise UsageError("name a file, or use --drain")
+        raise UsageError("pass either a file or --drain")
     if file is not None:
         _normalize_file(file, format_, as_json=as_json)
         return
@@ -306,7 +301,7 @@ def normalize(
     if as_json:
         print_json(result)
     else:
-        out.print(f"{result.done} normalized, {result.failed} failed, {result.waiting} wait")
+        out.print(f"{result.done} converted, {result.failed} failed, {result.waiting} queued")
     raise typer.Exit(EXIT_INCOMPLETE if result.failed or result.waiting else 0)
 
 
@@ -314,10 +309,14 @@ def renormalize(
     context: typer.Context,
     *,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
-    normalizer: Annotated[str | None, typer.Option(help="Only bodies made by this one.")] = None,
+    normalizer: Annotated[
+        str | None, typer.Option(help="Only texts made by this normalizer.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the text of bodies anew whose normalizer has changed; nothing is fetched.
+    """Convert texts again whose normalizer has changed.
+
+    The raw files are read from the blob store; nothing is fetched.
 
     \b
     Example: fonds renormalize --normalizer fr_xml_v1
@@ -328,8 +327,7 @@ def renormalize(
         print_json(result)
     else:
         out.print(
-            f"{result.checked} were stale, {result.changed} have other words, "
-            f"{result.failed} failed"
+            f"{result.checked} were out of date, {result.changed} changed, {result.failed} failed"
         )
     raise typer.Exit(EXIT_INCOMPLETE if result.failed else 0)
 
@@ -340,7 +338,7 @@ def chunk(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Cut Markdown into passages, as loading does.
+    """Split Markdown into passages, as loading does.
 
     \b
     Example: fonds chunk report.md --json
@@ -352,8 +350,8 @@ def chunk(
         print_json([{"chunk_ord": c.ordinal, "text": c.text, **chunk_meta(c)} for c in chunks])
         return
     for passage in chunks:
-        place = " › ".join(passage.heading_path)
-        out.print(f"[bold]{passage.ordinal}[/bold] {passage.tokens} tokens  {safe(place)}")
+        headings = " › ".join(passage.heading_path)
+        out.print(f"[bold]{passage.ordinal}[/bold] {passage.tokens} tokens  {safe(headings)}")
         out.print(f"{safe(passage.text)}\n")
 
 

@@ -1,14 +1,15 @@
-"""Commands that say how the sources stand, and keep them going."""
+"""Commands that show the state of sources, and run them on schedule."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 import typer
 
-from fonds.cli.citations import extract_in_steps
+from fonds.cli.citations import extract_in_batches
 from fonds.cli.embed import embed_until_stopped
 from fonds.cli.output import (
     EXIT_INCOMPLETE,
@@ -36,9 +37,10 @@ from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
 from fonds.sources.registry import all_sources, get_source
 
-SHOWN_FAILURES: Final = 20
-LOCAL: Final = "local"
-"""Who asks, where nobody has said a name."""
+MAX_PRINTED_FAILURES: Final = 20
+MAX_PRINTED_IDS: Final = 5
+LOCAL_USER: Final = "local"
+"""The requester of commands that are typed on this machine."""
 
 
 def register(app: typer.Typer) -> None:
@@ -50,10 +52,10 @@ def register(app: typer.Typer) -> None:
 def status(
     context: typer.Context,
     *,
-    source: Annotated[str | None, typer.Option(help="One source in detail.")] = None,
+    source: Annotated[str | None, typer.Option(help="Show this source in detail.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how each source stands.
+    """Show the state of each source.
 
     \b
     Examples: fonds status
@@ -73,21 +75,21 @@ def status(
 def logs(
     context: typer.Context,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Start of a run's id.")
+        str | None, typer.Argument(metavar="[RUN]", help="Id of a run, or its first characters.")
     ] = None,
     *,
-    source: Annotated[str | None, typer.Option(help="All runs of one source.")] = None,
-    tail: Annotated[int, typer.Option(help="How many lines, from the end.")] = 100,
+    source: Annotated[str | None, typer.Option(help="All runs of this source.")] = None,
+    tail: Annotated[int, typer.Option(help="Number of lines, from the end.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a run wrote to its log.
+    """Show the log of a run.
 
     \b
     Examples: fonds logs 4f1c
               fonds logs --source federal_register --tail 20
     """
     if (run_id is None) == (source is None):
-        raise UsageError("name a run, or a source with --source")
+        raise UsageError("pass either a run or --source")
     with context.obj.library() as library:
         if run_id is not None:
             lines = run_logs(library.database, run_id, tail)
@@ -97,42 +99,44 @@ def logs(
         print_json(lines)
         return
     if not lines:
-        err.print("nothing was logged")
+        err.print("no log lines")
     for line in lines:
-        where = " ".join(f"{key}={value}" for key, value in (line["context"] or {}).items())
-        moment = line["logged_at"].strftime("%Y-%m-%d %H:%M:%S")
-        out.print(f"{moment} {line['level']:5} {safe(line['message'])}  {safe(where)}")
+        fields = " ".join(f"{key}={value}" for key, value in (line["context"] or {}).items())
+        timestamp = line["logged_at"].strftime("%Y-%m-%d %H:%M:%S")
+        out.print(f"{timestamp} {line['level']:5} {safe(line['message'])}  {safe(fields)}")
 
 
 def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = False) -> None:
-    """List what failed and still stands; the next run tries it again.
+    """List the failed tasks of a source; its next run retries them.
 
     \b
     Example: fonds errors federal_register
     """
     with context.obj.library() as library:
-        found = standing_errors(library.database, get_source(source).info.name)
+        failures = standing_errors(library.database, get_source(source).info.name)
     if as_json:
-        print_json(found)
+        print_json(failures)
         return
-    if not found:
-        err.print("no failure stands")
+    if not failures:
+        err.print("no failed tasks")
         return
     columns = ["task_key", "error_stage", "attempts", "error"]
     print_table(
-        ["task", "stage", "tries", "cause"],
+        ["task", "stage", "tries", "error"],
         [
             [safe(value) if isinstance(value, str) else value for value in map(row.get, columns)]
-            for row in found
+            for row in failures
         ],
-        prose=["cause"],
+        prose=["error"],
     )
 
 
 def dismiss(
     context: typer.Context,
     source: SourceName,
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="As `fonds errors` shows.")],
+    tasks: Annotated[
+        list[str], typer.Argument(metavar="TASK...", help="As listed by `fonds errors`.")
+    ],
 ) -> None:
     """Stop retrying failed tasks and forget them.
 
@@ -143,12 +147,12 @@ def dismiss(
         name = get_source(source).info.name
         dismissed = resolve(connection, name, tasks, library.seams.clock.now())
     if not dismissed:
-        raise UsageError(f"no failure of {source} stands under these names")
+        raise UsageError(f"{source} has no failed task of this name; see `fonds errors {source}`")
     err.print(f"dismissed {dismissed}")
 
 
 def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Show when each source runs by itself (America/New_York).
+    """Show when each source runs (America/New_York).
 
     \b
     Example: fonds schedule
@@ -166,10 +170,10 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 def scheduler(context: typer.Context) -> None:
-    """Run every source by its schedule until stopped, and what is asked for meanwhile.
+    """Run all sources on schedule, and execute commands.
 
-    Whatever the admin pages or the API ask for is taken up within a second or two, one thing
-    after the other; `fonds commands` shows it.
+    Commands of the admin pages and the API start within two seconds, one after another;
+    `fonds commands` lists them.
 
     \b
     Example: fonds scheduler
@@ -177,7 +181,7 @@ def scheduler(context: typer.Context) -> None:
 
     async def serve(library: Library) -> None:
         err.print("scheduler started; stop it with Ctrl-C")
-        asked = asyncio.create_task(dispatcher(library).serve())
+        commands_task = asyncio.create_task(dispatcher(library).serve())
         try:
             await serve_schedule(
                 all_sources().values(),
@@ -187,8 +191,8 @@ def scheduler(context: typer.Context) -> None:
                 follow_up=lambda: _follow_up(library),
             )
         finally:
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
+            commands_task.cancel()
+            await asyncio.gather(commands_task, return_exceptions=True)
 
     with context.obj.library() as library:
         run_until_stopped(serve(library))
@@ -197,49 +201,49 @@ def scheduler(context: typer.Context) -> None:
 def commands(
     context: typer.Context,
     *,
-    source: Annotated[str | None, typer.Option(help="Of one source.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only of this source.")] = None,
     is_open: Annotated[
-        bool, typer.Option("--open", help="Only those that nothing has come of yet.")
+        bool, typer.Option("--open", help="Only commands that have not ended.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, from the newest.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number, newest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what operators asked for, who did, and what came of it.
+    """List the commands of operators and their results.
 
     \b
     Examples: fonds commands
               fonds commands --open --source federal_register
     """
     with context.obj.library() as library, library.database.read() as connection:
-        known = get_source(source).info.name if source else None
-        found = listing(connection, limit=limit, source=known, is_open=is_open or None)
+        name = get_source(source).info.name if source else None
+        listed = listing(connection, limit=limit, source=name, is_open=is_open or None)
     if as_json:
-        print_json([{**asdict(each), "state": each.state} for each in found])
+        print_json([{**asdict(command), "state": command.state} for command in listed])
         return
-    if not found:
-        err.print("nobody has asked for anything")
+    if not listed:
+        err.print("no commands")
         return
     print_table(
-        ["id", "command", "source", "asked (UTC)", "by", "state", "outcome"],
+        ["id", "command", "source", "requested (UTC)", "by", "state", "outcome"],
         [
             (
-                each.id,
-                each.command,
-                each.source or each.args.get("queue"),
-                each.requested_at,
-                safe(each.requested_by),
-                each.state,
-                safe(each.outcome) if each.outcome else None,
+                command.id,
+                command.command,
+                command.source or command.args.get("queue"),
+                command.requested_at,
+                safe(command.requested_by),
+                command.state,
+                safe(command.outcome) if command.outcome else None,
             )
-            for each in found
+            for command in listed
         ],
         prose=["outcome"],
     )
 
 
 async def _follow_up(library: Library) -> None:
-    await drain_normalization(library)  # texts come before what is found in them
-    await extract_in_steps(library)
+    await drain_normalization(library)  # citations and vectors are made of texts
+    await extract_in_batches(library)
     await embed_until_stopped(library)
 
 
@@ -251,23 +255,23 @@ def audit(
     until: Until = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare what the upstream says exists with what is held; exit 3 when short.
+    """Compare a publisher's list with the library; exit 3 if short.
 
     \b
     Example: fonds audit federal_register --since 2026-01-01 --until 2026-01-31
     """
 
     async def count(library: Library) -> Audit:
-        return await audited(library, source, day(since), day(until), requested_by=LOCAL)
+        return await audited(library, source, day(since), day(until), requested_by=LOCAL_USER)
 
     with context.obj.library() as library:
-        found = run_until_stopped(count(library))
+        result = run_until_stopped(count(library))
     if as_json:
-        numbers = {"expected": found.expected, "missing": found.missing}
-        print_json({**numbers, "open_errors": found.open_errors, "audit": found})
+        numbers = {"expected": result.expected, "missing": result.missing}
+        print_json({**numbers, "open_errors": result.open_errors, "audit": result})
     else:
-        _print_audit(found)
-    if found.missing or found.open_errors:
+        _print_audit(result)
+    if result.missing or result.open_errors:
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
@@ -331,17 +335,24 @@ def _print_overview(rows: list[Any]) -> None:
     )
 
 
-def _print_audit(found: Audit) -> None:
-    short = [scope for scope in found.scopes if scope.missing]
-    counted = f"{found.expected:,} expected in {len(found.scopes)} lists, {found.missing:,} missing"
-    if not found.scopes:
-        counted = "its upstream offers no second list to count by"
-    out.print(f"{found.source}: {counted}, {found.open_errors} errors stand")
-    for scope in short:
-        shown = ", ".join(scope.missing[:5]) + (" …" if len(scope.missing) > 5 else "")  # noqa: PLR2004 — a handful
-        out.print(f"  {safe(scope.name)}: {len(scope.missing)} of {scope.expected}: {safe(shown)}")
-    for name, cause in found.failures[:SHOWN_FAILURES]:
-        out.print(f"  {safe(name)}: {safe(cause)}", style="red")
-    for column, unlinked in found.unlinked.items():
-        shown = ", ".join(unlinked.targets[:5]) + (" …" if len(unlinked.targets) > 5 else "")  # noqa: PLR2004 — a handful
-        out.print(f"  {column}: {unlinked.rows:,} references to what is not held: {safe(shown)}")
+def _print_audit(result: Audit) -> None:
+    summary = (
+        f"{result.expected:,} expected in {len(result.scopes)} lists, {result.missing:,} missing"
+        if result.scopes
+        else "its publisher has no second list to compare with"
+    )
+    out.print(f"{result.source}: {summary}, {result.open_errors} failed tasks")
+    for scope in result.scopes:
+        if scope.missing:
+            ids = _abbreviate(scope.missing)
+            out.print(f"  {safe(scope.name)}: {len(scope.missing)} of {scope.expected}: {ids}")
+    for name, error in result.failures[:MAX_PRINTED_FAILURES]:
+        out.print(f"  {safe(name)}: {safe(error)}", style="red")
+    for column, unlinked in result.unlinked.items():
+        ids = _abbreviate(unlinked.targets)
+        out.print(f"  {column}: {unlinked.rows:,} references to missing documents: {ids}")
+
+
+def _abbreviate(ids: Sequence[str]) -> str:
+    more = " …" if len(ids) > MAX_PRINTED_IDS else ""
+    return safe(", ".join(ids[:MAX_PRINTED_IDS]) + more)

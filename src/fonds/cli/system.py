@@ -1,23 +1,16 @@
-"""Commands about the library itself: create, upgrade, demonstrate.
-
-The command that copies a database to another one.
-
-What `fonds demo` does: the whole flow on a small bundled upstream.
-
-The command that exports tables for other programs.
-"""
+"""Commands about a library as a whole: create, demonstrate, upgrade, copy, back up, export."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 from sqlalchemy import func, select
 
-from fonds.cli.citations import said
+from fonds.cli.citations import summarize
 from fonds.cli.output import AsJson, AsUser, err, out, print_json, print_table, safe
 from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.read import print_results
@@ -26,66 +19,61 @@ from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.demo.server import DemoUpstream
 from fonds.exchange import backup
+from fonds.exchange.database_copy import Copied, copy, database_address
+from fonds.exchange.export import export
+from fonds.exchange.snapshot import shown
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import upgrade
+from fonds.search.filters import source_named
 from fonds.sources.registry import all_feeds
 from fonds.stores.blobs import open_blobs
 from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import document_chunk_buffer, documents
 
-if TYPE_CHECKING:
-    from fonds.exchange.database_copy import Copied
-
-Endpoint = "the home of a library, a file of SQLite, or postgresql://…"
+_DATABASES: Final = "the home of a library, an SQLite file, or postgresql://…"
 
 
 def db_copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help=f"What is copied: {Endpoint}")],
-    target: Annotated[str, typer.Argument(metavar="TO", help=f"Where to: {Endpoint}")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help=f"Source: {_DATABASES}")],
+    target: Annotated[str, typer.Argument(metavar="TO", help=f"Target: {_DATABASES}")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Copy every row of a library's database to another one, which is empty.
+    """Copy every row of a library's database to an empty one.
 
-    All of it, as it is at one moment, or nothing. Each table is read again and compared; indexes
-    of words and vectors are made anew. Raw files are not copied: they stay where they are.
+    The copy is a consistent snapshot, complete or not made at all. Each table is read back and
+    compared; full-text and vector indexes are rebuilt. Raw files are not copied.
 
     \b
     Examples: fonds db copy library postgresql://fonds@db.example/fonds
               fonds db copy postgresql://fonds@db.example/fonds other-library
     """
-    from fonds.exchange.database_copy import (  # noqa: PLC0415 — no other command needs it
-        copy,
-        database_address,
-    )
-    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — no other command needs it
-
-    addresses = [database_address(each) for each in (source, target)]
+    addresses = [database_address(address) for address in (source, target)]
     with err.status("copying …") as status:
         done = copy(
             *addresses,
             watch=lambda table, rows: status.update(f"copying … {rows:,} rows of {table}"),
         )
-    places = [shown(address) for address in addresses]
+    copied_from, copied_to = (shown(address) for address in addresses)
     if as_json:
-        print_json({"from": places[0], "to": places[1], **_told(done)})
+        print_json({"from": copied_from, "to": copied_to, **_copy_fields(done)})
         return
-    filled = [each for each in done.tables.values() if each.rows]
-    out.print(f"copied {safe(places[0])} to {safe(places[1])}")
+    filled = [table for table in done.tables.values() if table.rows]
+    out.print(f"copied {safe(copied_from)} to {safe(copied_to)}")
     out.print(
-        f"{sum(each.rows for each in filled):,} rows in {len(filled):,} tables, the same in both; "
+        f"{sum(table.rows for table in filled):,} rows in {len(filled):,} tables, equal in both; "
         f"{done.passages:,} passages and {done.vectors:,} vectors indexed"
     )
-    err.print("raw files stay where they are: see the setting `blobs`")
+    err.print("raw files are not copied: see the setting `blobs`")
 
 
-def _told(done: Copied) -> dict[str, object]:
+def _copy_fields(done: Copied) -> dict[str, object]:
     return {"tables": done.tables, "passages": done.passages, "vectors": done.vectors}
 
 
 CODE: Final = "usc"
-QUESTIONS: Final = (
+QUERIES: Final = (
     "overtime salary threshold",
     "how much lead may drinking water contain?",
     "how soon must a request for a record be answered?",
@@ -93,7 +81,7 @@ QUESTIONS: Final = (
 
 
 def demonstrate(session: Session) -> int:
-    """Serve, ingest, search; gives the exit code."""
+    """Ingest the bundled upstream, search it, and return the exit code."""
     with DemoUpstream() as upstream:
         overrides = {"hosts": upstream.hosts, "allow_private": True}
         with session.library(**overrides) as library:
@@ -101,15 +89,15 @@ def demonstrate(session: Session) -> int:
             print_reports(reports)
             queued = library.normalize_queued()
             out.print(f"PDFs: {queued.done} read")
-            out.print(f"citations: {said(library.extract_citations())}")
+            out.print(f"citations: {summarize(library.extract_citations())}")
             vectors = library.embed()
             out.print(f"vectors: {vectors.embedded:,} passages embedded, {vectors.reused:,} reused")
-            _print_holdings(library)
-            for question in QUESTIONS:
-                out.print(f"\n$ fonds search {question!r}\n", style="bold", markup=False)
-                print_results(library.search(question, limit=2), question)
+            _print_contents(library)
+            for query in QUERIES:
+                out.print(f"\n$ fonds search {query!r}\n", style="bold", markup=False)
+                print_results(library.search(query, limit=2), query)
             home = library.settings.home
-    out.print("ask it something yourself:")
+    out.print("try a search of your own:")
     out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)
     out.print("or open it in a browser:")
     out.print(f"{sys.argv[0]} --home {home} serve", markup=False)
@@ -124,7 +112,7 @@ async def _ingest(library: Library) -> list[RunReport]:
     return [*reports, code.run]
 
 
-def _print_holdings(library: Library) -> None:
+def _print_contents(library: Library) -> None:
     query = (
         select(
             documents.c.source,
@@ -142,11 +130,11 @@ def _print_holdings(library: Library) -> None:
     print_table(["source", "kind", "documents", "passages"], rows)
 
 
-db = typer.Typer(help="The database.", no_args_is_help=True)
+db = typer.Typer(help="Upgrade, copy, back up and restore the database.", no_args_is_help=True)
 
 
 def init(context: typer.Context) -> None:
-    """Create the library, or say that it is there.
+    """Create the library, or report where it is.
 
     \b
     Example: fonds --home library init
@@ -157,7 +145,7 @@ def init(context: typer.Context) -> None:
 
 @db.command("upgrade")
 def db_upgrade(context: typer.Context) -> None:
-    """Bring the database up to this program's schema.
+    """Upgrade the database to the schema of this version of fonds.
 
     \b
     Example: fonds db upgrade
@@ -172,11 +160,12 @@ def db_upgrade(context: typer.Context) -> None:
 
 @db.command("backup")
 def db_backup(
-    context: typer.Context, to: Annotated[Path, typer.Argument(help="A file that is not there.")]
+    context: typer.Context,
+    to: Annotated[Path, typer.Argument(help="A file that does not exist yet.")],
 ) -> None:
-    """Copy the database, as it is at one moment, into a new file; SQLite only.
+    """Copy a consistent snapshot of the database into a new file; SQLite only.
 
-    Others may go on reading and writing. Copy the blobs after it, never before.
+    Other processes may read and write meanwhile. Copy the blobs after the database, never before.
 
     \b
     Example: fonds db backup backups/2026-03-04.db
@@ -191,11 +180,12 @@ def db_backup(
 
 @db.command("restore")
 def db_restore(
-    context: typer.Context, copy: Annotated[Path, typer.Argument(help="What `backup` wrote.")]
+    context: typer.Context,
+    copy: Annotated[Path, typer.Argument(help="A file made by `fonds db backup`.")],
 ) -> None:
-    """Put a back-up in the place of all that the database holds; SQLite only.
+    """Replace the content of the database by a backup; SQLite only.
 
-    Stop scheduler, workers and servers first. Killed in between, it leaves what was there.
+    Stop scheduler, workers and servers first. If it is killed, the previous content stays.
 
     \b
     Example: fonds db restore backups/2026-03-04.db
@@ -211,12 +201,14 @@ def db_restore(
 
 
 def demo(context: typer.Context) -> None:
-    """Ingest a small bundled upstream, served on loopback, and search it.
+    """Ingest a small bundled upstream and search it.
+
+    Its publishers are simulated on loopback: no key and no network is needed.
 
     \b
     Example: fonds --home demo-library demo
     """
-    out.print("no key, no network: a small bundled upstream stands in for the publishers\n")
+    out.print("no key, no network: a small bundled upstream replaces the publishers\n")
     raise typer.Exit(demonstrate(context.obj))
 
 
@@ -233,7 +225,7 @@ def export_tables(
     context: typer.Context,
     *,
     kind: Annotated[
-        Literal["csv", "parquet", "jsonl"], typer.Option("--format", help="Of the files.")
+        Literal["csv", "parquet", "jsonl"], typer.Option("--format", help="Format of the files.")
     ],
     to: Annotated[str, typer.Option(metavar="ADDRESS", help="A folder, s3://…, az://…")],
     source: Annotated[
@@ -242,26 +234,22 @@ def export_tables(
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write documents, passages, citations and the tables of sources to files, a table each.
+    """Write documents, passages, citations and tables to files.
 
-    A data package beside them tells their columns and types. An earlier export that stands there
-    is replaced. Needs DuckDB: the extra `query`.
+    Each table, those of sources included, is one file; a data package lists columns and types. An
+    earlier export at the same address is replaced. Needs DuckDB: the extra `query`.
 
     \b
     Examples: fonds export --format parquet --to tables
               fonds export --format csv --source bills --to s3://bucket/bills
     """
-    from fonds.exchange.export import export  # noqa: PLC0415 — as above
-    from fonds.exchange.snapshot import shown  # noqa: PLC0415 — no other command needs it
-    from fonds.search.filters import source_named  # noqa: PLC0415 — as above
-
     with context.obj.library() as library, err.status("exporting …") as status:
         done = export(
             library.database,
             open_blobs(to, seams=library.seams),
             kind,
             where=shown(to),
-            sources=[source_named(each) for each in source] if source else None,
+            sources=[source_named(name) for name in source] if source else None,
             owner=owner_named(library, as_user),
             scratch=library.settings.home / "tmp",
             watch=lambda table, rows: status.update(f"exporting … {rows:,} rows of {table}"),

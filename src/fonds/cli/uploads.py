@@ -1,7 +1,4 @@
-"""Commands that upload files and look after their jobs, over the API of `fonds serve`.
-
-Files on their way to a server, each with a line that says how far it is.
-"""
+"""Commands that upload files and follow their jobs, over the API of `fonds serve`."""
 
 from __future__ import annotations
 
@@ -22,16 +19,14 @@ from fonds.uploads.states import FAILURES, JobStatus
 
 SERVER = "http://127.0.0.1:8000"
 
-Server = Annotated[str, typer.Option(metavar="URL", help="Where `fonds serve` is reached.")]
+Server = Annotated[str, typer.Option(metavar="URL", help="Address of `fonds serve`.")]
 Token = Annotated[
     str | None,
-    typer.Option(
-        help="Of `fonds token create`; the setting `token` (FONDS_TOKEN) is seen by no other user."
-    ),
+    typer.Option(help="Made by `fonds token create`; other users cannot see it in FONDS_TOKEN."),
 ]
 
 jobs_app = typer.Typer(
-    help="Uploads on their way; those that failed, and once more.", invoke_without_command=True
+    help="List uploads with their status, and retry failed ones.", invoke_without_command=True
 )
 
 
@@ -56,13 +51,14 @@ def upload(
     server: Server = SERVER,
     token: Token = None,
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Until each can be found, or has failed.")
+        bool,
+        typer.Option("--wait/--no-wait", help="Wait until each can be searched or has failed."),
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Upload files, and watch each become searchable.
+    """Upload files, and wait until each can be searched.
 
-    The same bytes are one document, however often they are uploaded.
+    Files with the same bytes become one document.
 
     \b
     Examples: fonds upload policy.pdf
@@ -71,7 +67,7 @@ def upload(
     with _client(context, server, token) as client:
         outcomes = send_all(client, files, wait=wait, quiet=as_json)
     if as_json:
-        print_json([outcome.told() for outcome in outcomes])
+        print_json([outcome.to_json() for outcome in outcomes])
     failed: list[UploadOutcome] = [outcome for outcome in outcomes if outcome.reason is not None]
     for outcome in failed:
         err.print(f"error: {outcome.file}: {outcome.reason}", style="red", markup=False)
@@ -82,16 +78,16 @@ def upload(
 def jobs(
     context: typer.Context,
     *,
-    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
-    everybody: Annotated[
-        bool, typer.Option("--all", help="Of all users; needs a token of the scope admin.")
+    failed: Annotated[bool, typer.Option("--failed", help="Only failed ones.")] = False,
+    all_users: Annotated[
+        bool, typer.Option("--all", help="Of all users; needs a token of scope admin.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number, newest first.")] = 50,
     server: Server = SERVER,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """List your uploads and where each of them stands.
+    """List your uploads and their status.
 
     \b
     Examples: fonds jobs
@@ -100,16 +96,16 @@ def jobs(
     if context.invoked_subcommand is not None:
         return
     with _client(context, server, token) as client:
-        found = client.jobs(failed=failed, everybody=everybody, limit=limit)
+        listed = client.jobs(failed=failed, all_users=all_users, limit=limit)
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
-    if not found:
-        err.print("there are none that failed" if failed else "there are none")
+    if not listed:
+        err.print("no failed uploads" if failed else "no uploads")
         return
     print_table(
         ["id", "status", "name", "bytes", "updated", "last error"],
-        [_row(job) for job in found],
+        [_row(job) for job in listed],
         prose=["name", "last error"],
     )
 
@@ -117,28 +113,26 @@ def jobs(
 @jobs_app.command()
 def retry(
     context: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="ID", help="As `fonds jobs` shows it.")],
+    job: Annotated[str, typer.Argument(metavar="ID", help="As listed by `fonds jobs`.")],
     *,
     server: Server = SERVER,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send an upload that failed back to its last good stage.
+    """Retry a failed upload from its last completed stage.
 
     \b
     Example: fonds jobs retry 0b6f1c9e-8f0e-5c5e-9d44-3f4f0c8f9a11
     """
     with _client(context, server, token) as client:
-        sent = client.retry(job)
+        retried = client.retry(job)
     if as_json:
-        print_json(sent)
+        print_json(retried)
         return
-    out.print(f"{harmless(sent['name'])}: {sent['status']}", markup=False)
+    out.print(f"{harmless(retried['name'])}: {retried['status']}", markup=False)
 
 
 def _client(context: typer.Context, server: str, token: str | None) -> ApiClient:
-    from fonds.cli.api_client import ApiClient  # noqa: PLC0415 — few commands send requests
-
     return ApiClient(server, token or context.obj.settings().token)
 
 
@@ -154,35 +148,35 @@ def _row(job: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-AT_ONCE: Final = 4
-"""Files under way at the same time."""
-_PIECE: Final = 1 << 20
+CONCURRENCY: Final = 4
+"""Files that are uploaded at the same time."""
+_CHUNK_BYTES: Final = 1 << 20
 _STAGES: Final = [status.value for status in JobStatus if status not in FAILURES]
-_WHOLE: Final = len(_STAGES) + 1
-"""A bar has a part for the sending, and one for each stage."""
+_BAR_LENGTH: Final = len(_STAGES) + 1
+"""A progress bar has one unit for the transfer, and one for each stage."""
 
-Show = Callable[[float, str], None]
-"""How far a file is, in parts of its bar, and in a word."""
+ShowProgress = Callable[[float, str], None]
+"""Receives the progress of a file in units of its bar, and its state."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UploadOutcome:
-    """What became of a file."""
+    """The result of one upload."""
 
     file: Path
     job: dict[str, Any] | None
     reason: str | None
-    """Why it failed; None if it did not."""
+    """The error, if it failed."""
 
-    def told(self) -> dict[str, Any]:
-        """For machines."""
+    def to_json(self) -> dict[str, Any]:
+        """The fields that `--json` prints."""
         return {"file": str(self.file), "error": self.reason, "job": self.job}
 
 
 def send_all(
     client: ApiClient, files: Sequence[Path], *, wait: bool, quiet: bool
 ) -> list[UploadOutcome]:
-    """Send files, some at once, and see each to its end if that is wanted."""
+    """Upload files concurrently; with `wait`, follow each job to its end."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -193,30 +187,30 @@ def send_all(
     )
 
     def send(file: Path) -> UploadOutcome:
-        task = bar.add_task(safe(file.name), total=_WHOLE, state="")
+        task = bar.add_task(safe(file.name), total=_BAR_LENGTH, state="")
 
-        def show(parts: float, state: str) -> None:
-            bar.update(task, completed=parts, state=state)
+        def show(completed: float, state: str) -> None:
+            bar.update(task, completed=completed, state=state)
 
-        outcome = _sent(client, file, show, wait=wait)
+        outcome = _upload(client, file, show, wait=wait)
         state = outcome.job["status"] if outcome.job else "not sent"
         if not quiet and not err.is_terminal:
             err.print(f"{harmless(file.name)}: {state}", markup=False)
         return outcome
 
-    with bar, ThreadPoolExecutor(AT_ONCE, "fonds-upload") as pool:
+    with bar, ThreadPoolExecutor(CONCURRENCY, "fonds-upload") as pool:
         return list(pool.map(send, files))
 
 
-def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> UploadOutcome:
+def _upload(client: ApiClient, file: Path, show: ShowProgress, *, wait: bool) -> UploadOutcome:
     job: dict[str, Any] | None = None
     try:
-        job = _announced(client, file, show)
+        job = _announce(client, file, show)
         if job["status"] == "uploaded":
-            _deliver(client, file, job, show)
+            _transfer(client, file, job, show)
             job = client.complete(job["document_id"])
         if wait and not job["ended"]:
-            job = _watched(client, job, show)
+            job = _follow(client, job, show)
     except ServerError as error:
         return UploadOutcome(file=file, job=job, reason=str(error))
     except OSError as error:
@@ -224,7 +218,7 @@ def _sent(client: ApiClient, file: Path, show: Show, *, wait: bool) -> UploadOut
     return UploadOutcome(file=file, job=job, reason=_reason(job))
 
 
-def _announced(client: ApiClient, file: Path, show: Show) -> dict[str, Any]:
+def _announce(client: ApiClient, file: Path, show: ShowProgress) -> dict[str, Any]:
     show(0, "reading")
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -232,38 +226,38 @@ def _announced(client: ApiClient, file: Path, show: Show) -> dict[str, Any]:
     return client.announce(file.name, size, digest)
 
 
-def _deliver(client: ApiClient, file: Path, job: dict[str, Any], show: Show) -> None:
+def _transfer(client: ApiClient, file: Path, job: dict[str, Any], show: ShowProgress) -> None:
     with file.open("rb") as opened:
-        pieces = _pieces(opened, job["bytes"], show)
-        client.send(job["upload"], job["bytes"], pieces)
+        chunks = _read_chunks(opened, job["bytes"], show)
+        client.send(job["upload"], job["bytes"], chunks)
 
 
-def _pieces(opened: BinaryIO, size: int, show: Show) -> Iterator[bytes]:
+def _read_chunks(opened: BinaryIO, size: int, show: ShowProgress) -> Iterator[bytes]:
     sent = 0
-    while piece := opened.read(min(_PIECE, size - sent)):
-        yield piece
-        sent += len(piece)
+    while chunk := opened.read(min(_CHUNK_BYTES, size - sent)):
+        yield chunk
+        sent += len(chunk)
         show(sent / size, "sending")
 
 
-def _watched(client: ApiClient, job: dict[str, Any], show: Show) -> dict[str, Any]:
-    for seen in client.follow(job["document_id"]):
-        job = {**job, **seen}
-        show(*_standing(job))
+def _follow(client: ApiClient, job: dict[str, Any], show: ShowProgress) -> dict[str, Any]:
+    for event in client.follow(job["document_id"]):
+        job = {**job, **event}
+        show(*_progress_of(job))
     return job
 
 
-def _standing(job: dict[str, Any]) -> tuple[float, str]:
+def _progress_of(job: dict[str, Any]) -> tuple[float, str]:
     status = job["status"]
-    place = _STAGES.index(status) if status in _STAGES else 0
+    stage = _STAGES.index(status) if status in _STAGES else 0
     progress = job["progress"] or {}
     done, total = progress.get("embeds_done", 0), progress.get("embeds_total", 0)
     state = status.replace("_", " ")
     if status == "embedding_in_progress" and total:
-        return place + 1 + done / total, f"{state}, {done} of {total} passages"
+        return stage + 1 + done / total, f"{state}, {done} of {total} passages"
     if status == "parse_queued":
-        state += ", until `fonds worker` takes it"
-    return place + 2, state
+        state += ", waiting for `fonds worker`"
+    return stage + 2, state
 
 
 def _reason(job: dict[str, Any]) -> str | None:

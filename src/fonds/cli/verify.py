@@ -1,4 +1,4 @@
-"""Commands that prove: what a citation leads to, whether words stand there, what made them."""
+"""Commands that resolve citations, check quotations, and verify texts against raw files."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
         Verification,
     )
 
-LONGEST_QUOTE: Final = 4 << 20
+MAX_QUOTE_LENGTH: Final = 4 << 20
 """Characters read from standard input."""
-SHOWN: Final = 500
+MAX_PRINTED_TEXT: Final = 500
+"""Characters."""
 
 _EXIT_CODES: Final = {
     "match": 0,
@@ -58,7 +59,7 @@ _SIGNS: Final = {
 
 AsOf = Annotated[
     str | None,
-    typer.Option(metavar="DATE", help="Of several editions the one of this day, YYYY-MM-DD."),
+    typer.Option(metavar="DATE", help="Use the edition in force on this day, YYYY-MM-DD."),
 ]
 
 
@@ -78,9 +79,9 @@ def resolve(
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the document, edition and passage that a citation leads to.
+    """Find the document, edition and passage of a citation.
 
-    Exits with 0 if it is one document, 3 if it may be several, 1 if there is none.
+    Exits with 0 for one document, 3 for several candidates, 1 for none.
 
     \b
     Examples: fonds resolve "42 U.S.C. § 1396a(a)(10)"
@@ -89,39 +90,42 @@ def resolve(
     """
     with context.obj.library() as library:
         owner = owner_named(library, as_user)
-        answer = library.resolve(citation, as_of=day(as_of), owner=owner)
+        resolution = library.resolve(citation, as_of=day(as_of), owner=owner)
     if as_json:
-        print_json(answer)
+        print_json(resolution)
     else:
-        _print_resolution(answer)
-    several = EXIT_INCOMPLETE if answer.candidates else EXIT_FAILED
-    raise typer.Exit(0 if answer.found else several)
+        _print_resolution(resolution)
+    not_found = EXIT_INCOMPLETE if resolution.candidates else EXIT_FAILED
+    raise typer.Exit(0 if resolution.found else not_found)
 
 
 def check_quote(
     context: typer.Context,
     quote: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The words quoted; - reads standard input.")
+        str, typer.Argument(metavar="TEXT", help="The quoted words; - reads standard input.")
     ],
     *,
     cite: Annotated[
-        str, typer.Option(metavar="CITATION", help="What they are quoted from.", show_default=False)
+        str,
+        typer.Option(
+            metavar="CITATION", help="The document they are quoted from.", show_default=False
+        ),
     ],
     as_of: AsOf = None,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check whether words stand in what is cited: EXACT, CHANGED or NOT FOUND.
+    """Check a quotation: EXACT, CHANGED or NOT FOUND.
 
-    White space, markup and the shapes of dashes and quotation marks make no difference. An ellipsis
-    stands for words left out, brackets for words altered. Exits with 0 if exact, 3 if only another
-    edition or an earlier version has the words, 1 if none has.
+    White space, markup and the shapes of dashes and quotation marks are ignored. An ellipsis marks
+    omitted words, brackets mark altered ones. Exits with 0 for EXACT, 3 for CHANGED (only another
+    edition or an earlier version has the words), 1 for NOT FOUND.
 
     \b
     Examples: fonds check-quote --cite "53 U.S.C. § 103(a)" "within ten working days"
               fonds check-quote --cite "91 FR 1201" - < quotation.txt
     """
-    text = sys.stdin.read(LONGEST_QUOTE) if quote == "-" else quote
+    text = sys.stdin.read(MAX_QUOTE_LENGTH) if quote == "-" else quote
     with context.obj.library() as library:
         owner = owner_named(library, as_user)
         check = library.check_quote(cite, text, as_of=day(as_of), owner=owner)
@@ -138,15 +142,15 @@ def verify(
         str | None, typer.Argument(metavar="[ID|ID#N|CHUNK]", help="A document, or a passage.")
     ] = None,
     *,
-    source: Annotated[str | None, typer.Option(help="Some documents of this source.")] = None,
-    sample: Annotated[int, typer.Option(min=1, help="How many, by chance.")] = 20,
+    source: Annotated[str | None, typer.Option(help="Random documents of this source.")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="Number of random documents.")] = 20,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a text or passage again from the archived bytes: MATCH, DIFFERS or UNPROVEN.
+    """Rebuild a text from its raw file: MATCH, DIFFERS or UNPROVEN.
 
-    Nothing is fetched and nothing is written. UNPROVEN is what the archived file alone cannot tell:
-    a record that was joined from several. Exits with 0 for MATCH, 1 for DIFFERS, 3 for UNPROVEN.
+    Nothing is fetched and nothing is written. UNPROVEN means that the raw file alone is not enough,
+    since the record was joined from several. Exits with 0 for MATCH, 1 for DIFFERS, 3 for UNPROVEN.
 
     \b
     Examples: fonds verify fr:2026-00101
@@ -154,72 +158,72 @@ def verify(
               fonds verify --source federal_register --sample 50
     """
     if (name is None) == (source is None):
-        raise UsageError("name a document or a passage, or a --source")
+        raise UsageError("pass either a document or passage, or --source")
     with context.obj.library() as library:
-        known = get_source(source).info.name if source is not None else None
+        source_name = get_source(source).info.name if source is not None else None
         owner = owner_named(library, as_user)
-        names = [name] if known is None else library.sample(known, sample)
-        checked = [library.verify(each, owner=owner) for each in names]
+        names = [name] if source_name is None else library.sample(source_name, sample)
+        results = [library.verify(each, owner=owner) for each in names]
     if as_json:
-        print_json(checked if name is None else checked[0])
+        print_json(results if name is None else results[0])
     elif name is None:
-        _print_sample(known or "", checked)
+        _print_sample(source_name or "", results)
     else:
-        _print_verification(checked[0])
-    verdicts = {each.verdict for each in checked}
-    worst = next((each for each in ("differs", "unproven") if each in verdicts), "match")
+        _print_verification(results[0])
+    verdicts = {result.verdict for result in results}
+    worst = next((verdict for verdict in ("differs", "unproven") if verdict in verdicts), "match")
     raise typer.Exit(_EXIT_CODES[worst])
 
 
 # Resolutions ------------------------------------------------------------------------------
 
 
-def _print_resolution(answer: Resolution) -> None:
-    if answer.document is None:
-        err.print(answer.message, markup=False)
+def _print_resolution(resolution: Resolution) -> None:
+    if resolution.document is None:
+        err.print(resolution.message, markup=False)
     else:
-        _print_document(answer)
-    if answer.candidates:
-        out.print("may be" if not answer.found else "others")
+        _print_document(resolution)
+    if resolution.candidates:
+        out.print("candidates" if not resolution.found else "other candidates")
         print_table(
-            ["id", "published", "title"], map(_held_row, answer.candidates), prose=["title"]
+            ["id", "published", "title"], map(_document_row, resolution.candidates), prose=["title"]
         )
-    if len(answer.editions) > 1:
-        out.print("editions held")
+    if len(resolution.editions) > 1:
+        out.print("editions in the library")
         print_table(
             ["id", "published", "edition"],
-            [(one.id, one.published_at, one.edition) for one in answer.editions],
+            [(each.id, each.published_at, each.edition) for each in resolution.editions],
         )
 
 
-def _print_document(answer: Resolution) -> None:
-    document = answer.document
+def _print_document(resolution: Resolution) -> None:
+    document = resolution.document
     assert document is not None
-    pinpoint = f" at {answer.pinpoint}" if answer.pinpoint else ""
-    passage = f"{document.id}#{answer.passage}" if answer.passage is not None else None
+    pinpoint = f" at {resolution.pinpoint}" if resolution.pinpoint else ""
+    passage = f"{document.id}#{resolution.passage}" if resolution.passage is not None else None
     out.print(f"[bold]{safe(document.title)}[/bold]")
-    _print_facts(
+    _print_fields(
         {
-            "read as": f"{answer.target}{pinpoint}" if answer.target else None,
+            "read as": f"{resolution.target}{pinpoint}" if resolution.target else None,
             "id": document.id,
             "cite": document.citation_string,
             "page": document.url,
             "published": document.published_at,
             "edition": _edition(document),
-            "passage": passage and f"{passage}{_place(answer.locator)}",
+            "passage": passage and f"{passage}{_location(resolution.locator)}",
             "withdrawn": document.gone_at and document.gone_at.isoformat(),
         }
     )
-    if answer.remark:
-        err.print(answer.remark, markup=False)
+    if resolution.remark:
+        err.print(resolution.remark, markup=False)
 
 
 def _edition(document: HeldDocument) -> str | None:
-    newest = "" if document.is_newest else ", not the newest held"
+    newest = "" if document.is_newest else ", not the newest in the library"
     return f"{document.edition}{newest}" if document.edition else None
 
 
-def _held_row(document: HeldDocument) -> tuple[Any, ...]:
+def _document_row(document: HeldDocument) -> tuple[Any, ...]:
     return document.id, document.published_at, safe(document.title)
 
 
@@ -228,63 +232,63 @@ def _held_row(document: HeldDocument) -> tuple[Any, ...]:
 
 def _print_check(check: QuoteCheck) -> None:
     _print_verdict(check.verdict, check.message)
-    found = check.found_in or check.document
-    passage = f"{found.id}#{check.passage}" if check.passage is not None else None
-    _print_facts(
+    document = check.found_in or check.document
+    passage = f"{document.id}#{check.passage}" if check.passage is not None else None
+    _print_fields(
         {
-            "cite": found.citation_string,
-            "edition": _edition(found),
+            "cite": document.citation_string,
+            "edition": _edition(document),
             "changed in": check.changed_in if check.verdict == "changed" else None,
             "on": check.changed_at,
             "version": check.version and check.version.archive_key,
-            "passage": passage and f"{passage}{_place(check.locator)}",
+            "passage": passage and f"{passage}{_location(check.locator)}",
             "characters": f"{check.start:,} to {check.end:,}" if check.start is not None else None,
-            "text": check.text and _on_one_line(check.text),
+            "text": check.text and _one_line(check.text),
         }
     )
     if check.closest is not None:
         nearest = check.closest
         out.print(
-            f"  {'nearest':10} {check.document.id}#{nearest.passage}{_place(nearest.locator)}"
+            f"  {'nearest':10} {check.document.id}#{nearest.passage}{_location(nearest.locator)}"
         )
-        out.print(f"  {'differs':10} {''.join(_shown(nearest.redline))}")
+        out.print(f"  {'differs':10} {''.join(_redline(nearest.redline))}")
     if check.before_oldest:
-        err.print(f"{check.as_of} is before the oldest edition held", markup=False)
+        err.print(f"{check.as_of} is before the oldest edition in the library", markup=False)
 
 
-def _shown(redline: Sequence[QuoteChange]) -> Iterable[str]:
-    for place, change in enumerate(redline):
+def _redline(changes: Sequence[QuoteChange]) -> Iterable[str]:
+    for number, change in enumerate(changes):
         before, after, colour = _SIGNS[change.op]
-        shown = escape(f"{before}{harmless(change.text)}{after}")
-        yield ("" if place == 0 else " ") + (f"[{colour}]{shown}[/{colour}]" if colour else shown)
+        text = escape(f"{before}{harmless(change.text)}{after}")
+        yield ("" if number == 0 else " ") + (f"[{colour}]{text}[/{colour}]" if colour else text)
 
 
-# Proofs -----------------------------------------------------------------------------------
+# Verifications ----------------------------------------------------------------------------
 
 
-def _print_verification(checked: Verification) -> None:
-    passage = f"#{checked.passage}" if checked.passage is not None else ""
-    _print_verdict(checked.verdict, f"{checked.id}{passage}")
-    _print_facts(
+def _print_verification(result: Verification) -> None:
+    passage = f"#{result.passage}" if result.passage is not None else ""
+    _print_verdict(result.verdict, f"{result.id}{passage}")
+    _print_fields(
         {
-            "reason": checked.reason,
-            "cite": checked.citation_string,
-            "from": checked.fetched_from or checked.source_url,
-            "retrieved": checked.retrieved_at.isoformat(),
-            "normalizer": checked.normalizer,
-            "chunker": checked.chunker,
+            "reason": result.reason,
+            "cite": result.citation_string,
+            "from": result.fetched_from or result.source_url,
+            "retrieved": result.retrieved_at.isoformat(),
+            "normalizer": result.normalizer,
+            "chunker": result.chunker,
         }
     )
-    for step in checked.steps:
+    for step in result.steps:
         out.print(f"  {step.name:10} {step.outcome}: {safe(step.says)}")
 
 
-def _print_sample(source: str, checked: Sequence[Verification]) -> None:
-    for each in checked:
+def _print_sample(source: str, results: Sequence[Verification]) -> None:
+    for each in results:
         if each.verdict != "match":
             _print_verdict(each.verdict, f"{each.id}: {each.reason}")
     counts = [
-        f"{sum(each.verdict == verdict for each in checked):,} {word}"
+        f"{sum(each.verdict == verdict for each in results):,} {word}"
         for verdict, word in (("match", "match"), ("differs", "differ"), ("unproven", "unproven"))
     ]
     out.print(f"{source}: {', '.join(counts)}")
@@ -298,22 +302,22 @@ def _print_verdict(verdict: str, message: str) -> None:
     out.print(f"[{_STYLES[_EXIT_CODES[verdict]]}]{word}[/] {safe(message)}")
 
 
-def _print_facts(facts: dict[str, Any]) -> None:
-    for name, value in facts.items():
+def _print_fields(fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
         if value:
             out.print(f"  {name:10} {safe(str(value))}")
 
 
-def _place(locator: ChunkLocator | None) -> str:
+def _location(locator: ChunkLocator | None) -> str:
     if locator is None:
         return ""
     labels = "".join(locator.enumeration)
     heading = "".join(locator.heading_path[-1:])
     page = f"p. {locator.page}" if locator.page else ""
-    place = ", ".join(part for part in (heading, labels, page) if part)
-    return f"  {place}" if place else ""
+    location = ", ".join(part for part in (heading, labels, page) if part)
+    return f"  {location}" if location else ""
 
 
-def _on_one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= SHOWN else f"{flat[:SHOWN]}…"
+    return flat if len(flat) <= MAX_PRINTED_TEXT else f"{flat[:MAX_PRINTED_TEXT]}…"

@@ -61,7 +61,7 @@ def fonds(
 def test_before_the_queue_is_drained_the_command_that_helps_is_named(fonds: Fonds) -> None:
     outcome = fonds("cites", "fake:1")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "2 documents wait" in outcome.err
+    assert "2 documents are queued" in outcome.err
     assert "fonds citations" in outcome.err
 
 
@@ -85,14 +85,14 @@ def test_what_a_document_cites_is_shown_once_for_each_target(fonds: Fonds) -> No
     assert (register["target"], register["document_id"]) == ("89 FR 12345", "fake:2")
     assert register["citations"][0]["locator"]["heading_path"] == ["Law"]
     shown = fonds("cites", "Note 1")
-    assert "not held" in shown.out
+    assert "not in the library" in shown.out
     assert "fake:2" in shown.out
 
 
 def test_document_that_cites_nothing_says_so(fonds: Fonds) -> None:
     fonds("citations")
-    assert "cites nothing" in fonds("cites", "fake:2").err
-    assert "is cited by no document" in fonds("cited-by", "fake:1").err
+    assert "no recognised citations" in fonds("cites", "fake:2").err
+    assert "is not cited by any document" in fonds("cited-by", "fake:1").err
 
 
 def test_documents_that_cite_one_are_shown_with_their_passages(fonds: Fonds) -> None:

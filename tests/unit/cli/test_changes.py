@@ -13,7 +13,7 @@ def test_changes_are_a_table_of_when_what_id_and_title(fonds: Fonds) -> None:
     assert headings.split() == ["when", "what", "id", "title"]
     assert [line.split()[2] for line in lines] == ["added", "added"]
     assert all(line.split()[3].startswith("fr:") for line in lines)
-    assert "more than these 2" in outcome.err
+    assert "more than 2 changes" in outcome.err
 
 
 def test_changes_as_json_are_all_of_them_newest_first(fonds: Fonds) -> None:
@@ -27,7 +27,7 @@ def test_changes_as_json_are_all_of_them_newest_first(fonds: Fonds) -> None:
 def test_changes_since_tomorrow_are_none(fonds: Fonds) -> None:
     outcome = fonds("changes", "--since", "2199-01-01T12:00", "--json")
     assert (outcome.code, outcome.json) == (0, [])
-    assert "nothing changed" in outcome.err
+    assert "no changes" in outcome.err
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "2026-01-01T99:00", ""])

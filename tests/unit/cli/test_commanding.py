@@ -52,7 +52,7 @@ def test_worker_leaves_commands_to_others_if_told_so(fonds: Fonds, empty: Path) 
 def test_no_commands_are_said_to_be_none(fonds: Fonds, empty: Path) -> None:
     outcome = fonds("commands", "--home", str(empty))
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err == "nobody has asked for anything\n"
+    assert outcome.err == "no commands\n"
 
 
 def test_commands_of_no_source_are_a_usage_error(fonds: Fonds) -> None:

@@ -103,7 +103,7 @@ def test_a_strategy_is_shown_and_forgotten(fonds: Fonds, config: str, tmp_path: 
     assert standing["state"] == "active"
     assert "confidence" in fonds("site", "strategy", TABLE.id).out
     fonds("site", "strategy", TABLE.id, "--forget")
-    assert "none is known" in fonds("site", "strategy", TABLE.id).out
+    assert "no strategy is stored" in fonds("site", "strategy", TABLE.id).out
 
 
 def test_a_crawl_that_is_over_has_nothing_left_to_be_resumed(
@@ -112,7 +112,7 @@ def test_a_crawl_that_is_over_has_nothing_left_to_be_resumed(
     command = ("crawl", config, "--output", str(tmp_path / "output"), "--site", TABLE.id)
     fonds(*command)
     done = fonds(*command, "--resume")
-    assert (done.code, "nothing was left" in done.out) == (0, True)
+    assert (done.code, "nothing left" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_website_or_file_that_is_not_there_is_named(
 ) -> None:
     output = str(tmp_path / "output")
     missing = fonds("crawl", str(tmp_path / "none.json"), "--output", output)
-    assert (missing.code, "there is no file" in missing.err) == (2, True)
+    assert (missing.code, "no such file" in missing.err) == (2, True)
     unknown = fonds("crawl", config, "--output", output, "--site", "mars")
     assert (unknown.code, "'mars'" in unknown.err) == (2, True)
     assert "fonds site list" in fonds("site", "show", "mars").err

@@ -61,7 +61,7 @@ def test_setting_that_names_another_model_is_mentioned_and_not_obeyed(
     for command in ("embed", "embed-status"):
         outcome = fonds(command, "--home", str(home))
         assert outcome.code == 0
-        assert "still made and searched by hashing:32" in outcome.err
+        assert "made and searched by hashing:32" in outcome.err
         assert f"`fonds embed migrate --to {SECOND}`" in outcome.err
     assert [each["model"] for each in _generations(fonds, home)] == ["hashing-32"]
 
@@ -114,10 +114,10 @@ def test_model_that_does_not_answer_never_fails_what_went_before(
     endpoint.behave(lambda _asked: failing(401))
     with open_library(home, embedder=spec) as library:
         asyncio.run(embed_until_stopped(library))
-    assert "vectors wait: " in capsys.readouterr().err
+    assert "vectors are not made yet: " in capsys.readouterr().err
     with open_library(home, embedder="openai:unknown") as library:
         asyncio.run(embed_until_stopped(library))
-    assert "vectors wait: " in capsys.readouterr().err
+    assert "vectors are not made yet: " in capsys.readouterr().err
 
 
 def test_embedding_beside_an_event_loop_ends_when_that_is_stopped(
@@ -154,15 +154,15 @@ def test_model_is_changed_back_and_forgotten(fonds: Fonds, home: Path, tmp_path:
     questions.write_text("lead in water\n\novertime salary\nlead in water\n")
     outcome = fonds("embed", "migrate", "--to", SECOND, "--queries", str(questions), *at)
     assert outcome.code == 0
-    assert "top 10 of 2 questions: " in outcome.out
-    assert "searched from now on: hashing-64 1" in outcome.out
+    assert "top 10 results of 2 queries: " in outcome.out
+    assert "search now uses hashing-64 1" in outcome.out
     assert _current(fonds, home) == "hashing-64"
     outcome = fonds("embed", "rollback", *at)
-    assert (outcome.code, outcome.out) == (0, "searched from now on: hashing-32 1\n")
+    assert (outcome.code, outcome.out) == (0, "search now uses hashing-32 1\n")
     assert fonds("embed", "forget", "hashing-32", *at).code == 2
     outcome = fonds("embed", "forget", "hashing-64", *at)
     assert outcome.code == 0
-    assert outcome.out.startswith("forgotten: hashing-64 1, ")
+    assert outcome.out.startswith("deleted: hashing-64 1, ")
     assert [each["model"] for each in _generations(fonds, home)] == ["hashing-32"]
     outcome = fonds("embed", "rollback", *at)
     assert outcome.code == 2
@@ -175,7 +175,7 @@ def test_model_can_be_compared_without_a_switch(fonds: Fonds, home: Path) -> Non
     outcome = fonds("embed", "migrate", "--to", SECOND, "--no-switch", *at)
     assert outcome.code == 0
     assert "are found by both" in outcome.out
-    assert outcome.out.endswith("still searched: hashing-32 1\n")
+    assert outcome.out.endswith("search still uses hashing-32 1\n")
     result = fonds("embed", "migrate", "--to", SECOND, "--no-switch", "--json", *at).json
     assert (result["is_filled"], result["is_searched"]) == (True, False)
     assert 0 < result["overlap"]["mean"] < 1
@@ -190,7 +190,7 @@ def test_generation_that_is_not_filled_is_not_switched_to(
     endpoint.behave(lambda _asked: failing(500))
     outcome = fonds("embed", "migrate", "--to", "openai:small?dims=24", *at)
     assert outcome.code == 3
-    assert "not switched: run the same command again to go on" in outcome.err
+    assert "not switched: run the same command again to continue" in outcome.err
     assert _current(fonds, home) == "hashing-32"
 
 
@@ -212,8 +212,8 @@ def test_file_without_questions_is_a_usage_error(
 def test_status_of_a_library_without_vectors_says_how_to_make_them(fonds: Fonds) -> None:
     outcome = fonds("embed-status")
     assert outcome.code == 0
-    assert "`fonds embed` makes them" in outcome.out
-    assert "documents wait" in outcome.out
+    assert "make them with `fonds embed`" in outcome.out
+    assert "documents queued" in outcome.out
 
 
 def test_status_marks_what_is_searched_and_shows_costs(
@@ -224,8 +224,8 @@ def test_status_marks_what_is_searched_and_shows_costs(
     fonds("embed", "migrate", "--to", "openai:small?dims=24&price=1000", *at)
     outcome = fonds("embed-status", *at)
     lines = [line.rstrip() for line in outcome.out.splitlines()]
-    assert any("hashing-32" in line and line.endswith("before") for line in lines)
-    assert any("small" in line and line.endswith("searched") for line in lines)
+    assert any("hashing-32" in line and line.endswith("previous") for line in lines)
+    assert any("small" in line and line.endswith("in use") for line in lines)
     assert any(line.startswith("federal_register") and "$" in line for line in lines)
     status = fonds("embed-status", "--json", *at).json
     assert {each["vectors"] for each in status["generations"]} == {status["passages"]}
@@ -242,8 +242,8 @@ def test_plan_says_what_it_will_take_and_changes_nothing(
     assert "time: about " in outcome.out
     spec = "openai:small?dims=24&price=1000"
     outcome = fonds("plan", "embed", "--to", spec)
-    assert "the texts leave this machine" in outcome.out
-    assert "time: as the endpoint goes" in outcome.out
+    assert "the texts are sent to another machine" in outcome.out
+    assert "time: depends on the endpoint" in outcome.out
     plan = fonds("plan", "embed", "--to", spec, "--json").json
     assert plan["cost"] == pytest.approx(plan["tokens"] / 1000)
     assert endpoint.requests == []

@@ -90,7 +90,7 @@ def test_file_that_is_no_database_is_an_error_without_a_traceback(
     (tmp_path / "fonds.db").write_text("words, and more words " * 100)
     outcome = fonds(*command.split(), "--home", str(tmp_path))
     assert outcome.code == 1
-    assert outcome.err == "error: file is not a database; `fonds doctor` says more\n"
+    assert outcome.err == "error: file is not a database; run `fonds doctor` for details\n"
 
 
 def test_server_that_does_not_answer_is_an_error_without_a_traceback(

@@ -39,7 +39,7 @@ def load(fonds: Fonds, table: str, root: str, *more: str) -> None:
 def test_table_is_loaded_compiled_looked_up_and_asked(fonds: Fonds, table: str, root: str) -> None:
     load(fonds, table, root)
     assert (
-        "2 records taken into 2 shards" in fonds("index", "compile", "domains", "--root", root).err
+        "2 records merged into 2 shards" in fonds("index", "compile", "domains", "--root", root).err
     )
     found = fonds("index", "lookup", "domains", "ferries.example", "--root", root, "--json")
     assert found.json == [
@@ -94,7 +94,7 @@ def test_cut_shard_is_named_with_its_own_exit_code(fonds: Fonds, table: str, roo
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["put", "domains", "domain"], "name=value"),
+        (["put", "domains", "domain"], "NAME=VALUE"),
         (["put", "domains", "host=a"], "no field 'host'"),
         (["put", "domains", "scraper_version=1"], "needs a key"),
         (["put", "domains", "domain=a", "scraper_version=many"], "whole number"),
@@ -104,7 +104,7 @@ def test_cut_shard_is_named_with_its_own_exit_code(fonds: Fonds, table: str, roo
         (["create", "pdfs", "url"], "at least two fields"),
         (["load", "domains", "hosts.txt"], "neither .csv nor .jsonl"),
         (["load", "domains", "absent.csv"], "cannot read"),
-        (["compile", "domains", "--once", "--every", "1"], "contradict"),
+        (["compile", "domains", "--once", "--every", "1"], "cannot be combined"),
         (["query", "domains", "DROP TABLE domains"], ""),
         (["divide", "domains", "--digits", "2"], "already"),
     ],

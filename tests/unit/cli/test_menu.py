@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pkgutil
 import subprocess
 import sys
@@ -11,27 +12,51 @@ from importlib import import_module
 import pytest
 
 import fonds.cli
-from fonds.cli.main import MENU, SUMMARIES, Menu, commands_of
+from fonds.cli.main import MENU, Menu, commands_of
+
+MODULES = sorted({entry.module for entry in MENU.values()})
 
 
-@pytest.mark.parametrize("module", sorted(set(MENU.values())))
+@pytest.mark.parametrize("module", MODULES)
 def test_a_module_registers_the_commands_that_the_menu_promises(module: str) -> None:
-    assert set(commands_of(module)) == {name for name, where in MENU.items() if where == module}
+    assert set(commands_of(module)) == {
+        name for name, entry in MENU.items() if entry.module == module
+    }
 
 
 @pytest.mark.parametrize("name", MENU)
 def test_the_menu_says_of_a_command_what_its_own_help_begins_with(name: str) -> None:
-    command = commands_of(MENU[name])[name]
+    command = commands_of(MENU[name].module)[name]
     own = command.short_help or inspect.cleandoc(command.help)
-    assert SUMMARIES[name] == own.partition("\n\n")[0]
-    # What the list shows beside it is the same for all.
+    assert MENU[name].summary == own.partition("\n\n")[0]
+    # The group comes from the menu alone.
     assert not any((command.hidden, command.deprecated, command.rich_help_panel))
+
+
+def test_every_command_has_one_line_in_its_group_on_a_terminal_of_80_columns() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "fonds", "--help"],
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    group = ""
+    listed = []
+    for line in run.stdout.splitlines():
+        if line.startswith("╭─ "):
+            group = line.strip("╭─╮ ")
+        elif line.startswith("│ "):
+            name, _, summary = line.strip("│ ").partition("  ")
+            listed.append((group, name, summary.strip()))
+    menu = [(entry.group, name, entry.summary) for name, entry in MENU.items()]
+    assert listed[-len(menu) :] == menu
 
 
 def test_no_module_with_commands_is_left_out() -> None:
     names = [each.name for each in pkgutil.iter_modules(fonds.cli.__path__)]
     offering = {name for name in names if hasattr(import_module(f"fonds.cli.{name}"), "register")}
-    assert offering == set(MENU.values())
+    assert offering == set(MODULES)
 
 
 def test_a_command_is_made_once_and_an_unknown_one_is_none() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fonds.cli import output
-from fonds.cli.output import harmless, plain, print_table, safe
+from fonds.cli.output import harmless, print_table, safe, to_json_value
 from fonds.model import Counts
 from fonds.runs.state import RunStatus
 
@@ -98,7 +98,7 @@ def test_everything_handed_out_becomes_json_values() -> None:
         "status": RunStatus.PARTIAL,
         "none": None,
     }
-    shown = plain(value)
+    shown = to_json_value(value)
     assert shown["1"][1] == "2026-01-02"
     assert datetime.fromisoformat(shown["1"][0]) == moment
     assert shown["counts"]["inserted"] == 2

@@ -101,7 +101,7 @@ def test_errors_name_task_stage_and_cause(fonds: Fonds, troubled: str) -> None:
 
 def test_no_errors_are_said_to_be_none(fonds: Fonds) -> None:
     outcome = fonds("errors", "legislators")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "no failure stands\n")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "no failed tasks\n")
     assert fonds("errors", "legislators", "--json").json == []
 
 
@@ -126,7 +126,7 @@ def test_logs_of_a_run_without_trouble_tell_its_stages_and_its_end(fonds: Fonds)
 
 def test_logs_of_a_source_that_never_ran_are_said_to_be_empty(fonds: Fonds, tmp_path: Path) -> None:
     outcome = fonds("logs", "--source", "legislators", "--home", str(tmp_path))
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "nothing was logged\n")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "no log lines\n")
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_schedule_says_when_sources_are_due(fonds: Fonds) -> None:
 def test_audit_of_a_complete_library_ends_with_0(fonds: Fonds, arguments: list[str]) -> None:
     outcome = fonds("audit", *arguments)
     assert outcome.code == 0
-    assert " 0 missing, 0 errors stand" in outcome.out
+    assert " 0 missing, 0 failed tasks" in outcome.out
 
 
 def test_audit_names_what_is_missing_and_ends_with_3(fonds: Fonds, troubled: str) -> None:
     outcome = fonds("audit", "federal_register", *FIRST_DAY, "--home", troubled)
     assert outcome.code == 3
-    assert "1 missing, 1 errors stand" in outcome.out
+    assert "1 missing, 1 failed tasks" in outcome.out
     assert "  2026-01-12: 1 of 5: fr:2026-00101\n" in outcome.out
     found = fonds("audit", "federal_register", *FIRST_DAY, "--json", "--home", troubled)
     assert found.code == 3

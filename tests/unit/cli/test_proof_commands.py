@@ -51,7 +51,7 @@ def test_day_before_all_editions_is_remarked(fonds: Fonds, statutes: str) -> Non
     shown = fonds("--home", statutes, "resolve", CITE, "--as-of", "2001-01-01")
     assert shown.code == 0
     assert "2001-01-01 is before 2025-01-10" in shown.err
-    assert "not the newest held" in shown.out
+    assert "not the newest in the library" in shown.out
 
 
 def test_several_and_none_have_exit_codes_of_their_own(fonds: Fonds) -> None:

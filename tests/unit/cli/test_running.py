@@ -129,14 +129,14 @@ def test_recorded_run_is_replayed_without_its_upstream(
     [
         (["run", "nosuch"], "there is no source 'nosuch'; there are: bills, cbo, "),
         (["bootstrap", "nosuch"], "there is no source 'nosuch'"),
-        (["backfill", "federal_register", "--since", "2026-13-01"], "'2026-13-01' is not a day"),
-        (["backfill", "federal_register", "--until", "soon"], "'soon' is not a day"),
+        (["backfill", "federal_register", "--since", "2026-13-01"], "invalid day '2026-13-01'"),
+        (["backfill", "federal_register", "--until", "soon"], "invalid day 'soon'"),
         (
             ["backfill", "legislators", "--congresses", "118"],
-            "legislators does not understand --congresses",
+            "legislators has no option --congresses",
         ),
         (["backfill", "legislators", "--congresses", "x"], "'x' is not a list of numbers"),
-        (["run", "legislators", "--record", "a", "--replay", "b"], "exclude each other"),
+        (["run", "legislators", "--record", "a", "--replay", "b"], "cannot be combined"),
         (["run", "legislators", "--replay", "missing.warc"], "missing.warc"),
         (["run", "legislators", "--bogus"], "No such option: --bogus"),
         (["run"], "Missing argument 'SOURCE'"),

@@ -21,7 +21,7 @@ sys.argv = ["fonds", *sys.argv[1:]]
 main()
 """
 NEEDED_BY_NONE_OF_THEM = {
-    *(f"fonds.cli.{module}" for module in MENU.values()),
+    *(f"fonds.cli.{entry.module}" for entry in MENU.values()),
     "asyncio",
     "fonds.library",
     "pydantic",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.cli.maintenance import plain_report, print_report
+from fonds.cli.selftest import plain_report, print_report
 from fonds.selftest.report import SelftestReport, Violation
 
 
@@ -42,14 +42,14 @@ def test_people_are_told_in_the_order_of_the_steps_and_then_the_verdict(
         "feeds commit 0 2 2 0",
         "index commit 1 0 0 0",
         "",
-        "step struck at killed failed resumed violations",
+        "step failed at killed failed resumed violations",
         "code blob.put 0 2 2 0",
         "",
         "fault tried refused recovered violations",
         "disk full 1 0 1 0",
         "",
-        "Nothing was lost: every library is as if nobody had disturbed it.",
-        "3 kills, 2 struck operations, 1 fault, 0 violations, seed 7, 61 s",
+        "Nothing was lost: every library equals the undisturbed one.",
+        "3 kills, 2 failed operations, 1 fault, 0 violations, seed 7, 61 s",
     ]
 
 
@@ -60,7 +60,7 @@ def test_people_are_told_what_was_lost_and_how_to_lose_it_again(
     told = capsys.readouterr().out
     assert "VIOLATION lineage 7\n  kill commit sqlite, number 1 of index\n  → blobs: miss" in told
     assert "  → 8 more\n  replay: fonds selftest --chaos 3 --seed 7\n  library: scratch/" in told
-    assert "1 of 3 libraries did not come out as they should" in told
+    assert "1 of 3 libraries differ from the undisturbed one" in told
     assert "Nothing was lost" not in told
 
 
