@@ -23,7 +23,7 @@ from tests.support.libraries.documents import hold, hold_edition
 from tests.support.upstreams.federal_register import serve_synthetic
 
 from fonds.codes.run import CodeRequest
-from fonds.demo.bundle import FIRST_DAY, LAST_DAY
+from fonds.demo.bundle import FEEDS, FIRST_DAY, LAST_DAY
 from fonds.demo.server import DemoUpstream
 from fonds.errors import BundleError, StoreError, UsageError
 from fonds.exchange.bundle import contents
@@ -35,7 +35,6 @@ from fonds.exchange.snapshot import snapshot
 from fonds.library import Library, open_library
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
-from fonds.sources.registry import all_feeds
 from fonds.stores.blobs import Blobs, open_blobs
 from fonds.stores.tables import (
     documents,
@@ -105,7 +104,7 @@ def test_sources_in_another_order_on_other_stores_and_twice_give_the_same_bytes(
 def ingest(library: Library) -> None:
     assert asyncio.run(library.ingest_code("usc", CodeRequest())).run.status is RunStatus.SUCCESS
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
-    for name in sorted(all_feeds(), reverse=True):
+    for name in sorted(FEEDS, reverse=True):
         assert asyncio.run(library.ingest(name, request)).status is RunStatus.SUCCESS
     library.normalize_queued()
     library.extract_citations()

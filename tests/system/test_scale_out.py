@@ -25,14 +25,14 @@ from tests.support import servers
 from tests.support.libraries.demo import FONDS
 from tests.support.ray_cluster import RayCluster, own_cluster
 
-from fonds.demo.bundle import FIRST_DAY, LAST_DAY
+from fonds.demo.bundle import FEEDS, FIRST_DAY, LAST_DAY
 from fonds.library import Library, open_library
 from fonds.runs import commands
 from fonds.runs.commands import Kind, QueueName
 from fonds.runs.queue_status import TABLES
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.selftest.state import INDEXES, blobs_of, rows_of
-from fonds.sources.registry import all_feeds, dependency_graph
+from fonds.sources.registry import dependency_graph
 
 TIMES = int(os.environ.get("FONDS_SCALE_OUT", "5"))
 """How many times the documents of the bundled upstream; the promise is made for 100."""
@@ -89,7 +89,7 @@ def undisturbed(home: Path, settings: Mapping[str, str]) -> Mapping[str, Sequenc
     """What one process leaves in a folder."""
     with opened(home, settings) as library:
         request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
-        for report in asyncio.run(library.ingest_all(all_feeds(), request)):
+        for report in asyncio.run(library.ingest_all(FEEDS, request)):
             assert report.status is RunStatus.SUCCESS, f"{report.source}: {report.error_summary}"
         library.normalize_queued()
         library.extract_citations()
@@ -214,7 +214,7 @@ def disturbed(folder: Path, settings: Mapping[str, str], cluster: RayCluster) ->
 
 def fill(library: Library, chaos: Chaos) -> None:
     """Ask for all that a bootstrap does, each source after those it depends on."""
-    graph = dependency_graph(all_feeds())
+    graph = dependency_graph(FEEDS)
     deadline = time.monotonic() + PATIENCE
     done: set[str] = set()
     while done != set(graph) or waiting(library):

@@ -16,7 +16,7 @@ from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.read import print_results
 from fonds.cli.session import Session, owner_named
 from fonds.codes.run import CodeRequest
-from fonds.demo.bundle import FIRST_DAY, LAST_DAY
+from fonds.demo.bundle import FEEDS, FIRST_DAY, LAST_DAY
 from fonds.demo.server import DemoUpstream
 from fonds.exchange import backup
 from fonds.exchange.database_copy import Copied, copy, database_address
@@ -26,7 +26,6 @@ from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import upgrade
 from fonds.search.filters import source_named
-from fonds.sources.registry import all_feeds
 from fonds.stores.blobs import open_blobs
 from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import document_chunk_buffer, documents
@@ -107,7 +106,7 @@ def demonstrate(session: Session) -> int:
 async def _ingest(library: Library) -> list[RunReport]:
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     with progress_display(quiet=False) as progress:
-        reports = await library.ingest_all(all_feeds(), request, progress=progress)
+        reports = await library.ingest_all(FEEDS, request, progress=progress)
         code = await library.ingest_code(CODE, CodeRequest(), progress=progress)
     return [*reports, code.run]
 

@@ -16,9 +16,16 @@ from fonds.demo.http import Handler, Request, Response, not_found
 DATA: Final = Path(__file__).parent / "data"
 """One folder for each host."""
 
+FEEDS: Final = (
+    *("bills", "cbo", "committee_reports", "committees", "congressional_record", "crs"),
+    *("federal_register", "gao", "hearings", "lda_filings", "legislators", "member_statements"),
+    *("public_laws", "roll_call_votes", "sap", "taxonomy"),
+)
+"""The sources whose publishers are bundled."""
+
 FIRST_DAY: Final = date(2025, 1, 3)
 LAST_DAY: Final = date(2026, 2, 28)
-"""Between these days every source has something, and nothing is asked for that is not bundled."""
+"""Between these days each of them has something, and requests nothing that is not bundled."""
 
 REGISTER: Final = "www.federalregister.gov"
 _MEDIA_TYPES: Final = {".yaml": "text/yaml; charset=utf-8", ".csv": "text/csv; charset=utf-8"}

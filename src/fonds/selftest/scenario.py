@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
-from fonds.demo.bundle import DATA, FIRST_DAY, LAST_DAY, bundled_sites
+from fonds.demo.bundle import DATA, FEEDS, FIRST_DAY, LAST_DAY, bundled_sites
 from fonds.demo.http import Handler, Request, Response, not_found
 from fonds.demo.server import DemoUpstream
 from fonds.library import Library
@@ -31,8 +31,6 @@ from fonds.sites.models import CrawlMetadata, WebsiteConfiguration, read_metadat
 from fonds.sites.output import METADATA
 from fonds.sites.session import CrawlLimits, Plan
 from fonds.sites.strategy_manager import advisors_of
-from fonds.sources.base import Source
-from fonds.sources.registry import builtin_sources
 from fonds.stores.tables import upload_jobs
 from fonds.uploads import states
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
@@ -128,8 +126,7 @@ def corpus_named(name: str) -> Corpus:
         # One after the other, so that its durable operations come in the same order each time.
         limits = CrawlLimits(parallelism=1)
         return Corpus(feeds=[["taxonomy"], ["gao"]], papers=memo, limits=limits)
-    feeds = [name for name, source in builtin_sources().items() if isinstance(source, Source)]
-    return Corpus(feeds=[feeds], papers={**memo, "paper.pdf": _PAPER.read_bytes()})
+    return Corpus(feeds=[FEEDS], papers={**memo, "paper.pdf": _PAPER.read_bytes()})
 
 
 def _feeds(library: Library, corpus: Corpus) -> Iterable[str]:

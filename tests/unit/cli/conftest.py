@@ -15,12 +15,11 @@ import structlog
 from tests.support import servers
 
 from fonds.cli.main import main
-from fonds.demo.bundle import FIRST_DAY, LAST_DAY, bundled_sites
+from fonds.demo.bundle import FEEDS, FIRST_DAY, LAST_DAY, bundled_sites
 from fonds.demo.http import Handler, Request, Response
 from fonds.demo.server import DemoUpstream
 from fonds.library import open_library
 from fonds.runs.state import RunRequest
-from fonds.sources.registry import all_feeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ def filled(serving: Publishers, tmp_path_factory: pytest.TempPathFactory) -> Pat
     request = RunRequest(mode="backfill", since=FIRST_DAY, until=LAST_DAY)
     hosts = serving.upstream.hosts
     with open_library(home, hosts=hosts, allow_private=True) as library:
-        asyncio.run(library.ingest_all(all_feeds(), request))
+        asyncio.run(library.ingest_all(FEEDS, request))
     return home
 
 

@@ -10,7 +10,7 @@ from tests.support.libraries.demo import demo
 from tests.unit.cli.conftest import Fonds
 
 from fonds.cli.main import app
-from fonds.sources.registry import all_feeds
+from fonds.demo.bundle import FEEDS
 
 
 def _commands() -> list[str]:
@@ -142,7 +142,7 @@ def test_database_is_upgraded_from_nothing_and_from_the_current_version(
 def test_demo_ingests_searches_and_says_how_to_go_on() -> None:
     outcome = demo()
     assert outcome.code == 0
-    assert outcome.out.count(": success in ") == len(all_feeds()) + 1
+    assert outcome.out.count(": success in ") == len(FEEDS) + 1
     assert "\nusc: success in " in outcome.out
     assert "53 U.S.C. § 103 (2026).  usc/119-36/root/title-53/" in outcome.out
     assert "PDFs: 6 read\ncitations: " in outcome.out

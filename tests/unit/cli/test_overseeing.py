@@ -10,9 +10,10 @@ from sqlalchemy import text
 from tests.unit.cli.conftest import Fonds, Publishers
 
 from fonds.cli.status import _follow_up
+from fonds.demo.bundle import FEEDS
 from fonds.demo.http import Response
 from fonds.library import Library, open_library
-from fonds.sources.registry import all_codes, all_feeds, builtin_sources
+from fonds.sources.registry import all_codes, builtin_sources
 
 REGISTER = "www.federalregister.gov"
 TEXT = "/documents/full_text/xml/2026/01/12/2026-00101.xml"
@@ -37,7 +38,7 @@ def test_status_shows_every_source_on_a_line(fonds: Fonds) -> None:
     shown = {line.split()[0]: line.split()[1:4] for line in lines}
     assert sorted(shown) == sorted(builtin_sources())
     assert shown["federal_register"] == ["23", "0", "success"]
-    assert {shown[name][2] for name in all_feeds()} == {"success"}
+    assert {shown[name][2] for name in FEEDS} == {"success"}
     assert {shown[name][2] for name in all_codes()} == {"–"}
 
 
@@ -61,7 +62,7 @@ def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:
         for row in rows
     )
     due = {row["source"]: row["next_run_at"] for row in rows}
-    assert all(datetime.fromisoformat(due[name]).tzinfo for name in all_feeds())
+    assert all(datetime.fromisoformat(due[name]).tzinfo for name in FEEDS)
 
 
 def test_status_of_one_source_adds_its_runs(fonds: Fonds, troubled: str) -> None:
