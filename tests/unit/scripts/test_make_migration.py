@@ -62,3 +62,14 @@ def test_revision_makes_what_is_declared_and_becomes_the_newest(
         assert line in source
     assert source.count("op.create_table(") == 1
     assert f'HEAD: Final = "{NEXT}"' in (folder / "revisions.py").read_text("utf-8")
+
+
+def test_no_revision_is_written_where_declarations_and_revisions_agree(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(path.name for path in (folder / "migrations" / "versions").glob("*.py"))
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), "Change nothing"])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert sorted(path.name for path in (folder / "migrations" / "versions").glob("*.py")) == before
+    assert f'HEAD: Final = "{HEAD}"' in (folder / "revisions.py").read_text("utf-8")
+    assert "no revision is written" in capsys.readouterr().out
