@@ -40,7 +40,7 @@ from fonds.codes.run import CodeRequest
 from fonds.library import open_library
 from fonds.normalize.uslm import element_to_markdown, iter_sections
 from fonds.runs.state import RunStatus
-from fonds.stores.fulltext import as_seen, with_bigrams
+from fonds.stores.fulltext import visible_text, with_bigrams
 
 ARCHIVE = "codes/usc-mono"
 WARMING = "usc09.xml"
@@ -193,7 +193,7 @@ def entry(passage: Sequence[Any], titles: dict[str, str]) -> tuple[Any, ...]:
     locator = json.loads(meta)["locator"]
     path = [heading for heading in locator["heading_path"] if heading != titles[uid]]
     headings = "\n".join([*path, *locator.get("lead_ins", ())])
-    spelled = map(with_bigrams, (titles[uid], headings, as_seen(text)))
+    spelled = map(with_bigrams, (titles[uid], headings, visible_text(text)))
     return (number, *spelled)
 
 

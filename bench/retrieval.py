@@ -37,7 +37,7 @@ from fonds.embed.worker import embed_waiting
 from fonds.library import Library, open_library
 from fonds.model import Archived, Chunk, Document
 from fonds.search.query import read_query
-from fonds.stores.documents import Writing, write_documents
+from fonds.stores.documents import DocumentWrite, write_documents
 from fonds.stores.passages import Passages
 from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, documents
@@ -161,7 +161,7 @@ def shelve(library: Library, passages: Sequence[Passage]) -> None:
             write_documents(connection, fulltext, writings, NOW, derive=derive)
 
 
-def _writing(passage: Passage) -> Writing:
+def _writing(passage: Passage) -> DocumentWrite:
     raw = Archived(url="obliqa", key="obliqa", sha256="0" * 64, size=1, retrieved_at=NOW)
     document = Document(
         id=passage.key,
@@ -173,7 +173,7 @@ def _writing(passage: Passage) -> Writing:
         citation_string=passage.key,
         raw=raw,
     )
-    return Writing(
+    return DocumentWrite(
         document=document,
         content_sha256=ids.text_sha256(passage.text),
         body_text_sha256=None,

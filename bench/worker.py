@@ -51,7 +51,7 @@ from fonds.model import Chunk, NormalizedBody
 from fonds.normalize.registry import get_normalizer
 from fonds.settings import Settings
 from fonds.stores.documents import body_map
-from fonds.stores.fulltext import as_seen, with_bigrams
+from fonds.stores.fulltext import visible_text, with_bigrams
 from fonds.stores.passages import chunk_meta
 from fonds.stores.sqlite import batched
 from fonds.stores.sqlite_vectors import SqliteVectors
@@ -188,7 +188,7 @@ class Bare:
         chunks = self._chunker.chunk(text)
         model = self._embedder.model
         made: list[StoredVector] = []
-        for batch in batched([as_seen(chunk.text) for chunk in chunks], 256):
+        for batch in batched([visible_text(chunk.text) for chunk in chunks], 256):
             vectors = self._embedder.embed(batch, "passage").vectors
             made += packed(vectors, len(batch), model.dims)
         self._connection.execute("BEGIN IMMEDIATE")
@@ -253,7 +253,12 @@ class Findable(Bare):
         insert(
             _into("chunk_index", ("rowid", "title", "headings", "text")),
             [
-                (row, "file.pdf", "\n".join(chunk.heading_path), with_bigrams(as_seen(chunk.text)))
+                (
+                    row,
+                    "file.pdf",
+                    "\n".join(chunk.heading_path),
+                    with_bigrams(visible_text(chunk.text)),
+                )
                 for row, chunk in zip(numbers, chunks, strict=True)
             ],
         )

@@ -34,7 +34,7 @@ from fonds.sources.registry import (
     get_source,
     plugin_sources,
 )
-from fonds.stores.blobs import open_blobs, read_body
+from fonds.stores.blobs import open_blobs, read_reference
 from fonds.stores.database import Database, open_database
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_aliases, documents
@@ -429,7 +429,7 @@ class Library:
 
     def raw(self, document: Mapping[str, Any]) -> bytes:
         """The bytes a document's text was made from; of a section, only its own are read."""
-        return read_body(self.blobs, document["body_raw_path"] or document["raw_path"])
+        return read_reference(self.blobs, document["body_raw_path"] or document["raw_path"])
 
     def _at(self, clock: Clock) -> Seams:
         return replace(self.seams, clock=clock)

@@ -13,7 +13,7 @@ from tests.unit.api.calling import BASE, Api, api_of, refusal
 
 from fonds.api.app import make_app
 from fonds.library import Library
-from fonds.stores.documents import mark_gone
+from fonds.stores.documents import mark_withdrawn
 from fonds.testing import ManualClock
 
 ATOM: Final = "{http://www.w3.org/2005/Atom}"
@@ -71,7 +71,7 @@ def test_withdrawn_document_is_another_answer(
     hold(library, "note:1", "First.")
     tag = api.get("/api/documents/note:1", by=NOBODY).headers["etag"]
     with library.database.write() as connection:
-        mark_gone(connection, ["note:1"], clock.now())
+        mark_withdrawn(connection, ["note:1"], clock.now())
     again = api.get("/api/documents/note:1", by=NOBODY, headers={"If-None-Match": tag})
     assert again.status_code == 200
     assert again.json()["gone_at"] is not None

@@ -59,7 +59,7 @@ def in_threads(count: int, work: Callable[[int], str]) -> list[str]:
 def test_a_file_that_is_adopted_is_there_and_nowhere_else(blobs: Blobs, tmp_path: Path) -> None:
     file = tmp_path / "fetched"
     file.write_bytes(b"%PDF-")
-    etag = blobs.adopt("corpus/a.pdf", file)
+    etag = blobs.move_file("corpus/a.pdf", file)
     assert (blobs.get("corpus/a.pdf"), file.exists()) == (b"%PDF-", False)
     found = blobs.read("corpus/a.pdf")
     assert found is not None
@@ -71,7 +71,7 @@ def test_a_file_is_not_adopted_under_a_key_that_is_taken(blobs: Blobs, tmp_path:
     file = tmp_path / "fetched"
     file.write_bytes(b"second")
     with pytest.raises(BlobExistsError):
-        blobs.adopt("corpus/a.pdf", file)
+        blobs.move_file("corpus/a.pdf", file)
     assert (blobs.get("corpus/a.pdf"), file.read_bytes()) == (b"first", b"second")
 
 
@@ -89,7 +89,7 @@ def test_a_file_of_another_file_system_is_adopted_as_well(
         link(source, *args, **options)
 
     monkeypatch.setattr(os, "link", across)
-    blobs.adopt("a", file)
+    blobs.move_file("a", file)
     assert (blobs.get("a"), file.exists()) == (b"far away", False)
 
 

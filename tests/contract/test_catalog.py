@@ -19,7 +19,7 @@ from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
 from fonds.runs.overview import sources_held
 from fonds.search.filters import Filters
-from fonds.stores.documents import mark_gone
+from fonds.stores.documents import mark_withdrawn
 from fonds.stores.tables import document_versions, nodes
 from fonds.testing import ManualClock
 
@@ -167,7 +167,7 @@ def test_what_is_added_changed_and_withdrawn_is_told_in_order(
     hold(library, "note:1", "First, amended.")
     clock.move(hours=1)
     with library.database.write() as connection:
-        mark_gone(connection, ["note:2"], clock.now())
+        mark_withdrawn(connection, ["note:2"], clock.now())
     later = [("added", "note:2"), ("changed", "note:1"), ("withdrawn", "note:2")]
     assert told(library) == [("added", "note:1"), *later]
     assert told(library, since=middle) == later
@@ -198,7 +198,7 @@ def test_pages_of_changes_add_up(library: Library, clock: ManualClock, newest_fi
         if number % 3 == 2:
             clock.move(seconds=1)  # several at one moment
     with library.database.write() as connection:
-        mark_gone(connection, ["note:6", "note:0"], clock.now())
+        mark_withdrawn(connection, ["note:6", "note:0"], clock.now())
     wanted = ChangeFilter(newest_first=newest_first)
     whole = changes(library.database, wanted).items
     assert len(whole) == 9

@@ -42,7 +42,7 @@ from fonds.runs.state import RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.sources.jurisdiction import TocNode
-from fonds.stores.blobs import read_body
+from fonds.stores.blobs import read_reference
 from fonds.testing import ManualClock, Saboteur
 
 ABOVE = "fakecode/2024/root"
@@ -266,7 +266,7 @@ def test_body_of_every_leaf_is_read_by_range_byte_for_byte(shelf: Shelf, shape: 
             if item.text is None:
                 assert row["body_ref"] is None
                 continue
-            assert read_body(library.blobs, row["body_ref"]) == item.data
+            assert read_reference(library.blobs, row["body_ref"]) == item.data
             document = library.document(known)
             assert document["body_raw_sha256"] == sha256(item.data).hexdigest()
             assert document["body_raw_path"] == row["body_ref"]
@@ -334,7 +334,7 @@ def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -
         assert _sections(library) == [f"{TITLE}/section-{n}" for n in range(1, 6)]
         (late,) = rows(library, f"SELECT body_ref FROM nodes WHERE id = '{missing}'")
         assert late["body_ref"].startswith(f"{PACK}.r1#")
-        assert read_body(library.blobs, late["body_ref"]) == flat(5).children[2].data
+        assert read_reference(library.blobs, late["body_ref"]) == flat(5).children[2].data
         assert _audit(library) == []
         before = holdings(library)
         ingest(library, folder)
@@ -463,7 +463,7 @@ def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(shelf: Shelf) -> No
         report = ingest(library, publish(shelf.folder / "whole", pages))
         assert [unit.error for unit in report.units] == [None]
         refs = {
-            row["id"].rpartition("/")[2]: read_body(library.blobs, row["body_ref"])
+            row["id"].rpartition("/")[2]: read_reference(library.blobs, row["body_ref"])
             for row in rows(library, "SELECT id, body_ref FROM nodes WHERE body_ref IS NOT NULL")
         }
         assert refs == {

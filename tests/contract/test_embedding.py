@@ -467,7 +467,7 @@ def test_what_the_queue_knew_before_is_left_when_the_database_fails(
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(workshop, "record_spending", broken)
+        patched.setattr(workshop, "record_costs", broken)
         with pytest.raises(OSError, match="disk full"):
             run()
     assert rows(database, "SELECT count(*) AS n FROM document_vector_buffer") == [{"n": 0}]

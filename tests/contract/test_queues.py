@@ -69,7 +69,7 @@ def test_what_is_kept_stays_with_its_owner_however_long_it_takes(
 ) -> None:
     put(database, clock, "a", "b")
     claim(database, clock, "one", 1)
-    with leases.kept(database, queue, "one", clock, every=0.01):
+    with leases.renewing(database, queue, "one", clock, every=0.01):
         for _ in range(3):
             clock.move(seconds=40)
             await_lease(database, clock)

@@ -462,10 +462,10 @@ def test_codes_beyond_what_a_process_keeps_are_read_each_time(
         shelf = Shelf(database, connection)
         shelf.put(some(1, 600))
         expected = shelf.search(query, 20)
-        monkeypatch.setattr(sqlite_vectors, "MOST_KEPT", 0)
+        monkeypatch.setattr(sqlite_vectors, "CACHE_BYTES", 0)
         shelf.index = SqliteVectors()
         assert shelf.search(query, 20) == shelf.search(query, 20) == expected
-        assert shelf.index._kept == {}
+        assert shelf.index._cache == {}
     database.close()
 
 

@@ -98,7 +98,7 @@ class SeededBlobs:
                 raise BlobExistsError(f"blob {key!r} exists")
             return self._store(key, data)
 
-    def adopt(self, key: str, file: Path) -> str:
+    def move_file(self, key: str, file: Path) -> str:
         etag = self.create(key, file)
         file.unlink()
         return etag

@@ -44,7 +44,7 @@ from fonds.api.schemas import (
     schema_of,
 )
 from fonds.errors import BlobMissingError
-from fonds.stores.blobs import Blobs, Method, read_body
+from fonds.stores.blobs import Blobs, Method, read_reference
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
@@ -282,7 +282,7 @@ def get_file(
     _check(desk, "GET", key, expires, signature, filename=filename)
     blobs, headers = desk.library.blobs, _headers(key, filename)
     if "#" in key:
-        return Response(read_body(blobs, key), headers=headers)
+        return Response(read_reference(blobs, key), headers=headers)
     info = blobs.head(key)
     if info is None:
         raise BlobMissingError(key)

@@ -29,7 +29,7 @@ from fonds.runs.concurrency import in_thread
 from fonds.runs.normalization import passages_of, writing_of
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
 from fonds.stores.database import Database, insert_ignoring
-from fonds.stores.documents import Writing, write_documents
+from fonds.stores.documents import DocumentWrite, write_documents
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents, nodes
 
@@ -59,7 +59,7 @@ class SectionWriter:
         """Write what is not there yet; what cannot be read has a node and no document."""
         now = self._context.seams.clock.now()
         rows = [self._row(node, now) for node in containers]
-        writings: list[Writing] = []
+        writings: list[DocumentWrite] = []
         failures: list[tuple[str, str]] = []
         for section in found:
             row = self._row(section.node, now, body_ref=section.pack.ref(section.entry))
@@ -138,7 +138,7 @@ class SectionWriter:
             normalized=replace(text, above=above),
         )
 
-    def _writing(self, document: Document) -> Writing:
+    def _writing(self, document: Document) -> DocumentWrite:
         record = ParsedRecord(
             source=self._head.source,
             table=nodes.name,

@@ -22,13 +22,13 @@ from fonds.embed.client import Answers, Calls
 from fonds.embed.costs import price_of, shares_of
 from fonds.seams import Seams
 from fonds.stores.database import Database
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import visible_text
 from fonds.stores.vector_buffer import (
+    BatchCost,
     PendingPassage,
-    Spending,
     StoredVector,
-    keep_vectors,
-    record_spending,
+    buffer_vectors,
+    record_costs,
     store_vectors,
     vectors_of_texts,
 )
@@ -203,7 +203,7 @@ class Workshop:
         """Take passages as they were just read; waits while all threads are busy."""
         self._fresh.clear()
         for passage in passages:
-            if passage.is_known or passage.sha in self._fresh:
+            if passage.is_reusable or passage.sha in self._fresh:
                 self._known.append(passage)
             elif not self._gather(passage):
                 return
@@ -307,7 +307,7 @@ class Workshop:
 
     def _embed(self, batch: PassageBatch) -> _BatchOutcome:
         leaders = batch.leaders
-        texts = [as_seen(passage.text) for passage in leaders]
+        texts = [visible_text(passage.text) for passage in leaders]
         answers = self._calls.embed(texts, [passage.tokens for passage in leaders])
         causes = {leaders[place].sha: cause for place, cause in answers.refused.items()}
         vectors = {leaders[place].sha: vector for place, vector in answers.vectors.items()}
@@ -325,24 +325,24 @@ class Workshop:
             outcome.stored = self._store(made, self._spending(outcome, leaders))
         return outcome
 
-    def _spending(self, outcome: _BatchOutcome, leaders: Sequence[PendingPassage]) -> Spending:
+    def _spending(self, outcome: _BatchOutcome, leaders: Sequence[PendingPassage]) -> BatchCost:
         answers = outcome.answers
-        return Spending(
+        return BatchCost(
             run_id=self._run_id,
             texts=len(leaders),
             tokens=answers.tokens,
             requests=answers.requests,
             retries=answers.retries,
             cost=outcome.cost,
-            shares=shares_of(leaders, answers.tokens, self._generation.price),
+            documents=shares_of(leaders, answers.tokens, self._generation.price),
         )
 
     def _store(
-        self, made: Sequence[tuple[PendingPassage, StoredVector]], spending: Spending
+        self, made: Sequence[tuple[PendingPassage, StoredVector]], spending: BatchCost
     ) -> set[int]:
         with self._transaction() as connection:
             stored = self._store_vectors(connection, made)
-            record_spending(connection, self._generation, spending, self._seams.clock.now())
+            record_costs(connection, self._generation, spending, self._seams.clock.now())
         return stored
 
     def _store_vectors(
@@ -350,7 +350,7 @@ class Workshop:
     ) -> set[int]:
         now = self._seams.clock.now()
         if not self._is_indexed:
-            return keep_vectors(connection, self._generation, made, now)[0]
+            return buffer_vectors(connection, self._generation, made, now)[0]
         return store_vectors(connection, self._database.vectors, self._generation, made, now)
 
     def _fill_in(self, known: Sequence[PendingPassage]) -> _BatchOutcome:

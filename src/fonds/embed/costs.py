@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Select, Text, cast, func, select
 
 from fonds.stores.tables import documents, embedding_batches, embedding_costs
-from fonds.stores.vector_buffer import DocumentShare, PendingPassage
+from fonds.stores.vector_buffer import DocumentCost, PendingPassage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ def price_of(tokens: int, price: float) -> float:
     return tokens * price / 1_000_000
 
 
-def shares_of(passages: Sequence[PendingPassage], tokens: int, price: float) -> list[DocumentShare]:
+def shares_of(passages: Sequence[PendingPassage], tokens: int, price: float) -> list[DocumentCost]:
     """Divide the tokens that the model counted by what we know of the texts; nothing is lost."""
     texts: dict[str, int] = defaultdict(int)
     sizes: dict[str, int] = defaultdict(int)
@@ -48,7 +48,7 @@ def shares_of(passages: Sequence[PendingPassage], tokens: int, price: float) -> 
         given += part
         cost = price_of(part, price)
         shares.append(
-            DocumentShare(document=document, texts=texts[document], tokens=part, cost=cost)
+            DocumentCost(document=document, texts=texts[document], tokens=part, cost=cost)
         )
     return shares
 

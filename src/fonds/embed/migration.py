@@ -21,7 +21,7 @@ from fonds.errors import EmbedError
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import visible_text
 from fonds.stores.sqlite import batched
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
 from fonds.stores.vectors import Generation, current_generation
@@ -135,7 +135,7 @@ def _heading(row: Any) -> str:
 
 
 def _first_sentence(row: Any) -> str:
-    text = as_seen(row.text).lstrip()
+    text = visible_text(row.text).lstrip()
     sentence = _SENTENCE.match(text[: 5 * LONGEST_QUERY])
     return sentence[0] if sentence else text
 

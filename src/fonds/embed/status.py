@@ -24,7 +24,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import leases
 from fonds.stores.database import Database
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import visible_text
 from fonds.stores.tables import (
     document_chunk_buffer,
     document_vector_buffer,
@@ -141,7 +141,7 @@ def _sample(connection: Connection, model: EmbeddingModel) -> list[tuple[str, in
     chunk = document_chunk_buffer.c
     query = select(chunk.text, chunk.meta).where(without_vector(model.name, model.version))
     drawn = connection.execute(query.order_by(chunk.chunk_sha).limit(SAMPLE))
-    return [(as_seen(row.text), row.meta["tokens"]) for row in drawn]
+    return [(visible_text(row.text), row.meta["tokens"]) for row in drawn]
 
 
 def _timed(

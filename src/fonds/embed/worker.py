@@ -32,12 +32,12 @@ from fonds.stores.tables import ingestion_embedding_queue
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vector_buffer import (
     PendingPassage,
-    documents_lacking,
-    lacking,
-    lacking_after,
-    lacking_of_one,
-    lacking_staged,
+    count_pending_documents,
     passage_counts,
+    pending,
+    pending_after,
+    pending_of_document,
+    pending_staged,
 )
 from fonds.stores.vectors import Generation, current_generation
 
@@ -150,7 +150,7 @@ class EmbeddingQueue:
             yield from self._read_long(*next(iter(names.items())))
             return
         with self._database.read() as connection:
-            page = lacking(connection, self._generation, list(names))
+            page = pending(connection, self._generation, list(names))
         found = Counter(passage.document for passage in page)
         for name in names.values():
             self._note_read(name, found[name], is_read=True)
@@ -161,7 +161,7 @@ class EmbeddingQueue:
         after, more = -1, True
         while more:
             with self._database.read() as connection:
-                page = lacking_of_one(connection, self._generation, uid, after, PAGE)
+                page = pending_of_document(connection, self._generation, uid, after, PAGE)
             more = len(page) == PAGE
             self._note_read(name, len(page), is_read=not more)
             if page:
@@ -308,7 +308,7 @@ def fill(
     waiting = 0
     if shop.ended is not None:
         with database.read() as connection:
-            waiting = documents_lacking(connection, generation) - len(failed)
+            waiting = count_pending_documents(connection, generation) - len(failed)
     return _report(shop, done=0, failed=len(failed), waiting=waiting, given_up=0)
 
 
@@ -329,7 +329,7 @@ def embed_document(
     """
     with database.read() as connection:
         name = ids.upload_id(document)
-        page = lacking_staged(connection, generation, name, document, MAX_TEXTS)
+        page = pending_staged(connection, generation, name, document, MAX_TEXTS)
     left, errors = len(page), list[str]()
 
     def record(passage: PendingPassage, cause: str | None) -> None:
@@ -392,7 +392,7 @@ def _all_pages(database: Database, generation: Generation) -> Iterator[list[Pend
     after = 0
     while True:
         with database.read() as connection:
-            page = lacking_after(connection, generation, after, PAGE)
+            page = pending_after(connection, generation, after, PAGE)
         if not page:
             return
         after = page[-1].row

@@ -167,7 +167,7 @@ class Archive:
             if download.data is not None:
                 self._blobs.create(key, download.data)
             elif download.is_temporary:
-                self._blobs.adopt(key, download.file)
+                self._blobs.move_file(key, download.file)
             else:
                 self._blobs.create(key, download.file)
         except BlobExistsError:

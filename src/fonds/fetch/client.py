@@ -311,7 +311,7 @@ class Fetcher:
             max_in_memory=hop.max_in_memory,
         )
         try:
-            await _save_body(writer, response.body, deadline)
+            await _save(writer, response.body, deadline)
             await response.body.aclose()
             sha256 = writer.finish()
         except BaseException:
@@ -333,7 +333,7 @@ class Fetcher:
         )
 
 
-async def _save_body(writer: BodyWriter, stream: BodyStream, deadline: asyncio.Timeout) -> None:
+async def _save(writer: BodyWriter, stream: BodyStream, deadline: asyncio.Timeout) -> None:
     """Write a body; every MiB that arrives extends the deadline."""
     first_deadline = deadline.when()
     extend_at = _MIB

@@ -38,7 +38,7 @@ from fonds.results import ChunkLocator, Resolution
 from fonds.sources.base import Registered
 from fonds.sources.registry import all_sources
 from fonds.stores.documents import visible_to
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import visible_text
 from fonds.stores.tables import (
     code_units,
     document_chunk_buffer,
@@ -154,7 +154,7 @@ def _by_uuid(chunk_id: UUID, owner: UUID | None) -> Select[Any]:
 
 
 def _passage(head: DocumentHead, row: Any) -> Passage:
-    text = as_seen(row.text)
+    text = visible_text(row.text)
     locator = ChunkLocator(passage=row.chunk_ord, **row.meta["locator"])
     return Passage(
         id=passage_name(head.id, row.chunk_ord),

@@ -14,7 +14,7 @@ from sqlalchemy import Row, select
 from fonds.citations.forms import CitationMatch, congress_of
 from fonds.seams import Seams
 from fonds.stores import leases
-from fonds.stores.citations import link, replace_edges, take_turn
+from fonds.stores.citations import link, lock_edges, replace_edges
 from fonds.stores.database import Database
 from fonds.stores.tables import document_chunk_buffer, documents, ingestion_citation_queue
 
@@ -66,7 +66,7 @@ def drain(
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
     begun = seams.clock.now()
     total = _BatchResult()
-    with leases.kept(database, ingestion_citation_queue, owner, seams.clock):
+    with leases.renewing(database, ingestion_citation_queue, owner, seams.clock):
         while (size := _next_size(limit, total)) > 0:
             with database.write() as connection:
                 rows = leases.claim(
@@ -123,7 +123,7 @@ def _give_back(database: Database, row: Row[Any], error: Exception) -> _BatchRes
 
 def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _BatchResult:
     with database.write() as connection:
-        take_turn(connection)
+        lock_edges(connection)
         # A document that has changed since it was claimed waits anew, and keeps what it has.
         kept = {
             row.record_id: edges

@@ -37,7 +37,7 @@ from fonds.runs.tasks import (
     remember_inputs,
     resolve,
 )
-from fonds.stores.documents import mark_gone, write_documents
+from fonds.stores.documents import mark_withdrawn, write_documents
 from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import documents, ingestion_inputs, metadata
@@ -224,7 +224,7 @@ class BatchWriter:
         yielded = {key for one in reloaded for _, (key, *_) in one.yielded}
         missing = [row.id for row in held if row.id not in yielded]
         if missing:
-            self._done.gone += mark_gone(connection, missing, now)
+            self._done.gone += mark_withdrawn(connection, missing, now)
             self._doubt_other_files(connection, [one.arrival.task.key for one in reloaded])
         for one in reloaded:
             drop_unyielded(connection, self._tables, one.arrival.task.key, one.yielded)
@@ -278,7 +278,7 @@ class BatchWriter:
             return [Failure.of(error, "discover", name)]
         if name in self._standing:
             resolve(connection, self._source, [name], now)
-        self._done.gone += mark_gone(connection, [row.id for row in missing], now)
+        self._done.gone += mark_withdrawn(connection, [row.id for row in missing], now)
         self._withdrawn.update(row.task_key for row in missing)
         self._forget(connection, [row.task_key for row in missing])
         return []

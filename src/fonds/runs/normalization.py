@@ -34,13 +34,13 @@ from fonds.normalize.registry import (
 )
 from fonds.runs.tasks import address_of
 from fonds.stores import leases
-from fonds.stores.blobs import Blobs, read_body
-from fonds.stores.documents import Writing, update_text
+from fonds.stores.blobs import Blobs, read_reference
+from fonds.stores.documents import DocumentWrite, update_text
 from fonds.stores.passages import Passages
 from fonds.stores.tables import documents, ingestion_normalization_queue
 
 
-def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing:
+def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> DocumentWrite:
     """The document of a record, with the hash over all the record says."""
     assert record.document is not None
     document = _with_citable_names(record.document)
@@ -50,7 +50,7 @@ def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> Writing
     # A body that is still to be normalized is known by its bytes.
     body_sha256 = text_sha256 or (body.archived.sha256 if body else None)
     content = [_record_content(record), _document_content(document), body_sha256]
-    return Writing(
+    return DocumentWrite(
         document=document,
         content_sha256=ids.json_sha256(content),
         body_text_sha256=text_sha256,
@@ -153,7 +153,7 @@ def normalize_archived(
     """
     address = address_of_body(context, document_id, key)
     work = BodyToNormalize(
-        normalizer=normalizer, data=read_body(context.blobs, key), address=address
+        normalizer=normalizer, data=read_reference(context.blobs, key), address=address
     )
     return _in_place(make_text_isolated(work), body_map)
 
@@ -261,7 +261,7 @@ class _Pile:
     def kept(self) -> AbstractContextManager[None]:
         """Hold what was claimed: one file may take minutes."""
         database, clock = self._context.database, self._context.seams.clock
-        return leases.kept(database, ingestion_normalization_queue, self._owner, clock)
+        return leases.renewing(database, ingestion_normalization_queue, self._owner, clock)
 
     def _claim(self) -> Sequence[Row[Any]]:
         with self._context.database.write() as connection:
@@ -295,7 +295,7 @@ def renormalize(
 def _work(context: Context, row: Row[Any]) -> BodyToNormalize:
     with context.database.read() as connection:
         address = address_of(connection, row.raw_path)
-    data = read_body(context.blobs, row.raw_path)
+    data = read_reference(context.blobs, row.raw_path)
     return BodyToNormalize(
         normalizer=NORMALIZER_BY_FORMAT[row.raw_format], data=data, address=address
     )

@@ -39,7 +39,7 @@ from fonds.runs.normalization import (
 )
 from fonds.sources.base import Source
 from fonds.sources.registry import get_feed
-from fonds.stores.blobs import read_body
+from fonds.stores.blobs import read_reference
 from fonds.stores.citations import resolve
 from fonds.stores.documents import visible_to
 from fonds.stores.passages import chunk_meta
@@ -192,7 +192,7 @@ class _Proof:
 
     def _hashed(self, name: _Name, key: str, wanted: str) -> VerificationStep:
         try:
-            data = read_body(self.context.blobs, key)
+            data = read_reference(self.context.blobs, key)
         except FondsError as error:
             return _step(name, "differs", f"{key} cannot be read: {error}")
         return _compared(name, key, wanted, sha256(data).hexdigest())
@@ -261,7 +261,7 @@ class _Proof:
     def _parts(self) -> Iterator[RawPart]:
         row = self.row
         for key in dict.fromkeys(filter(None, (row.raw_path, row.body_raw_path))):
-            data = read_body(self.context.blobs, key)
+            data = read_reference(self.context.blobs, key)
             archived = Archived(
                 url=address_of_body(self.context, row.id, key) or key,
                 key=key,

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import snowballstemmer
 
-from fonds.stores.fulltext import as_seen, is_cjk, with_bigrams
+from fonds.stores.fulltext import is_cjk, visible_text, with_bigrams
 
 # Words that stand in nearly every passage and say nothing about any of them.
 STOP_WORDS: Final = frozenset(
@@ -196,7 +196,7 @@ _ENDING: Final = 3
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:
     """At most about `LENGTH` characters around the densest stretch of the terms."""
-    flat = _SPACE.sub(" ", as_seen(text)).strip()
+    flat = _SPACE.sub(" ", visible_text(text)).strip()
     if len(flat) <= LENGTH:
         return flat
     start = _densest(flat, terms)

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from fonds.results import QuoteChange
-from fonds.stores.fulltext import as_seen
+from fonds.stores.fulltext import visible_text
 
 BRACKETED: Final = 80
 """Characters of a document that words in brackets may stand for."""
@@ -442,4 +442,4 @@ def _slice(side: tuple[str, Folded, list[tuple[int, int]]], first: int, last: in
     text, folded, spans = side
     start = folded.origin(spans[first][0])[0]
     end = folded.origin(spans[last - 1][1] - 1)[1]
-    return " ".join(_MARKUP.sub("", as_seen(text[start:end])).split())
+    return " ".join(_MARKUP.sub("", visible_text(text[start:end])).split())

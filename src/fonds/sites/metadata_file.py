@@ -23,7 +23,7 @@ from fonds.sites.models import (
     DownloadedPDF,
     read_metadata,
 )
-from fonds.stores.folder import PIECE
+from fonds.stores.folder import CHUNK_SIZE
 
 Entry = DownloadedPDF | CrawlError
 
@@ -124,7 +124,7 @@ class EntryLines:
         for start, end in ranges:
             position, stop = start, end - len(_SEPARATOR) if end == last else end
             while position < stop:
-                size = min(PIECE, stop - position)
+                size = min(CHUNK_SIZE, stop - position)
                 position += out.write(os.pread(self._handle, size, position))
         out.write(b"\n" if ranges else b"")
 

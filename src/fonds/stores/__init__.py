@@ -1,1 +1,1 @@
-"""What is kept: database and blobs."""
+"""The database and the blob store of a library."""

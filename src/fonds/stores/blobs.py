@@ -1,8 +1,6 @@
-"""Raw files by key: in a folder, in memory, or in an object store, behind one protocol.
+"""The protocol of blob stores, how one is opened, and references to blobs or ranges of them.
 
-Where the raw bytes of a body stand: a blob of their own, or a range of a larger one.
-
-`corpus/usc/2024/packs/title-42/00007#5120+890` names the blob, the offset and the length.
+`corpus/usc/2024/packs/title-42/00007#5120+890` is a reference with key, offset and length.
 """
 
 from __future__ import annotations
@@ -40,23 +38,23 @@ class Blobs(Protocol):
     """Objects by key; every write is whole and durable when the call returns."""
 
     def head(self, key: str) -> BlobInfo | None:
-        """What is known of an object, or None where there is none."""
+        """Size, etag and time of an object, or None if there is none."""
         ...
 
     def get(self, key: str) -> bytes:
-        """All bytes of an object; `BlobMissingError` where there is none."""
+        """All bytes of an object; `BlobMissingError` if there is none."""
         ...
 
     def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
-        """An object with its etag, in one request; None where it has the etag `unless`."""
+        """An object with its etag, in one request; None if it has the etag `unless`."""
         ...
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """The bytes of a range; fewer, or none, where the object ends before it."""
+        """The bytes of a range; fewer, or none, if the object ends before its end."""
         ...
 
     def stream(self, key: str) -> Iterator[bytes]:
-        """The object in pieces of bounded size."""
+        """The object in chunks of bounded size."""
         ...
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
@@ -64,19 +62,19 @@ class Blobs(Protocol):
         ...
 
     def create(self, key: str, data: Data) -> str:
-        """Store an object under a free key and give its etag; `BlobExistsError` if it is taken."""
+        """Store an object under a free key, return its etag; `BlobExistsError` if it is taken."""
         ...
 
-    def adopt(self, key: str, file: Path) -> str:
-        """As `create`, with a file that is gone from where it was once it is stored."""
+    def move_file(self, key: str, file: Path) -> str:
+        """As `create`, from a file that is removed once it is stored."""
         ...
 
     def replace(self, key: str, data: Data, *, etag: str) -> str:
-        """Store an object in place of the version with this etag; `BlobChangedError` if gone."""
+        """Replace the version with this etag; `BlobChangedError` if it is not the current one."""
         ...
 
     def put(self, key: str, data: Data) -> str:
-        """Store an object, whatever was there, and give its etag."""
+        """Store an object, in place of any other, and return its etag."""
         ...
 
     def delete(self, key: str) -> None:
@@ -84,33 +82,33 @@ class Blobs(Protocol):
         ...
 
     def remove(self, key: str, *, etag: str) -> None:
-        """Remove the version of an object that has this etag; `BlobChangedError` if gone."""
+        """Remove the version with this etag; `BlobChangedError` if it is not the current one."""
         ...
 
     def can_remove_versions(self) -> bool:
-        """Whether `remove` can be asked; some stores compare nothing when they delete."""
+        """True if `remove` works; some stores ignore the etag when they delete."""
         ...
 
     def local_path(self, key: str) -> Path | None:
-        """The file of an object, to be read and not written; None where it is in no file."""
+        """The read-only file of an object; None if the store has no files."""
         ...
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
-        """An address that allows exactly this for so long; None where the store gives none out."""
+        """A signed address for one method and key; None if the store cannot sign."""
         ...
 
 
 def open_blobs(address: str, *, seams: Seams) -> Blobs:
-    """The store at an address; options and credentials stand in its query or the environment."""
+    """The store at an address; options and credentials come from its query or the environment."""
     if not address:
-        raise SettingsError(f"no address for the blobs was given; possible are {_POSSIBLE}")
+        raise SettingsError(f"the address of the blob store is empty; use {_POSSIBLE}")
     if "://" not in address:
         return FolderBlobs(Path(address), seams=seams)
     parts = _split(address)
     if parts.scheme == "file":
         return FolderBlobs(_local_path(parts), seams=seams)
     if parts.scheme not in _OBJECTS:
-        raise SettingsError(f"blobs cannot live at {parts.scheme}://; possible are {_POSSIBLE}")
+        raise SettingsError(f"blobs cannot be stored at {parts.scheme}://; use {_POSSIBLE}")
     return open_objects(parts, seams=seams)
 
 
@@ -118,7 +116,9 @@ def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address, allow_fragments=False)
     except ValueError:
-        raise SettingsError(f"the blobs' address is malformed; possible are {_POSSIBLE}") from None
+        raise SettingsError(
+            f"the address of the blob store is malformed; use {_POSSIBLE}"
+        ) from None
 
 
 def _local_path(parts: SplitResult) -> Path:
@@ -131,17 +131,17 @@ _RANGE: Final = re.compile(r"(?P<key>.+)#(?P<start>\d+)\+(?P<length>\d+)")
 
 
 def body_ref(key: str, start: int, length: int) -> str:
-    """The name of a range of a blob."""
+    """A reference to a range of a blob."""
     return f"{key}#{start}+{length}"
 
 
-def read_body(blobs: Blobs, ref: str) -> bytes:
-    """The bytes that a reference names; of a range only those are read."""
-    named = _RANGE.fullmatch(ref)
-    if named is None:
+def read_reference(blobs: Blobs, ref: str) -> bytes:
+    """The bytes of a blob or of a range, of which only that is read."""
+    match = _RANGE.fullmatch(ref)
+    if match is None:
         return blobs.get(ref)
-    length = int(named["length"])
-    data = blobs.get_range(named["key"], int(named["start"]), length)
+    length = int(match["length"])
+    data = blobs.get_range(match["key"], int(match["start"]), length)
     if len(data) != length:
-        raise StoreError(f"{named['key']} is cut short: {ref} names bytes that it does not have")
+        raise StoreError(f"{match['key']} is truncated: it ends before the range {ref}")
     return data

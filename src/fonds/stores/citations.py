@@ -1,4 +1,4 @@
-"""Citations between documents: written for each document, linked through the names of others."""
+"""Citations between documents: stored by citing document, linked by the aliases of the cited."""
 
 from __future__ import annotations
 
@@ -16,52 +16,54 @@ from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import citation_edges, document_aliases, documents
 
 
-def take_turn(connection: Connection) -> None:
-    """Let only one transaction at a time write edges, so that none misses another's names.
+def lock_edges(connection: Connection) -> None:
+    """Let only one transaction at a time write edges.
 
-    Two that ran side by side could each write a half of a link that the other cannot see.
+    Of two concurrent ones, each could write a half of a link that the other cannot see.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE citation_edges IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def replace_edges(connection: Connection, edges: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
-    """Give documents, by id, the citations found in them, each with the document it leads to.
+    """Store the citations in some documents, by id, each with the document it points to.
 
-    Says how many of them lead to one.
+    Returns how many point to a document.
     """
     for batch in batched(edges):
-        held = citation_edges.c.from_document_id.in_(batch)
-        connection.execute(delete(citation_edges).where(held))
-    named = resolve(connection, {row["target"] for found in edges.values() for row in found})
+        is_stale = citation_edges.c.from_document_id.in_(batch)
+        connection.execute(delete(citation_edges).where(is_stale))
+    target_ids = resolve(
+        connection, {row["target"] for citations in edges.values() for row in citations}
+    )
     rows = [
-        {**row, "to_document_id": named.get(row["target"])}
-        for found in edges.values()
-        for row in found
+        {**row, "to_document_id": target_ids.get(row["target"])}
+        for citations in edges.values()
+        for row in citations
     ]
     insert_many(connection, citation_edges, rows)
     return sum(row["to_document_id"] is not None for row in rows)
 
 
 def link(connection: Connection, document_ids: Collection[str]) -> int:
-    """Point the edges that cite these documents, by a name they have or had, where they belong.
+    """Update the edges that cite these documents by an alias that they have or had.
 
-    Says how many edges changed. Only edges with such a name are looked at.
+    Returns how many edges changed.
     """
     edges, aliases = citation_edges.c, document_aliases.c
     names = select_in(connection, select(aliases.alias), aliases.document_id, [*document_ids])
     targets = {row.alias for row in names}
-    led_here = select(edges.target).distinct()
-    former = select_in(connection, led_here, edges.to_document_id, [*document_ids])
-    targets |= {row.target for row in former}
-    named = resolve(connection, targets)
+    cited = select(edges.target).distinct()
+    linked = select_in(connection, cited, edges.to_document_id, [*document_ids])
+    targets |= {row.target for row in linked}
+    target_ids = resolve(connection, targets)
     pointing = select(edges.target, edges.to_document_id).distinct()
     wrong = [
         row
         for row in select_in(connection, pointing, edges.target, sorted(targets))
-        if row.to_document_id != named.get(row.target)
+        if row.to_document_id != target_ids.get(row.target)
     ]
-    return sum(_point(connection, row, named.get(row.target)) for row in wrong)
+    return sum(_point(connection, row, target_ids.get(row.target)) for row in wrong)
 
 
 def _point(connection: Connection, row: Row[Any], document_id: str | None) -> int:
@@ -72,10 +74,10 @@ def _point(connection: Connection, row: Row[Any], document_id: str | None) -> in
 
 
 def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
-    """The document each target names; a target that names several equally well is left out.
+    """The document that each target names; ambiguous targets are left out.
 
-    Uploads are never named. Documents their publisher has withdrawn only count where no other
-    has the name, and of several editions the newest counts.
+    Uploads are never cited. Withdrawn documents count only if no other document has the name, and
+    of several editions the newest counts.
     """
     aliases = document_aliases.c
     query = (
@@ -89,10 +91,10 @@ def resolve(connection: Connection, targets: Collection[str]) -> dict[str, str]:
         .join(documents, documents.c.id == aliases.document_id)
         .where(visible_to(None))
     )
-    named: dict[str, list[Row[Any]]] = defaultdict(list)
+    target_ids: dict[str, list[Row[Any]]] = defaultdict(list)
     for row in select_in(connection, query, aliases.alias, sorted(targets)):
-        named[row.alias].append(row)
-    chosen = {target: _choose(rows) for target, rows in named.items()}
+        target_ids[row.alias].append(row)
+    chosen = {target: _choose(rows) for target, rows in target_ids.items()}
     return {target: best for target, best in chosen.items() if best is not None}
 
 
@@ -104,7 +106,7 @@ def _choose(rows: Sequence[Row[Any]]) -> str | None:
 
 
 def _age(row: Row[Any]) -> tuple[Any, ...]:
-    """What editions of one section are compared by; documents without any are equally old."""
+    """The order of the editions of a section; documents without editions are equal."""
     if row.edition is None:
         return ()
     return (row.published_at or "", ids.edition_order(row.edition))
@@ -113,15 +115,15 @@ def _age(row: Row[Any]) -> tuple[Any, ...]:
 def edges_from(
     connection: Connection, document_id: str, *, owner: UUID | None = None
 ) -> Sequence[Row[Any]]:
-    """All that a document cites beside itself, in its own order.
+    """The citations in a document, except of itself, in its order.
 
-    What a user may not see is not held, as far as they can tell.
+    Documents that the user may not see look as if they were not in the library.
     """
     edges = citation_edges.c
     others = edges.to_document_id.is_distinct_from(document_id)
-    found = (each for each in edges if each.name != "to_document_id")
+    columns = (each for each in edges if each.name != "to_document_id")
     query: Select[Any] = (
-        select(*found, documents.c.id.label("to_document_id"), documents.c.title)
+        select(*columns, documents.c.id.label("to_document_id"), documents.c.title)
         .outerjoin(documents, (documents.c.id == edges.to_document_id) & visible_to(owner))
         .where(edges.from_document_id == document_id, others)
         .order_by(edges.start)

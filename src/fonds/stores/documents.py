@@ -1,6 +1,6 @@
-"""Writing documents: the row, its versions, names, passages and words, in one transaction.
+"""Writes documents: row, versions, aliases, passages and queue entries, in one transaction.
 
-Who may see a document; every path that reads one asks here.
+`visible_to` says who may see a document; every query of documents uses it.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from fonds.stores.tables import (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Writing:
-    """A document about to be written, with all that was derived from it."""
+class DocumentWrite:
+    """A document to be written, with hashes and versions of what was derived from it."""
 
     document: Document
     content_sha256: str
-    """Over all that the record says."""
+    """Hash of the whole record."""
     body_text_sha256: str | None
     recipe: str
-    """What derived text and passages."""
+    """The versions of normalizer and chunker that derived text and passages."""
     task_key: str
 
     @property
     def is_queued(self) -> bool:
-        """Whether its body waits to be normalized."""
+        """True if its body is not normalized yet."""
         return self.document.body is not None and self.document.body.normalized is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteResult:
-    """Which documents were new, which had changed; the others were left alone."""
+    """The ids of new and of changed documents."""
 
     inserted: frozenset[str]
     updated: frozenset[str]
@@ -58,103 +58,107 @@ class WriteResult:
 def write_documents(
     connection: Connection,
     fulltext: FullText,
-    writings: Sequence[Writing],
+    writes: Sequence[DocumentWrite],
     now: datetime,
     *,
     derive: Callable[[Document], Passages],
 ) -> WriteResult:
-    """Insert what is new, update what differs, touch nothing else; passages only where needed."""
-    new, changed = _compare(connection, writings)
+    """Insert new documents and update changed ones, with their passages; skip all others."""
+    new, changed = _compare(connection, writes)
     changed = _with_stored_texts(connection, changed)
-    insert_many(connection, documents, [_row(writing, now) for writing in new])
+    insert_many(connection, documents, [_row(write, now) for write in new])
     _update_rows(connection, changed, now)
     _write_versions(connection, new, changed, now)
     _write_aliases(connection, new, changed)
-    add_passages(connection, fulltext, [derive(writing.document) for writing in new], now)
-    replaced = [derive(writing.document) for writing in changed]
+    add_passages(connection, fulltext, [derive(write.document) for write in new], now)
+    replaced = [derive(write.document) for write in changed]
     replace_passages(connection, fulltext, replaced, now)
-    _ask_for_texts(connection, [*new, *changed], now)
-    _ask_for_vectors_and_citations(connection, [*new, *changed], now)
+    _queue_texts(connection, [*new, *changed], now)
+    _queue_vectors_and_citations(connection, [*new, *changed], now)
     return WriteResult(
-        inserted=frozenset(writing.document.id for writing in new),
-        updated=frozenset(writing.document.id for writing in changed),
+        inserted=frozenset(write.document.id for write in new),
+        updated=frozenset(write.document.id for write in changed),
     )
 
 
-def publish_document(connection: Connection, writing: Writing, now: datetime) -> None:
-    """Insert a document whose passages are there already; its citations are still to be found."""
-    insert_many(connection, documents, [_row(writing, now)])
-    _write_versions(connection, [writing], [], now)
-    _write_aliases(connection, [writing], [])
-    enqueue(connection, ingestion_citation_queue, [_waiting(writing)], now)
+def publish_document(connection: Connection, write: DocumentWrite, now: datetime) -> None:
+    """Insert a document whose passages are stored already, and queue it for citations."""
+    insert_many(connection, documents, [_row(write, now)])
+    _write_versions(connection, [write], [], now)
+    _write_aliases(connection, [write], [])
+    enqueue(connection, ingestion_citation_queue, [_queue_row(write)], now)
 
 
-def ask_for_vectors(connection: Connection, writing: Writing, now: datetime) -> None:
-    """Queue a document some of whose passages have no vector."""
-    enqueue(connection, ingestion_embedding_queue, [_waiting(writing)], now)
+def queue_vectors(connection: Connection, write: DocumentWrite, now: datetime) -> None:
+    """Queue a document that has passages without a vector."""
+    enqueue(connection, ingestion_embedding_queue, [_queue_row(write)], now)
 
 
-def mark_gone(connection: Connection, document_ids: Iterable[str], now: datetime) -> int:
+def mark_withdrawn(connection: Connection, document_ids: Iterable[str], now: datetime) -> int:
     """Record that the publisher withdrew documents; nothing is deleted."""
     marked = 0
     for batch in batched(document_ids):
-        held = documents.c.id.in_(batch) & documents.c.gone_at.is_(None)
-        marked += connection.execute(update(documents).where(held).values(gone_at=now)).rowcount
+        is_current = documents.c.id.in_(batch) & documents.c.gone_at.is_(None)
+        marked += connection.execute(
+            update(documents).where(is_current).values(gone_at=now)
+        ).rowcount
     return marked
 
 
 def _compare(
-    connection: Connection, writings: Sequence[Writing]
-) -> tuple[list[Writing], list[Writing]]:
+    connection: Connection, writes: Sequence[DocumentWrite]
+) -> tuple[list[DocumentWrite], list[DocumentWrite]]:
     table = documents.c
     query = select(table.id, table.content_sha256, table.recipe, table.task_key, table.gone_at)
-    wanted = [writing.document.id for writing in writings]
-    held = {row.id: row for row in select_in(connection, query, table.id, wanted)}
-    new = [writing for writing in writings if writing.document.id not in held]
+    document_ids = [write.document.id for write in writes]
+    existing = {row.id: row for row in select_in(connection, query, table.id, document_ids)}
+    new = [write for write in writes if write.document.id not in existing]
     changed = [
-        writing
-        for writing in writings
-        if (row := held.get(writing.document.id)) is not None and _differs(row, writing)
+        write
+        for write in writes
+        if (row := existing.get(write.document.id)) is not None and _differs(row, write)
     ]
     return new, changed
 
 
-def _differs(row: Row[Any], writing: Writing) -> bool:
-    if row.gone_at is not None or row.task_key != writing.task_key:
+def _differs(row: Row[Any], write: DocumentWrite) -> bool:
+    if row.gone_at is not None or row.task_key != write.task_key:
         return True
-    if row.content_sha256 != writing.content_sha256:
+    if row.content_sha256 != write.content_sha256:
         return True
-    # Of a text that is made later, only the one who makes it knows the recipe.
-    return not writing.is_queued and row.recipe != writing.recipe
+    # The recipe of a text that is made later is not known yet.
+    return not write.is_queued and row.recipe != write.recipe
 
 
-def _with_stored_texts(connection: Connection, changed: Sequence[Writing]) -> list[Writing]:
-    """A queued body whose bytes have not changed keeps the text that was made of it."""
+def _with_stored_texts(
+    connection: Connection, changed: Sequence[DocumentWrite]
+) -> list[DocumentWrite]:
+    """The changed documents; a queued body with unchanged bytes keeps its stored text."""
     table = documents.c
     columns = (table.body_raw_sha256, table.body_text, table.body_map)
     query = select(table.id, table.body_normalizer_version, *columns)
-    queued = [writing.document.id for writing in changed if writing.is_queued]
-    held = {row.id: row for row in select_in(connection, query, table.id, queued)}
-    return [_with_stored_text(writing, held.get(writing.document.id)) for writing in changed]
+    queued = [write.document.id for write in changed if write.is_queued]
+    stored = {row.id: row for row in select_in(connection, query, table.id, queued)}
+    return [_with_stored_text(write, stored.get(write.document.id)) for write in changed]
 
 
-def _with_stored_text(writing: Writing, row: Row[Any] | None) -> Writing:
-    body = writing.document.body
+def _with_stored_text(write: DocumentWrite, row: Row[Any] | None) -> DocumentWrite:
+    body = write.document.body
     if row is None or row.body_text is None or body is None:
-        return writing
+        return write
     if body.archived.sha256 != row.body_raw_sha256:
-        return writing
+        return write
     text = stored_text(row.body_text, row.body_map)
-    kept = replace(body, normalized=text, normalizer=row.body_normalizer_version)
+    body = replace(body, normalized=text, normalizer=row.body_normalizer_version)
     return replace(
-        writing,
-        document=replace(writing.document, body=kept),
+        write,
+        document=replace(write.document, body=body),
         body_text_sha256=ids.text_sha256(text.markdown),
     )
 
 
 def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
-    """A text as it was stored, with the labels and pages that its passages need."""
+    """A stored text, with the labels and pages that its passages need."""
     return NormalizedBody(
         markdown=markdown,
         above=tuple(body_map.get("above", ())),
@@ -166,10 +170,10 @@ def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
     )
 
 
-def _update_rows(connection: Connection, changed: Sequence[Writing], now: datetime) -> None:
+def _update_rows(connection: Connection, changed: Sequence[DocumentWrite], now: datetime) -> None:
     if not changed:
         return
-    rows = [_row(writing, now) for writing in changed]
+    rows = [_row(write, now) for write in changed]
     values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != "id"}
     connection.execute(
         update(documents).where(documents.c.id == bindparam("new_id")).values(values),
@@ -177,8 +181,8 @@ def _update_rows(connection: Connection, changed: Sequence[Writing], now: dateti
     )
 
 
-def _row(writing: Writing, now: datetime) -> dict[str, Any]:
-    document = writing.document
+def _row(write: DocumentWrite, now: datetime) -> dict[str, Any]:
+    document = write.document
     return {
         "id": document.id,
         "uid": ids.document_uid(document.id),
@@ -195,17 +199,17 @@ def _row(writing: Writing, now: datetime) -> dict[str, Any]:
         "raw_path": document.raw.key,
         "raw_sha256": document.raw.sha256,
         "citation_string": document.citation_string,
-        "content_sha256": writing.content_sha256,
-        "recipe": writing.recipe,
-        "task_key": writing.task_key,
+        "content_sha256": write.content_sha256,
+        "recipe": write.recipe,
+        "task_key": write.task_key,
         "updated_at": now,
         "gone_at": None,
-        **_body_columns(writing, now),
+        **_source_columns(write, now),
     }
 
 
-def _body_columns(writing: Writing, now: datetime) -> dict[str, Any]:
-    body = writing.document.body
+def _source_columns(write: DocumentWrite, now: datetime) -> dict[str, Any]:
+    body = write.document.body
     return {
         "body_raw_path": body and body.archived.key,
         "body_raw_format": body and body.format,
@@ -238,7 +242,7 @@ def _text_columns(
 
 
 def body_map(body: NormalizedBody) -> dict[str, Any]:
-    """What a later chunker needs beside the Markdown: labels and pages by offset, what is above."""
+    """The data that a chunker needs besides the Markdown: section labels and pages by offset."""
     return {
         "sections": [[h.offset, h.section] for h in body.headings if h.section is not None],
         "pages": [[mark.offset, mark.page] for mark in body.pages],
@@ -247,32 +251,35 @@ def body_map(body: NormalizedBody) -> dict[str, Any]:
 
 
 def _write_versions(
-    connection: Connection, new: Sequence[Writing], changed: Sequence[Writing], now: datetime
+    connection: Connection,
+    new: Sequence[DocumentWrite],
+    changed: Sequence[DocumentWrite],
+    now: datetime,
 ) -> None:
-    rows = [_version(writing, now) for writing in (*new, *changed)]
+    rows = [_version(write, now) for write in (*new, *changed)]
     insert_ignoring(connection, document_versions, rows)
     if not changed:
         return
-    # Content that comes back after a change has its row already; it is only seen again.
+    # Content that an earlier version had already has a row, whose time is updated.
     connection.execute(
         update(document_versions)
         .where(document_versions.c.document_id == bindparam("of"))
         .where(document_versions.c.content_sha256 == bindparam("content"))
         .values(last_seen_at=now),
-        [{"of": one.document.id, "content": one.content_sha256} for one in changed],
+        [{"of": write.document.id, "content": write.content_sha256} for write in changed],
     )
 
 
-def _version(writing: Writing, now: datetime) -> dict[str, Any]:
-    document, body = writing.document, writing.document.body
+def _version(write: DocumentWrite, now: datetime) -> dict[str, Any]:
+    document, body = write.document, write.document.body
     return {
         "document_id": document.id,
-        "content_sha256": writing.content_sha256,
+        "content_sha256": write.content_sha256,
         "raw_sha256": document.raw.sha256,
         "archive_key": document.raw.key,
         "body_raw_sha256": body and body.archived.sha256,
         "body_archive_key": body and body.archived.key,
-        "body_text_sha256": writing.body_text_sha256,
+        "body_text_sha256": write.body_text_sha256,
         "first_seen_at": now,
         "last_seen_at": now,
         "source": document.source,
@@ -280,53 +287,53 @@ def _version(writing: Writing, now: datetime) -> dict[str, Any]:
 
 
 def _write_aliases(
-    connection: Connection, new: Sequence[Writing], changed: Sequence[Writing]
+    connection: Connection, new: Sequence[DocumentWrite], changed: Sequence[DocumentWrite]
 ) -> None:
-    for batch in batched([writing.document.id for writing in changed]):
+    for batch in batched([write.document.id for write in changed]):
         connection.execute(
             delete(document_aliases).where(document_aliases.c.document_id.in_(batch))
         )
     rows = [
-        {"alias": alias, "document_id": writing.document.id, "edition": edition}
-        for writing in (*new, *changed)
-        for edition in (writing.document.edition,)
-        for alias in sorted(set(writing.document.aliases))
+        {"alias": alias, "document_id": write.document.id, "edition": edition}
+        for write in (*new, *changed)
+        for edition in (write.document.edition,)
+        for alias in sorted(set(write.document.aliases))
     ]
     insert_ignoring(connection, document_aliases, rows)
 
 
-def _ask_for_texts(connection: Connection, writings: Sequence[Writing], now: datetime) -> None:
+def _queue_texts(connection: Connection, writes: Sequence[DocumentWrite], now: datetime) -> None:
     rows = [
         {
-            "record_id": writing.document.id,
+            "record_id": write.document.id,
             "raw_path": body.archived.key,
             "raw_format": body.format,
             "input_sha": body.archived.sha256,
         }
-        for writing in writings
-        if writing.is_queued and (body := writing.document.body) is not None
+        for write in writes
+        if write.is_queued and (body := write.document.body) is not None
     ]
     enqueue(connection, ingestion_normalization_queue, rows, now)
 
 
-def _ask_for_vectors_and_citations(
-    connection: Connection, writings: Sequence[Writing], now: datetime
+def _queue_vectors_and_citations(
+    connection: Connection, writes: Sequence[DocumentWrite], now: datetime
 ) -> None:
-    rows = [_waiting(writing) for writing in writings]
+    rows = [_queue_row(write) for write in writes]
     enqueue(connection, ingestion_embedding_queue, rows, now)
-    # A document without a text waits here too: others may cite it by a name that is new.
+    # Documents without a text are queued too: others may cite them by a new alias.
     enqueue(connection, ingestion_citation_queue, rows, now)
 
 
-def _waiting(writing: Writing) -> dict[str, str]:
-    return {"record_id": writing.document.id, "input_sha": writing.content_sha256}
+def _queue_row(write: DocumentWrite) -> dict[str, str]:
+    return {"record_id": write.document.id, "input_sha": write.content_sha256}
 
 
 def enqueue(
     connection: Connection, queue: Table, rows: Sequence[Mapping[str, Any]], now: datetime
 ) -> None:
-    """Queue documents; a row still waiting is told of its new input and starts afresh."""
-    afresh = {
+    """Queue documents; a row that is queued already gets its new input and is reset."""
+    reset_columns = {
         "table_name": "documents",
         "enqueued_at": now,
         "attempts": 0,
@@ -335,7 +342,7 @@ def enqueue(
         "lease_until": None,
     }
     keys = ["table_name", "record_id"]
-    upsert(connection, queue, [{**afresh, **row} for row in rows], keys=keys)
+    upsert(connection, queue, [{**reset_columns, **row} for row in rows], keys=keys)
 
 
 def update_text(
@@ -349,22 +356,22 @@ def update_text(
     recipe: str,
     now: datetime,
 ) -> bool:
-    """Give a document another text and its passages; says whether the words differ."""
+    """Replace the text of a document and its passages; returns True if the text differs."""
     table = documents
     before = connection.scalar(select(table.c.body_text_sha256).where(table.c.id == document_id))
     columns = {**_text_columns(text, normalizer, now), "recipe": recipe, "updated_at": now}
     connection.execute(update(table).where(table.c.id == document_id).values(columns))
-    is_cut_anew = replace_passages(connection, fulltext, [passages], now)
+    has_new_passages = replace_passages(connection, fulltext, [passages], now)
     differs: bool = columns["body_text_sha256"] != before
     row = {"record_id": document_id, "input_sha": columns["body_text_sha256"]}
-    # The same words may be cut into other passages, and citations say where they stand.
-    if differs or is_cut_anew:
+    # The same text may be split into other passages, and citations contain offsets.
+    if differs or has_new_passages:
         enqueue(connection, ingestion_embedding_queue, [row], now)
     enqueue(connection, ingestion_citation_queue, [row], now)
     return differs
 
 
 def visible_to(owner: UUID | None) -> ColumnElement[bool]:
-    """What is public, and a user's own uploads; to nobody in particular, only what is public."""
+    """A condition for public documents, and for a user's own uploads if there is a user."""
     public = documents.c.owner.is_(None)
     return public if owner is None else public | (documents.c.owner == owner)

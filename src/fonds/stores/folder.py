@@ -1,7 +1,7 @@
-"""Blobs in a folder: whole files or none, whatever crashes and whoever else writes.
+"""Blobs in a folder: complete files or none, even after crashes and concurrent writes.
 
-A blob is written to `.tmp`, synced, and only then given its name, so a reader never meets half
-of one. Every path is walked folder by folder without following symbolic links.
+A blob is written to `.tmp`, synced, and only then given its name, so that a reader never sees a
+part of it. Every path is opened folder by folder without following symbolic links.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, St
 from fonds.seams import Seams, spend
 
 Data = bytes | Path
-"""What can be stored: bytes, or a file, which is never held in memory as a whole."""
+"""Content to be stored: bytes, or a file, which is never read into memory as a whole."""
 
-PIECE: Final = 1 << 20
-"""Bytes of the largest piece a stream gives."""
+CHUNK_SIZE: Final = 1 << 20
+"""Bytes of the largest chunk of a stream."""
 
-LONGEST_SIGNED: Final = 7 * 24 * 60 * 60
-"""Seconds an address may be valid at most; no store signs for longer than a week."""
+MAX_SIGNED_SECONDS: Final = 7 * 24 * 60 * 60
+"""A week; no store signs addresses for longer."""
 
 _HANDLES: Final = "/proc/self/fd"
-"""Where Linux shows what this process has open; a link to it is one to the file."""
+"""Linux lists the open files of this process there; linking to an entry links to the file."""
 _TEMPORARY: Final = ".tmp"
 _LOCKS: Final = ".locks"
 _STALE_SECONDS: Final = 24 * 60 * 60
@@ -48,24 +48,24 @@ _UNPORTABLE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_THERE: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _CONFLICT: Final = "a key cannot be both a file and the beginning of other keys in a folder"
-_CAUSES: Final = {
+_REASONS: Final = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.ENAMETOOLONG: "a part of the key is longer than this file system allows",
     errno.ENOTDIR: _CONFLICT,
     errno.EISDIR: _CONFLICT,
-    errno.ELOOP: "a symbolic link stands in the way, and links are not followed",
+    errno.ELOOP: "a part of the path is a symbolic link, and links are not followed",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class BlobInfo:
-    """What a store knows of an object without reading it."""
+    """The metadata of an object, known without reading it."""
 
     key: str
     size: int
     etag: str
-    """Changes with every change of the object; what `replace` compares."""
+    """Changes with every change of the object; `replace` and `remove` compare it."""
     modified: datetime
 
 
@@ -80,27 +80,27 @@ class BlobVersion:
 
 
 Method = Literal["GET", "PUT"]
-"""What a signed address may allow: to read an object, or to write it."""
+"""The methods of signed addresses: to read an object, or to write it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SignedAddress:
-    """An address that allows one thing with one object, for a while, to whoever holds it."""
+    """An address that allows anyone who has it to read or write one object for some time."""
 
     method: Method
     url: str = field(repr=False)
     headers: Mapping[str, str]
-    """To be sent along, or the store refuses."""
+    """To be sent with the request, which the store rejects otherwise."""
 
 
 def check_key(key: str) -> None:
-    """Refuse, with `StoreError`, a key that some kind of store could not hold or would bend."""
+    """StoreError for a key that some kind of store would reject or change."""
     if reason := _fault(key):
         raise StoreError(f"{key!r} cannot be a blob key: {reason}")
 
 
 def open_source(path: Path) -> BinaryIO:
-    """A file that is to be stored, opened for reading."""
+    """A file to be stored, opened for reading."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -108,20 +108,20 @@ def open_source(path: Path) -> BinaryIO:
 
 
 def check_range(key: str, start: int, length: int) -> None:
-    """Refuse a range that counts backwards."""
+    """StoreError for a range with negative numbers."""
     if start < 0 or length < 0:
         raise StoreError(f"blob {key!r} has no range {start} + {length}")
 
 
 def check_lifetime(key: str, seconds: int) -> None:
-    """Refuse to sign an address that would be valid for no time, or for longer than a week."""
-    if not 0 < seconds <= LONGEST_SIGNED:
+    """StoreError unless an address would be valid for some time, up to a week."""
+    if not 0 < seconds <= MAX_SIGNED_SECONDS:
         raise StoreError(f"no address of {key!r} can be valid for {seconds} seconds")
 
 
 @dataclass(slots=True)
 class _Draft:
-    """An object on its way into a folder."""
+    """An object that is being stored."""
 
     key: str
     data: Data
@@ -133,7 +133,7 @@ class _Draft:
         return self.key.rpartition("/")[0]
 
     def take(self, step: Callable[[_Draft], None]) -> None:
-        """What goes wrong with one is no matter of the others."""
+        """Take a step, and store its error here, so that other drafts go on."""
         try:
             step(self)
         except StoreError as error:
@@ -146,7 +146,7 @@ class _Draft:
             os.close(self.handle)
 
 
-def _sound(drafts: Sequence[_Draft]) -> list[_Draft]:
+def _without_error(drafts: Sequence[_Draft]) -> list[_Draft]:
     return [draft for draft in drafts if draft.error is None]
 
 
@@ -155,13 +155,13 @@ class _Creates(Protocol):
 
 
 def create_all(blobs: _Creates, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
-    """Store objects under free keys: of each the error that it alone ended with, or None."""
+    """Store objects under free keys; returns the error of each, or None."""
     if isinstance(blobs, FolderBlobs):
         return blobs.create_all(items)
-    return [_trouble(blobs.create, key, data) for key, data in items]
+    return [_error_of(blobs.create, key, data) for key, data in items]
 
 
-def _trouble(create: Callable[[str, Data], str], key: str, data: Data) -> StoreError | None:
+def _error_of(create: Callable[[str, Data], str], key: str, data: Data) -> StoreError | None:
     try:
         create(key, data)
     except StoreError as error:
@@ -176,7 +176,7 @@ class FolderBlobs:
         self._root = root.absolute()
         self._temporary = str(self._root / _TEMPORARY)
         self._seams = seams
-        self._settled: set[str] = set()
+        self._durable_folders: set[str] = set()
         with _explained(f"open the folder {root}"):
             _make_durably(self._root)
             for folder in (_TEMPORARY, _LOCKS):
@@ -184,11 +184,11 @@ class FolderBlobs:
             self._sweep()
 
     def head(self, key: str) -> BlobInfo | None:
-        """What is known of an object, or None where there is none."""
+        """Size, etag and time of an object, or None if there is none."""
         check_key(key)
         with _explained(f"look up blob {key!r}"):
-            found = self._find(key)
-        return _info(key, found) if found else None
+            status = self._find(key)
+        return _info(key, status) if status else None
 
     def get(self, key: str) -> bytes:
         """All bytes of an object."""
@@ -196,7 +196,7 @@ class FolderBlobs:
             return file.read()
 
     def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
-        """An object with its etag; None where it has the etag `unless`."""
+        """An object with its etag; None if it has the etag `unless`."""
         with self._reading(key) as file:
             info = _info(key, os.fstat(file.fileno()))
             if info.etag == unless:
@@ -204,17 +204,17 @@ class FolderBlobs:
             return BlobVersion(file.read(), info.etag, info.modified)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """The bytes of a range; fewer, or none, where the object ends before it."""
+        """The bytes of a range; fewer, or none, if the object ends before its end."""
         check_range(key, start, length)
         with self._reading(key) as file:
             file.seek(start)
             return file.read(length)
 
     def stream(self, key: str) -> Iterator[bytes]:
-        """The object in pieces; one version of it, even while others replace it."""
+        """The object in chunks, all of one version, even while it is being replaced."""
         with self._reading(key) as file:
-            while piece := file.read(PIECE):
-                yield piece
+            while chunk := file.read(CHUNK_SIZE):
+                yield chunk
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
         """The objects whose key begins with a text, in the order of their UTF-8 bytes."""
@@ -245,24 +245,25 @@ class FolderBlobs:
                 return _etag(staged.stat())
 
     def create_all(self, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
-        """As `create`, for several: of each the error that it alone ended with, or None.
+        """As `create`, for several objects; returns the error of each, or None.
 
-        Every call of the system gives other threads their turn, and one that has much to do takes
-        it: so no file costs more of them than it must.
+        Each system call releases the GIL, and getting it back from a busy thread takes long, so
+        this makes as few as possible.
         """
         if not self._makes_unnamed:
-            return [_trouble(self.create, key, data) for key, data in items]
+            return [_error_of(self.create, key, data) for key, data in items]
         drafts = [_Draft(key, data) for key, data in items]
         try:
             for draft in drafts:
                 draft.take(self._write)
-            # Begun for all before any is waited for: the disk takes them in one go.
-            for draft in _sound(drafts):
+            # Writing back starts for all files before any is synced, so that the disk does them
+            # together.
+            for draft in _without_error(drafts):
                 os.posix_fadvise(draft.handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            for draft in _sound(drafts):
+            for draft in _without_error(drafts):
                 draft.take(self._sync)
-            for folder in dict.fromkeys(draft.folder for draft in _sound(drafts)):
-                self._name([draft for draft in _sound(drafts) if draft.folder == folder])
+            for folder in dict.fromkeys(draft.folder for draft in _without_error(drafts)):
+                self._name([draft for draft in _without_error(drafts) if draft.folder == folder])
             return [draft.error for draft in drafts]
         finally:
             for draft in drafts:
@@ -284,14 +285,14 @@ class FolderBlobs:
         os.fsync(draft.handle)
 
     def _name(self, drafts: Sequence[_Draft]) -> None:
-        """Give objects of one folder their names; they are safe when the folder is."""
+        """Link the objects of one folder to their names, and sync the folder."""
         try:
             with _explained("store blobs"), self._folder(drafts[0].key, make=True) as (at, _):
                 for draft in drafts:
                     draft.take(partial(self._link, at))
                 os.fsync(at)
         except StoreError as error:
-            for draft in _sound(drafts):
+            for draft in _without_error(drafts):
                 draft.error = error
 
     def _link(self, at: int, draft: _Draft) -> None:
@@ -305,7 +306,7 @@ class FolderBlobs:
 
     @cached_property
     def _makes_unnamed(self) -> bool:
-        """Whether files can be written here before they have a name, and get it afterwards."""
+        """True if files can be created here without a name and linked to one afterwards."""
         if not hasattr(os, "O_TMPFILE") or not Path(_HANDLES).is_dir():
             return False
         try:
@@ -314,11 +315,11 @@ class FolderBlobs:
             return False
         return True
 
-    def adopt(self, key: str, file: Path) -> str:
-        """Store a file under a free key, moving it where that can be done.
+    def move_file(self, key: str, file: Path) -> str:
+        """Store a file under a free key by moving it, if it is on the same file system.
 
-        A copy would cost as much as fetching it did: ext4 takes its time to make a new file where
-        old ones were just deleted.
+        A copy would take as long as fetching it: ext4 is slow to create files where others were
+        just deleted.
         """
         check_key(key)
         with _explained(f"create blob {key!r}"), self._folder(key, make=True) as (at, name):
@@ -345,7 +346,7 @@ class FolderBlobs:
         return etag
 
     def replace(self, key: str, data: Data, *, etag: str) -> str:
-        """Store an object in place of the version that has this etag."""
+        """Replace the version with this etag."""
         check_key(key)
         with _explained(f"replace blob {key!r}"), self._locked(key):
             current = self._find(key)
@@ -354,7 +355,7 @@ class FolderBlobs:
             return self._overwrite(key, data)
 
     def put(self, key: str, data: Data) -> str:
-        """Store an object, whatever was there."""
+        """Store an object, in place of any other."""
         check_key(key)
         with _explained(f"put blob {key!r}"), self._locked(key):
             return self._overwrite(key, data)
@@ -367,7 +368,7 @@ class FolderBlobs:
                 self._unlink(key)
 
     def remove(self, key: str, *, etag: str) -> None:
-        """Remove the version of an object that has this etag."""
+        """Remove the version with this etag."""
         check_key(key)
         with _explained(f"remove blob {key!r}"), self._locked(key):
             current = self._find(key)
@@ -376,15 +377,15 @@ class FolderBlobs:
             self._unlink(key)
 
     def can_remove_versions(self) -> bool:
-        """True: all who write here lock the key."""
+        """True: all writers lock the key."""
         return True
 
     def local_path(self, key: str) -> Path | None:
-        """The file of an object; None where there is none."""
+        """The file of an object; None if there is none."""
         return self._root / key if self.head(key) else None
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:  # noqa: ARG002 — of other stores
-        """None: a folder has no addresses that others could reach."""
+        """None: a folder has no addresses."""
         check_key(key)
         check_lifetime(key, seconds)
         return None
@@ -418,11 +419,11 @@ class FolderBlobs:
         try:
             with staged.open("xb") as file:
                 _fill(file, data)
-                # The kernel stamps files once a tick, some milliseconds long, and hands out a
-                # freed inode at once: two quick writes could share inode, size and time. So we
-                # stamp them, in nanoseconds and always later than the version to be replaced.
-                moment = max(time.time_ns(), after.st_mtime_ns + 1 if after else 0)
-                os.utime(file.fileno(), ns=(moment, moment))
+                # The kernel's timestamps have a resolution of milliseconds, and freed inodes are
+                # reused at once: two quick writes could share inode, size and time. So the time
+                # is set here in nanoseconds, and later than that of the replaced version.
+                time_ns = max(time.time_ns(), after.st_mtime_ns + 1 if after else 0)
+                os.utime(file.fileno(), ns=(time_ns, time_ns))
                 self._seams.durable("blob.put", key)
                 os.fsync(file.fileno())
             yield staged
@@ -432,7 +433,7 @@ class FolderBlobs:
     @contextmanager
     def _folder(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         *folders, name = key.split("/")
-        # The root may be a link: where it leads was the user's choice.
+        # The root may be a link, as the user chose it.
         handle = os.open(self._root, _OPEN_FOLDER & ~os.O_NOFOLLOW)
         try:
             for depth, folder in enumerate(folders, 1):
@@ -445,15 +446,15 @@ class FolderBlobs:
             os.close(handle)
 
     def _enter(self, parent: int, name: str, path: str) -> int:
-        if path in self._settled:
+        if path in self._durable_folders:
             with suppress(FileNotFoundError):
                 return _open_folder(parent, name)
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
-        # A folder found here may exist in memory only, made by a process that died before it
-        # was synced; hence the sync, once for each process and folder.
+        # An existing folder may not be on disk yet, if the process that created it died before
+        # it was synced; hence the sync, once for each process and folder.
         os.fsync(parent)
-        self._settled.add(path)
+        self._durable_folders.add(path)
         return _open_folder(parent, name)
 
     @contextmanager
@@ -476,7 +477,7 @@ class FolderBlobs:
             yield
 
     def _sweep(self) -> None:
-        # By the machine's clock: that of a replayed run stands at another day.
+        # By the machine's clock: the one of a replayed run shows another day.
         oldest = time.time() - _STALE_SECONDS
         for path in (self._root / _TEMPORARY).iterdir():
             with suppress(FileNotFoundError):
@@ -487,8 +488,8 @@ class FolderBlobs:
 def _fault(key: str) -> str | None:
     if not key:
         return "it is empty"
-    # Servers disagree about these: some take a backslash for a slash, some drop control
-    # characters, and a listing in XML cannot carry them.
+    # Servers disagree about these: some treat a backslash as a slash, some drop control
+    # characters, and XML listings cannot contain them.
     if _UNPORTABLE.search(key):
         return "backslashes and control characters are not portable"
     parts = key.split("/")
@@ -511,8 +512,8 @@ def _explained(action: str) -> Iterator[None]:
 
 
 def _as_store_error(error: OSError, action: str) -> StoreError:
-    cause = _CAUSES.get(error.errno or 0) or error.strerror
-    return StoreError(f"cannot {action}: {cause}")
+    reason = _REASONS.get(error.errno or 0) or error.strerror
+    return StoreError(f"cannot {action}: {reason}")
 
 
 def _make_durably(root: Path) -> None:
@@ -529,7 +530,7 @@ def _make_durably(root: Path) -> None:
 def _fill(file: BinaryIO, data: Data) -> None:
     if isinstance(data, Path):
         with open_source(data) as source:
-            shutil.copyfileobj(source, file, PIECE)
+            shutil.copyfileobj(source, file, CHUNK_SIZE)
     else:
         file.write(data)
     file.flush()
@@ -545,7 +546,7 @@ def _open_folder(parent: int, name: str) -> int:
     try:
         return os.open(name, _OPEN_FOLDER, dir_fd=parent)
     except NotADirectoryError:
-        # Linux says the same of a file and of a link to a folder.
+        # Linux reports the same error for a file and for a link to a folder.
         _lookup(parent, name)
         raise
 
@@ -559,14 +560,14 @@ def _open_file(at: int, name: str) -> BinaryIO:
 
 def _lookup(at: int, name: str) -> os.stat_result | None:
     try:
-        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+        status = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    return found
+    return status
 
 
 def _walk(at: int, path: str, beginning: str = "") -> Iterator[BlobInfo]:
@@ -574,7 +575,7 @@ def _walk(at: int, path: str, beginning: str = "") -> Iterator[BlobInfo]:
         key = f"{path}{entry.name}"
         if not entry.name.startswith(beginning) or _fault(key):
             continue
-        # What vanishes while we look was not there.
+        # A file may be deleted during the listing.
         with suppress(FileNotFoundError):
             if entry.is_dir(follow_symlinks=False):
                 yield from _walk_below(at, entry.name, f"{key}/")
@@ -591,18 +592,18 @@ def _walk_below(at: int, name: str, path: str) -> Iterator[BlobInfo]:
 
 
 def _sorted_entries(at: int) -> list[os.DirEntry[str]]:
-    # A folder's keys go on with a slash, which sorts after `-` and `.`: as in an object store.
-    def place(entry: os.DirEntry[str]) -> bytes:
+    # Keys continue with a slash after the name of a folder, and it sorts after `-` and `.`.
+    def sort_key(entry: os.DirEntry[str]) -> bytes:
         return os.fsencode(f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name)
 
     with os.scandir(at) as entries:
-        return sorted(entries, key=place)
+        return sorted(entries, key=sort_key)
 
 
-def _info(key: str, found: os.stat_result) -> BlobInfo:
-    modified = datetime.fromtimestamp(found.st_mtime, UTC)
-    return BlobInfo(key=key, size=found.st_size, etag=_etag(found), modified=modified)
+def _info(key: str, status: os.stat_result) -> BlobInfo:
+    modified = datetime.fromtimestamp(status.st_mtime, UTC)
+    return BlobInfo(key=key, size=status.st_size, etag=_etag(status), modified=modified)
 
 
-def _etag(found: os.stat_result) -> str:
-    return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
+def _etag(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_size:x}-{status.st_mtime_ns:x}"

@@ -1,9 +1,4 @@
-"""Full text over passages: what both databases index, and in which form.
-
-Full text on SQLite: FTS5.
-
-Full text on PostgreSQL: text search vectors.
-"""
+"""The full-text index over passages: FTS5 on SQLite, text search vectors on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -34,18 +29,18 @@ from sqlalchemy import (
 from fonds.stores.sqlite import PARAMETERS, batched, insert_rows
 from fonds.stores.tables import document_chunk_buffer
 
-# What the indexes rank by, to find passages worth a closer look. BM25's weights multiply the count
-# of a word, which makes a count of one reach as far as it does with a k1 of 0.65.
+# The weights by which the indexes rank candidates. BM25 multiplies the count of a word by them, so
+# that a count of one has the same effect as with a k1 of 0.65.
 TITLE_WEIGHT: Final = 4.0
 HEADINGS_WEIGHT: Final = 0.5
 TEXT_WEIGHT: Final = 1.85
 
 SPARE: Final = 4
-"""How many times as many are looked at without regard to `eligible`, before it is asked for in the
-search itself: nearly every search lets nearly everything pass, and that is far quicker."""
+"""The multiple of the limit that is searched without the condition `eligible` first, which is far
+faster: in most searches nearly all passages are eligible."""
 
-# Han, kana and hangul are written without spaces: neither tokenizer finds words in them. Every
-# two neighbours become one term, in the index and in the query alike.
+# Han, kana and hangul are written without spaces, so that neither tokenizer finds words in them.
+# Every two neighbouring characters become a term, in the index and in queries.
 _CJK: Final = re.compile(
     "[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
@@ -55,7 +50,7 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexEntry:
-    """The words of one passage."""
+    """The indexed texts of one passage."""
 
     row: int
     """`document_chunk_buffer.id`"""
@@ -65,18 +60,18 @@ class IndexEntry:
 
 
 class FullText(Protocol):
-    """One full-text index over all passages, written in the transaction of the passages."""
+    """The full-text index over all passages, written in the transaction of the passages."""
 
     def add(self, connection: Connection, entries: Sequence[IndexEntry]) -> None:
-        """Make passages findable."""
+        """Add passages."""
         ...
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
-        """Forget passages."""
+        """Remove passages."""
         ...
 
     def allocate(self, connection: Connection, count: int) -> Iterable[int]:
-        """Fresh row numbers for passages about to be inserted."""
+        """New row numbers for passages to be inserted."""
         ...
 
     def search(
@@ -84,16 +79,16 @@ class FullText(Protocol):
     ) -> list[int]:
         """The best passages for any of the terms among the rows of the query `eligible`.
 
-        Best first, as well as the index can tell; never fewer than `limit` if so many are eligible.
+        Best first by the index; at least `limit` if so many are eligible.
         """
         ...
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
-        """In how many passages each term stands."""
+        """The number of passages in which each term occurs."""
         ...
 
     def passages(self, connection: Connection) -> int:
-        """How many passages there are, about."""
+        """The approximate number of passages."""
         ...
 
     def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
@@ -108,33 +103,33 @@ def first_passing(
     passing: list[int] = []
     for batch in batched(rows, min(PARAMETERS, limit + limit // 4)):
         among = eligible.where(document_chunk_buffer.c.id.in_(batch))
-        found = set(connection.scalars(among))
-        passing += [row for row in batch if row in found]
+        eligible_rows = set(connection.scalars(among))
+        passing += [row for row in batch if row in eligible_rows]
         if len(passing) >= limit:
             break
     return passing[:limit]
 
 
 def headings_of(title: str, locator: Mapping[str, Any]) -> str:
-    """What stands above a passage, less its document's title, which is indexed for itself."""
+    """The headings above a passage, without its document's title, which is indexed separately."""
     headings = [heading for heading in locator["heading_path"] if heading != title]
     return "\n".join([*headings, *locator.get("lead_ins", ())])
 
 
-def as_seen(text: str) -> str:
-    """The text as a reader sees it: no comments, and no soft hyphens, which cut words in two."""
+def visible_text(text: str) -> str:
+    """The text without comments, and without soft hyphens, which would split words."""
     if "\xad" in text:
         text = text.replace("\xad", "")
     return _COMMENT.sub(" ", text) if "<!--" in text else text
 
 
 def is_cjk(character: str) -> bool:
-    """Whether it is of a script that is written without spaces."""
+    """True if a character belongs to a script that is written without spaces."""
     return _CJK.match(character) is not None
 
 
 def with_bigrams(text: str) -> str:
-    """The text with every run of CJK characters spelled as its overlapping pairs."""
+    """The text with every run of CJK characters replaced by its overlapping pairs."""
     if text.isascii():
         return text
     return _CJK.sub(_pairs, text)
@@ -155,10 +150,10 @@ _LAST: Final = select(func.max(_ROW))
 
 
 class SqliteFullText:
-    """FTS5 without a copy of the text: it stands in the passages already."""
+    """FTS5 without a copy of the text, which is in the passages."""
 
     def add(self, connection: Connection, entries: Sequence[IndexEntry]) -> None:
-        """Make passages findable."""
+        """Add passages."""
         texts = (
             (entry.row, *map(with_bigrams, (entry.title, entry.headings, entry.text)))
             for entry in entries
@@ -166,14 +161,14 @@ class SqliteFullText:
         insert_rows(connection, _ADD, list(texts))
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
-        """Forget passages."""
+        """Remove passages."""
         if rows:
             connection.exec_driver_sql(
                 "DELETE FROM chunk_index WHERE rowid = ?", [(row,) for row in rows]
             )
 
     def allocate(self, connection: Connection, count: int) -> range:
-        """Fresh row numbers; the transaction already holds the only writer's claim."""
+        """New row numbers; this transaction is the only writer."""
         last = self.passages(connection)
         return range(last + 1, last + 1 + count)
 
@@ -188,24 +183,24 @@ class SqliteFullText:
         passing = first_passing(connection, first, eligible, limit)
         if len(passing) == limit or len(first) < limit * SPARE:
             return passing
-        # Plus nothing, or SQLite would look into the index anew for every row that is eligible.
+        # "+ 0" keeps SQLite from searching the index again for every eligible row.
         among = _ranked(query).where((_INDEX.c.rowid + 0).in_(eligible))
         return list(connection.scalars(among.limit(limit)))
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
-        """In how many passages each term stands."""
+        """The number of passages in which each term occurs."""
         return {term: _frequency(connection, _match([term], "")) for term in terms}
 
     def passages(self, connection: Connection) -> int:
-        """How many there were ever: as good as the number there is, and known at once."""
+        """The highest row number, which is quick to read and close to the number of passages."""
         return connection.scalar(_LAST) or 0
 
     def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
         """Conditions on passages: all of the phrases, and none of the excluded."""
-        wanted, unwanted = _match(phrases, " AND "), _match(excluded, " OR ")
+        required, unwanted = _match(phrases, " AND "), _match(excluded, " OR ")
         conditions: list[ColumnElement[bool]] = []
-        if wanted:
-            conditions.append(_ROW.in_(_rows(wanted)))
+        if required:
+            conditions.append(_ROW.in_(_rows(required)))
         if unwanted:
             conditions.append(_ROW.not_in(_rows(unwanted)))
         return conditions
@@ -218,7 +213,7 @@ def _match(terms: Sequence[str], joined: str) -> str:
 def _frequency(connection: Connection, query: str) -> int:
     if not query:
         return 0
-    # A question has many words: what SQLAlchemy does for each statement takes longer than SQLite.
+    # A query has many words, and Core takes longer for each statement than SQLite.
     counted = "SELECT count(*) FROM chunk_index WHERE chunk_index MATCH ?"
     count: int = connection.exec_driver_sql(counted, (query,)).scalar_one()
     return count
@@ -244,11 +239,11 @@ _POSTGRES_ADD = text(
     "setweight(to_tsvector('english', :text), 'D'))"
 )
 
-# ts_rank weighs D, C, B, A.
+# The weights of D, C, B, A in ts_rank.
 _WEIGHTS: Final = cast([0.4, 0.1, 0.1, 1.0], ARRAY(REAL))
 COUNTED: Final = 5000
-"""Passages that are counted one by one, as the server visits each. They come about in the order
-in which they were written, so that the last of them tells how many there must be in all."""
+"""Passages that are counted exactly, as the server reads each of them. They come roughly in the
+order of their rows, so that the last row number shows how many there are in all."""
 
 _POSTGRES_INDEX: Final = table("chunk_index", column("id"), column("words"))
 
@@ -257,7 +252,7 @@ class PostgresFullText:
     """A tsvector for each passage, with a GIN index."""
 
     def add(self, connection: Connection, entries: Sequence[IndexEntry]) -> None:
-        """Make passages findable."""
+        """Add passages."""
         if entries:
             connection.execute(
                 _POSTGRES_ADD,
@@ -273,14 +268,14 @@ class PostgresFullText:
             )
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
-        """Forget passages."""
+        """Remove passages."""
         if rows:
             connection.execute(
                 text("DELETE FROM chunk_index WHERE id = ANY(:rows)"), {"rows": list(rows)}
             )
 
     def allocate(self, connection: Connection, count: int) -> list[int]:
-        """Fresh row numbers from the table's own sequence."""
+        """New row numbers from the sequence of the table."""
         sequence = "pg_get_serial_sequence('document_chunk_buffer', 'id')"
         statement = text(f"SELECT nextval({sequence}) FROM generate_series(1, :count)")  # noqa: S608 — a constant
         return list(connection.scalars(statement, {"count": count}))
@@ -288,7 +283,7 @@ class PostgresFullText:
     def search(
         self, connection: Connection, terms: Sequence[str], eligible: Select[Any], limit: int
     ) -> list[int]:
-        """The best passages for any of the terms, by weight and number of its words."""
+        """The best passages for any of the terms, by weights and frequencies."""
         phrases = _phrases(terms)
         if not phrases:
             return []
@@ -306,35 +301,35 @@ class PostgresFullText:
         )
 
     def frequencies(self, connection: Connection, terms: Sequence[str]) -> dict[str, int]:
-        """In how many passages each term stands; of frequent ones, about."""
+        """The number of passages in which each term occurs, estimated for frequent ones."""
         if not terms:
             return {}
         counted = union_all(
-            *(_counted(place, phrase) for place, phrase in enumerate(_phrases(terms)))
+            *(_counted(number, phrase) for number, phrase in enumerate(_phrases(terms)))
         )
         passages = self.passages(connection)
         return {
-            terms[place]: count if count < COUNTED else count * passages // last
-            for place, count, last in connection.execute(counted)
+            terms[number]: count if count < COUNTED else count * passages // last
+            for number, count, last in connection.execute(counted)
         }
 
     def passages(self, connection: Connection) -> int:
-        """How many there were ever: as good as the number there is, and known at once."""
+        """The highest row number, which is quick to read and close to the number of passages."""
         return connection.scalar(select(func.max(_ROW))) or 0
 
     def holding(self, phrases: Sequence[str], excluded: Sequence[str]) -> list[ColumnElement[bool]]:
         """Conditions on passages: all of the phrases, and none of the excluded."""
-        # A phrase of nothing but stop words is in no index: nobody can ask for it.
-        wanted = [
+        # A phrase of stop words only is not indexed, and cannot be required.
+        required = [
             or_(func.numnode(phrase) == 0, _ROW.in_(_postgres_rows(phrase)))
             for phrase in _phrases(phrases)
         ]
-        return wanted + [_ROW.not_in(_postgres_rows(phrase)) for phrase in _phrases(excluded)]
+        return required + [_ROW.not_in(_postgres_rows(phrase)) for phrase in _phrases(excluded)]
 
 
-def _counted(place: int, phrase: Any) -> Select[Any, Any, Any]:
+def _counted(number: int, phrase: Any) -> Select[Any, Any, Any]:
     first = _postgres_rows(phrase).limit(COUNTED).subquery()
-    return select(literal(place), func.count(), func.max(first.c.id))
+    return select(literal(number), func.count(), func.max(first.c.id))
 
 
 def _phrases(phrases: Sequence[str]) -> list[Any]:

@@ -248,7 +248,7 @@ def renew(
 
 
 @contextmanager
-def kept(
+def renewing(
     database: Database, queue: Table, owner: str, clock: Clock, *, every: float = _RENEWAL_SECONDS
 ) -> Iterator[None]:
     """Renew all leases of an owner until the block ends, however long one row takes."""
@@ -256,7 +256,8 @@ def kept(
 
     def renew_all() -> None:
         while not is_over.wait(every):
-            # The database may be away for a while; a row whose lease expired is worked on twice.
+            # If the database is unavailable for too long, the lease expires, and the row is
+            # processed twice.
             with suppress(SQLAlchemyError), database.write() as connection:
                 owned = select(queue.c.id).where(queue.c.lease_owner == owner)
                 unlocked = queue.c.id.in_(owned.with_for_update(skip_locked=True))

@@ -1,8 +1,7 @@
 """Blobs in an object store, or in memory, through obstore.
 
-Deleting one version of an object, and no other: what obstore does not do by itself.
-
-The request goes to an address that obstore signs, with the etag as its condition.
+Conditional deletion, which obstore does not have, is a request with `If-Match` to an address that
+obstore signs.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from fonds.errors import (
 )
 from fonds.seams import Seams, spend
 from fonds.stores.folder import (
-    PIECE,
+    CHUNK_SIZE,
     BlobInfo,
     BlobVersion,
     Data,
@@ -62,14 +61,14 @@ if TYPE_CHECKING:
 _VALID: Final = timedelta(minutes=5)
 _NO_VERSION: Final = '"0x0000000000000000"'
 _WAITS: Final = (0.2, 0.6, 2.0, 5.0)
-"""Seconds before a server that is busy is asked again."""
+"""Seconds before each retry of a busy server."""
 _TIMEOUT: Final = 30.0
 _CHANGED: Final = (HTTPStatus.PRECONDITION_FAILED, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 _SUCCESSES: Final = range(200, 300)
 
 
 class _BusyError(Exception):
-    """The server may do it a moment later."""
+    """The server is busy; a retry may succeed."""
 
 
 def remove_version(store: Any, key: str, etag: str) -> None:
@@ -84,7 +83,7 @@ def remove_version(store: Any, key: str, etag: str) -> None:
 def compares_deletes(store: Any) -> bool:
     """True if the server refuses to delete an object whose etag is another."""
     if not isinstance(store, S3Store | AzureStore):
-        return False  # Google compares generations, which a signed address cannot carry
+        return False  # Google compares generations, which a signed address cannot contain
     key = f"probe-{uuid4()}"
     # obstore signs the encoded path and Azure checks the decoded one.
     if "%" in urlsplit(_address(store, key)).path:
@@ -102,25 +101,25 @@ def _address(store: Any, key: str) -> str:
 
 
 def _delete(address: str, etag: str) -> int:
-    # The text of these errors has the address, which is as good as a key for a while.
+    # The messages of these errors contain the signed address, which is a credential.
     try:
-        return _delete_patiently(address, etag)
+        return _delete_with_retries(address, etag)
     except _BusyError:
         raise StoreError("cannot remove a version: the server is too busy") from None
     except (HTTPException, OSError):
         raise StoreError("cannot remove a version: the server cannot be reached") from None
 
 
-def _delete_patiently(address: str, etag: str) -> int:
-    # A second try after an answer that was lost finds the object gone: its version has changed.
+def _delete_with_retries(address: str, etag: str) -> int:
+    # If a response was lost, the retry reports a changed version, as the object is deleted.
     for wait in _WAITS:
         with suppress(_BusyError, HTTPException, OSError):
-            return _delete_now(address, etag)
+            return _send_delete(address, etag)
         time.sleep(wait)
-    return _delete_now(address, etag)
+    return _send_delete(address, etag)
 
 
-def _delete_now(address: str, etag: str) -> int:
+def _send_delete(address: str, etag: str) -> int:
     request = Request(address, method="DELETE", headers={"If-Match": etag})  # noqa: S310 — signed by obstore
     try:
         with _opener().open(request, timeout=_TIMEOUT) as response:
@@ -141,9 +140,9 @@ def _opener() -> OpenerDirector:
 
 _PAGE: Final = 1000
 
-# The library's own thirty seconds would end any transfer of a large file over a slow line.
+# obstore's default of thirty seconds would end transfers of large files over slow connections.
 _DEFAULTS: Final = {"timeout": "300s"}
-# Its own ten tries last minutes when nobody answers; whoever calls us tries again anyway.
+# Its default of ten tries lasts minutes without a response; our callers retry themselves.
 _RETRY: Final = {"max_retries": 5}
 
 _STATUS: Final = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
@@ -168,7 +167,7 @@ class ObjectBlobs:
         self._compares_deletes: bool | None = None
 
     def head(self, key: str) -> BlobInfo | None:
-        """What is known of an object, or None where there is none."""
+        """Size, etag and time of an object, or None if there is none."""
         check_key(key)
         try:
             with self._explained("look up", key):
@@ -183,27 +182,27 @@ class ObjectBlobs:
             return bytes(self._store.get(key).bytes())
 
     def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
-        """An object with its etag; None where it has the etag `unless`."""
+        """An object with its etag; None if it has the etag `unless`."""
         check_key(key)
         try:
             with self._explained("read", key):
-                found = self._store.get(key, options={"if_none_match": unless} if unless else {})
-                meta = found.meta
+                response = self._store.get(key, options={"if_none_match": unless} if unless else {})
+                meta = response.meta
                 return BlobVersion(
-                    bytes(found.bytes()), _quoted(meta["e_tag"]), meta["last_modified"]
+                    bytes(response.bytes()), _quoted(meta["e_tag"]), meta["last_modified"]
                 )
         except NotModifiedError:
             return None
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """The bytes of a range; fewer, or none, where the object ends before it."""
+        """The bytes of a range; fewer, or none, if the object ends before its end."""
         check_key(key)
         check_range(key, start, length)
         try:
             with self._explained("read", key):
-                # A range without bytes cannot be asked for, nor one that begins after the end.
-                wanted = max(length, 1)
-                return bytes(self._store.get_range(key, start=start, length=wanted))[:length]
+                # A range without bytes cannot be requested, nor one that begins after the end.
+                size = max(length, 1)
+                return bytes(self._store.get_range(key, start=start, length=size))[:length]
         except BlobMissingError:
             raise
         except StoreError:
@@ -213,16 +212,16 @@ class ObjectBlobs:
             raise
 
     def stream(self, key: str) -> Iterator[bytes]:
-        """The object in pieces of bounded size."""
+        """The object in chunks of bounded size."""
         check_key(key)
         with self._explained("read", key):
-            for piece in self._store.get(key).stream(min_chunk_size=PIECE):
-                for start in range(0, len(piece), PIECE):
-                    yield piece[start : start + PIECE]
+            for chunk in self._store.get(key).stream(min_chunk_size=CHUNK_SIZE):
+                for start in range(0, len(chunk), CHUNK_SIZE):
+                    yield chunk[start : start + CHUNK_SIZE]
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
         """The objects whose key begins with a text, page by page, always in the same order."""
-        # obstore knows whole folders only, so the rest of the prefix is sieved here.
+        # obstore lists whole folders only, so the rest of the prefix is filtered here.
         folder = prefix.rpartition("/")[0]
         if folder:
             check_key(folder)
@@ -234,19 +233,19 @@ class ObjectBlobs:
         """Store an object under a free key."""
         return self._write("create", key, data, "create")
 
-    def adopt(self, key: str, file: Path) -> str:
-        """Store a file under a free key; it is gone from where it was."""
+    def move_file(self, key: str, file: Path) -> str:
+        """Store a file under a free key, and remove it."""
         etag = self.create(key, file)
         file.unlink()
         return etag
 
     def replace(self, key: str, data: Data, *, etag: str) -> str:
-        """Store an object in place of the version that has this etag."""
+        """Replace the version with this etag."""
         check_key(key)
         return self._write("replace", key, data, self._condition(key, etag))
 
     def put(self, key: str, data: Data) -> str:
-        """Store an object, whatever was there."""
+        """Store an object, in place of any other."""
         return self._write("put", key, data, "overwrite")
 
     def delete(self, key: str) -> None:
@@ -260,26 +259,26 @@ class ObjectBlobs:
             return
 
     def remove(self, key: str, *, etag: str) -> None:
-        """Remove the version of an object that has this etag."""
+        """Remove the version with this etag."""
         check_key(key)
         self._seams.durable("blob.delete", key)
         with self._explained("remove", key):
             remove_version(self._store, key, etag)
 
     def can_remove_versions(self) -> bool:
-        """Whether the server compares when it deletes; one that may not is tried out, once."""
+        """True if the server compares etags when it deletes, which is probed once."""
         if self._compares_deletes is None:
-            with self._explained("try out", "conditional deletion"):
+            with self._explained("probe", "conditional deletion"):
                 self._compares_deletes = compares_deletes(self._store)
         return self._compares_deletes
 
     def local_path(self, key: str) -> Path | None:
-        """None: objects of a store are in no file of this machine."""
+        """None: the store has no files on this machine."""
         check_key(key)
         return None
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
-        """An address of the store that allows exactly this; None for objects in memory."""
+        """A signed address for one method and key; None for objects in memory."""
         check_key(key)
         check_lifetime(key, seconds)
         if isinstance(self._store, MemoryStore):
@@ -288,8 +287,8 @@ class ObjectBlobs:
             url = sign(self._store, method, key, timedelta(seconds=seconds))
         headers: dict[str, str] = {}
         if isinstance(self._store, AzureStore):
-            # obstore signs the encoded path and Azure checks the decoded one: an address of such
-            # a key would be refused.
+            # obstore signs the encoded path and Azure checks the decoded one, so Azure would
+            # reject the address of such a key.
             if "%" in urlsplit(url).path:
                 return None
             headers = {"x-ms-blob-type": "BlockBlob"} if method == "PUT" else {}
@@ -298,43 +297,45 @@ class ObjectBlobs:
     def _condition(self, key: str, etag: str) -> PutMode:
         if not isinstance(self._store, GCSStore):
             return {"e_tag": etag}
-        # Google compares generations, not etags, and its listings do not tell them.
+        # Google compares generations, not etags, and its listings do not contain them.
         try:
             with self._explained("look up", key):
                 meta = self._store.head(key)
         except BlobMissingError:
-            raise BlobChangedError(f"blob {key!r} is gone from {self._where}") from None
+            raise BlobChangedError(f"blob {key!r} was deleted from {self._where}") from None
         if _quoted(meta["e_tag"]) != etag:
             raise BlobChangedError(f"blob {key!r} in {self._where} is another version")
         return {"version": meta["version"]}
 
     def _write(self, action: str, key: str, data: Data, mode: PutMode) -> str:
         check_key(key)
-        body = self._body(data)
+        content = self._content(data)
         self._seams.durable("blob.put", key)
         try:
             with self._explained(action, key):
-                # One request for one object: parts of an upload cannot be conditional, and those
-                # of an upload that broke off stay in the bucket, unseen and paid for.
-                return _quoted(self._store.put(key, body, mode=mode, use_multipart=False)["e_tag"])
+                # One request for one object: multipart uploads cannot be conditional, and the
+                # parts of one that was interrupted stay in the bucket, invisible and billed.
+                return _quoted(
+                    self._store.put(key, content, mode=mode, use_multipart=False)["e_tag"]
+                )
         except BlobMissingError:
             if isinstance(mode, dict):
-                raise BlobChangedError(f"blob {key!r} is gone from {self._where}") from None
+                raise BlobChangedError(f"blob {key!r} was deleted from {self._where}") from None
             raise StoreError(f"{self._where}: there is no such bucket or container") from None
 
-    def _body(self, data: Data) -> bytes | mmap.mmap:
+    def _content(self, data: Data) -> bytes | mmap.mmap:
         if not isinstance(data, Path):
             return data
         with open_source(data) as file:
-            # obstore reads a file into memory for a conditional write (and then copies it);
-            # a mapped one it sends from the disk's cache. In memory it would keep the mapping.
+            # For a conditional write obstore reads a file into memory, and copies it; a mapped
+            # file is sent from the page cache. A MemoryStore would keep the mapping.
             if isinstance(self._store, MemoryStore) or not data.stat().st_size:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @contextmanager
     def _explained(self, action: str, key: str) -> Iterator[None]:
-        # The library's own words hold addresses and whole answers, and so perhaps credentials:
+        # obstore's messages contain addresses and whole responses, and so perhaps credentials:
         # they are neither repeated nor chained.
         spend("blob")
         try:
@@ -362,7 +363,7 @@ def _info(meta: ObjectMeta) -> BlobInfo:
 
 
 def _quoted(etag: str | None) -> str:
-    # Azure quotes an etag in the answer about one blob, but not in a listing.
+    # Azure quotes an etag in the response about one blob, but not in a listing.
     return etag if etag and etag.endswith('"') else f'"{etag or ""}"'
 
 
@@ -373,44 +374,44 @@ def _reason(error: Exception) -> str:
         return f"the server answered {status[1].strip()}" + (f" ({code[1]})" if code else "")
     if "HTTP error" in text:
         return "the server cannot be reached"
-    return f"the store refused ({type(error).__name__})"
+    return f"the store rejected it ({type(error).__name__})"
 
 
 def _open_remote(parts: SplitResult) -> Any:
     if not parts.netloc or "@" in parts.netloc:
         raise SettingsError(
             f"{parts.scheme}:// must be followed by the name of a bucket or container; "
-            "credentials belong into the query or the environment"
+            "put credentials into the query or the environment"
         )
     options = _options(parts.query)
     config = _DEFAULTS | options
-    if _on_plain_loopback(options):
+    if _is_unencrypted_loopback(options):
         config["allow_http"] = "true"
     prefix = unquote(parts.path).strip("/") or None
     try:
-        # Not as client_options, which would silently replace those of the query and environment.
+        # Not as client_options, which would replace those of the query and environment.
         return _OPENERS[parts.scheme](
             parts.netloc, prefix=prefix, config=config, retry_config=_RETRY
         )
     except UnknownConfigurationKeyError:
         problem = "at least one of the options is unknown"
     except (BaseError, ValueError):
-        problem = "an option has a value that makes no sense, or a necessary one is missing"
+        problem = "an option has an invalid value, or a required one is missing"
     names = ", ".join(sorted(options)) or "none"
     raise SettingsError(f"{parts.scheme}://{parts.netloc}: {problem} (given: {names})")
 
 
 def _options(query: str) -> dict[str, str]:
-    # A plus is part of many an account key and stands for itself here.
+    # A plus is not a space here: many account keys contain one.
     pairs = (pair.partition("=") for pair in query.split("&") if pair)
     return {unquote(name).lower(): unquote(value) for name, _, value in pairs}
 
 
-def _on_plain_loopback(options: dict[str, str]) -> bool:
+def _is_unencrypted_loopback(options: dict[str, str]) -> bool:
     try:
         endpoint = urlsplit(options.get("endpoint", ""), allow_fragments=False)
     except ValueError:
-        raise SettingsError("the endpoint of the blobs' address is malformed") from None
+        raise SettingsError("the endpoint of the blob store is malformed") from None
     if endpoint.scheme != "http" or "allow_http" in options:
         return False
     host = endpoint.hostname or ""

@@ -1,8 +1,7 @@
-"""Writing passages: rows, words and vectors follow the text, and only where it changed.
+"""Writes passages with their full-text and vector entries, only where the text has changed.
 
-Passages of a document that is not published yet: stored and embedded, but not to be found.
-
-Statements stand ready: to build one takes longer than the database takes to do it.
+The passages of a staged document are stored and embedded, but not indexed until it is published.
+Statements are built once, as building one takes longer than the database takes to execute it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sqlalchemy import (
 from fonds import ids
 from fonds.model import Chunk
 from fonds.stores.database import Database, insert_ignoring, insert_many, run, vector_index
-from fonds.stores.fulltext import FullText, IndexEntry, as_seen, headings_of
+from fonds.stores.fulltext import FullText, IndexEntry, headings_of, visible_text
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import (
     document_chunk_buffer,
@@ -42,7 +41,7 @@ from fonds.stores.vectors import Generation, generations
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passages:
-    """All passages of one document, as one chunker made them."""
+    """All passages of one document by one chunker."""
 
     document_uid: UUID
     title: str
@@ -51,7 +50,7 @@ class Passages:
     chunker_version: str
 
     def rows(self, now: datetime) -> list[dict[str, Any]]:
-        """Rows of the chunk buffer, still without a number."""
+        """Rows of the chunk buffer, without row numbers."""
         return [
             {
                 "chunk_id": ids.chunk_id(
@@ -71,7 +70,7 @@ class Passages:
 
 
 def chunk_meta(chunk: Chunk) -> dict[str, Any]:
-    """What the buffer keeps beside the text: offsets, size, and the place to cite."""
+    """The metadata of a passage in the buffer: offsets, size and locator."""
     locator: dict[str, Any] = {"heading_path": list(chunk.heading_path)}
     if chunk.section is not None:
         locator["section"] = chunk.section
@@ -87,7 +86,7 @@ def chunk_meta(chunk: Chunk) -> dict[str, Any]:
 def add_passages(
     connection: Connection, fulltext: FullText, new: Sequence[Passages], now: datetime
 ) -> None:
-    """Write the passages of documents that had none."""
+    """Write the passages of documents without passages."""
     titled = [(passages.title, row) for passages in new for row in passages.rows(now)]
     _insert(connection, fulltext, titled)
 
@@ -95,38 +94,38 @@ def add_passages(
 def replace_passages(
     connection: Connection, fulltext: FullText, changed: Sequence[Passages], now: datetime
 ) -> bool:
-    """Bring the passages of changed documents up to date, keeping vectors of equal text.
+    """Update the passages of changed documents, and reuse the vectors of equal texts.
 
-    Says whether any of them has other words than before.
+    Returns True if a passage has a new text.
     """
-    held = _held(connection, [passages.document_uid for passages in changed])
+    existing = _existing_rows(connection, [passages.document_uid for passages in changed])
     stale: list[Row[Any]] = []
-    fresh: list[tuple[str, dict[str, Any]]] = []
+    new_rows: list[tuple[str, dict[str, Any]]] = []
     moved: list[dict[str, Any]] = []
     for passages in changed:
-        before = {row.chunk_id: row for row in held[passages.document_uid]}
+        before = {row.chunk_id: row for row in existing[passages.document_uid]}
         for row in passages.rows(now):
             old = before.pop(row["chunk_id"], None)
             if old is not None and old.chunk_sha == row["chunk_sha"]:
                 moved.append({"row": old.id, "title": passages.title, **row})
             else:
                 stale += [old] if old is not None else []
-                fresh.append((passages.title, row))
+                new_rows.append((passages.title, row))
         stale += before.values()
     vectors = _take_vectors(connection, stale)
     _remove(connection, fulltext, [row.id for row in stale])
-    _relink(connection, vectors, _insert(connection, fulltext, fresh))
+    _relink(connection, vectors, _insert(connection, fulltext, new_rows))
     _move(connection, fulltext, moved)
-    return bool(fresh)
+    return bool(new_rows)
 
 
-def _held(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
+def _existing_rows(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
     table = document_chunk_buffer.c
     query = select(table.id, table.chunk_id, table.document_id, table.chunk_sha)
-    held: dict[UUID, list[Row[Any]]] = defaultdict(list)
+    existing: dict[UUID, list[Row[Any]]] = defaultdict(list)
     for row in select_in(connection, query, table.document_id, uids):
-        held[row.document_id].append(row)
-    return held
+        existing[row.document_id].append(row)
+    return existing
 
 
 def _insert(
@@ -145,9 +144,9 @@ def _insert(
 
 
 def index_entry(number: int, title: str, row: Mapping[str, Any]) -> IndexEntry:
-    """The words of a row of the chunk buffer, whose document has a title."""
+    """The full-text entry of a row of the chunk buffer."""
     headings = headings_of(title, row["meta"]["locator"])
-    return IndexEntry(row=number, title=title, headings=headings, text=as_seen(row["text"]))
+    return IndexEntry(row=number, title=title, headings=headings, text=visible_text(row["text"]))
 
 
 def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> None:
@@ -171,9 +170,9 @@ def _take_vectors(connection: Connection, stale: Sequence[Row[Any]]) -> dict[str
 
 
 def _relink(
-    connection: Connection, vectors: dict[str, list[Row[Any]]], fresh: Sequence[dict[str, Any]]
+    connection: Connection, vectors: dict[str, list[Row[Any]]], new_rows: Sequence[dict[str, Any]]
 ) -> None:
-    linked = [(row, vector) for row in fresh for vector in vectors.get(row["chunk_sha"], ())]
+    linked = [(row, vector) for row in new_rows for vector in vectors.get(row["chunk_sha"], ())]
     if not linked:
         return
     copies = [
@@ -193,7 +192,7 @@ def _relink(
 
 
 def _move(connection: Connection, fulltext: FullText, moved: Sequence[dict[str, Any]]) -> None:
-    """Equal text in another place: offsets, locator and indexed title may differ."""
+    """Update passages with equal text, whose offsets, locator and title may differ."""
     if not moved:
         return
     connection.execute(
@@ -256,11 +255,11 @@ _GENERATIONS: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StagedDocument:
-    """What is staged of a document."""
+    """Counts of the staged passages of a document."""
 
     passages: int
     vectors: int
-    """Of one model, as many passages as have one."""
+    """The number of passages that have a vector of one model."""
 
 
 def stage_passages(
@@ -271,9 +270,9 @@ def stage_passages(
     Passages that are stored already stay, with their vectors.
     """
     rows = passages.rows(now)
-    held = run(connection, _STAGED, {"of": passages.document_uid}).all()
-    if held:
-        if {str(row.chunk_id): row.chunk_sha for row in held} == {
+    existing = run(connection, _STAGED, {"of": passages.document_uid}).all()
+    if existing:
+        if {str(row.chunk_id): row.chunk_sha for row in existing} == {
             str(row["chunk_id"]): row["chunk_sha"] for row in rows
         }:
             return
@@ -284,16 +283,16 @@ def stage_passages(
 
 
 def staged(connection: Connection, uid: UUID, model: str, version: str) -> StagedDocument:
-    """How many passages are there, and how many of them have a vector of a model."""
-    given = {"of": uid, "model": model, "version": version}
-    counted = run(connection, _COUNTED, given).one()
+    """The numbers of staged passages, and of those that have a vector of a model."""
+    params = {"of": uid, "model": model, "version": version}
+    counted = run(connection, _COUNTED, params).one()
     return StagedDocument(passages=counted[0], vectors=counted[1])
 
 
 def staged_hashes(connection: Connection, uid: UUID) -> dict[int, str]:
-    """The hash of each passage that is stored, by its place."""
-    held = run(connection, _STAGED, {"of": uid})
-    return {row.chunk_ord: row.chunk_sha for row in held}
+    """The hash of each staged passage, by its position."""
+    rows = run(connection, _STAGED, {"of": uid})
+    return {row.chunk_ord: row.chunk_sha for row in rows}
 
 
 def _by(generation: Generation) -> dict[str, str]:
@@ -302,20 +301,20 @@ def _by(generation: Generation) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Searched:
-    """The generations of vectors there are."""
+    """All generations of vectors."""
 
     generations: Sequence[Generation]
     current: Generation | None
-    """The one that is searched; None while nothing has been embedded."""
+    """The one that is searched; None until something has been embedded."""
 
 
 def searched(connection: Connection) -> Searched:
-    """Which generations of vectors there are now."""
-    found = [row._asdict() for row in run(connection, _GENERATIONS, {})]
-    chosen = [row.pop("is_chosen") for row in found]
-    known = [Generation(**row) for row in found]
-    current = next((one for one, is_chosen in zip(known, chosen, strict=True) if is_chosen), None)
-    return Searched(generations=known, current=current)
+    """All generations of vectors, and the one that is searched."""
+    rows = [row._asdict() for row in run(connection, _GENERATIONS, {})]
+    chosen = [row.pop("is_chosen") for row in rows]
+    all_generations = [Generation(**row) for row in rows]
+    current = next((each for each, flag in zip(all_generations, chosen, strict=True) if flag), None)
+    return Searched(generations=all_generations, current=current)
 
 
 # Publishing -------------------------------------------------------------------------------
@@ -328,7 +327,7 @@ def publish_passages(
     uid: UUID,
     title: str,
 ) -> None:
-    """Make the staged passages of a document findable, by their words and by their vectors."""
+    """Add the staged passages of a document to the full-text and vector indexes."""
     after = -1
     while page := connection.execute(_PASSAGES, {"of": uid, "after": after}).all():
         rows = [row._asdict() for row in page]
@@ -347,6 +346,6 @@ def publish_passages(
 def _vectors(
     connection: Connection, generation: Generation, numbers: Mapping[UUID, int]
 ) -> list[tuple[int, bytes]]:
-    given = {"chunks": list(numbers), **_by(generation)}
-    found = connection.execute(_VECTORS, given)
-    return [(numbers[row.chunk_id], bytes(row.vector)) for row in found]
+    params = {"chunks": list(numbers), **_by(generation)}
+    rows = connection.execute(_VECTORS, params)
+    return [(numbers[row.chunk_id], bytes(row.vector)) for row in rows]

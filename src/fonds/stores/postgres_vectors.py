@@ -37,28 +37,28 @@ from fonds.stores.tables import document_chunk_buffer
 from fonds.stores.vectors import Generation, NearPassage, nearest
 
 OLDEST: Final = (0, 8)
-"""Since then an index goes on where it would have stopped short."""
-_MOST_INDEXED: Final = 2000
-"""Dimensions of an index over numbers in full; more are indexed at half their precision."""
-_MOST_HALVED: Final = 4000
-"""Dimensions of any index; vectors of more are compared one by one."""
-SPARE_AT_LEAST: Final = 20
-"""Rows looked at beyond those wanted, so that a few may be filtered out."""
-_LEAST_FOLLOWED: Final = 300
-_MOST_FOLLOWED: Final = 1000
-"""`ef_search`: how many the index has in hand at once. The largest it takes is 1000."""
+"""The first pgvector with iterative index scans, which filters need."""
+_MAX_VECTOR_DIMS: Final = 2000
+"""Dimensions of an index at full precision; longer vectors are indexed at half precision."""
+_MAX_HALFVEC_DIMS: Final = 4000
+"""Dimensions of any index; longer vectors are compared one by one."""
+MIN_SPARE: Final = 20
+"""Rows read in addition to the limit, so that some may be filtered out."""
+_MIN_EF_SEARCH: Final = 300
+_MAX_EF_SEARCH: Final = 1000
+"""`hnsw.ef_search`, the number of candidates that a scan considers; pgvector allows 1000."""
 
 
 class PostgresVectors:
-    """For each generation a table of vectors, and one of the passages that have each of them.
+    """For each generation a table of distinct vectors, and one of the passages that have them.
 
-    An equal vector stands in the index once, however many passages say the same ("[Reserved]"):
-    hundreds of equal ones would only lead to each other, and a search would not come to them, or
-    not away from them. What is found is compared in full.
+    Equal vectors of many passages ("[Reserved]") are in the index once: in an HNSW graph, hundreds
+    of equal points would only link to each other, and a search would not reach or leave them.
+    Candidates are compared in full.
     """
 
     def create(self, connection: Connection, generation: Generation) -> None:
-        """Make the index of a generation, if there is none yet."""
+        """Create the index of a generation, if there is none yet."""
         _require_pgvector(connection)
         name, dims = generation.table, generation.dims
         connection.exec_driver_sql(
@@ -71,22 +71,22 @@ class PostgresVectors:
             f" sha bytea NOT NULL REFERENCES {name}_points (sha))"
         )
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name}_sha ON {name} (sha, id)")
-        if dims <= _MOST_HALVED:
-            # All vectors are of unit length: the inner product is the cosine, and is cheaper.
+        if dims <= _MAX_HALFVEC_DIMS:
+            # All vectors have unit length: the inner product is the cosine, and is faster.
             connection.exec_driver_sql(
                 f"CREATE INDEX IF NOT EXISTS {name}_near ON {name}_points"
                 f" USING hnsw ({_indexed(dims)} {_kind(dims)}_ip_ops)"
             )
 
     def drop(self, connection: Connection, generation: Generation) -> None:
-        """Forget the index of a generation."""
+        """Drop the index of a generation."""
         name = generation.table
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}, {name}_points")
 
     def add(
         self, connection: Connection, generation: Generation, vectors: Sequence[tuple[int, bytes]]
     ) -> None:
-        """Make vectors findable by the row of their passage; one that is there is replaced."""
+        """Add vectors by the row of their passage; an existing one is replaced."""
         if not vectors:
             return
         sha_of = {row: sha256(vector).digest() for row, vector in vectors}
@@ -99,11 +99,11 @@ class PostgresVectors:
     def remove(
         self, connection: Connection, generations: Sequence[Generation], rows: Sequence[int]
     ) -> None:
-        """Forget passages."""
+        """Remove passages."""
         for generation in generations if rows else ():
             index = _table(generation)
-            gone = delete(index).where(_is_one_of(index.c.id, rows)).returning(index.c.sha)
-            _drop_points(connection, generation, set(connection.scalars(gone)))
+            deleted = delete(index).where(_is_one_of(index.c.id, rows)).returning(index.c.sha)
+            _drop_points(connection, generation, set(connection.scalars(deleted)))
 
     def search(
         self,
@@ -115,12 +115,12 @@ class PostgresVectors:
     ) -> list[NearPassage]:
         """The nearest passages among the rows of the query `eligible`, best first."""
         search = _PostgresSearch(connection, generation, query, eligible)
-        return nearest(search, limit, SPARE_AT_LEAST + limit // 8)
+        return nearest(search, limit, MIN_SPARE + limit // 8)
 
     def similarities(
         self, connection: Connection, generation: Generation, query: bytes, rows: Sequence[int]
     ) -> dict[int, float]:
-        """The cosine of given passages; those without a vector are left out."""
+        """The cosines of passages, without those that have no vector."""
         index = _table(generation)
         statement = _with_cosine(select(index.c.id), generation, query)
         return _pairs(connection, statement.where(_is_one_of(index.c.id, rows)))
@@ -134,15 +134,17 @@ class _PostgresSearch:
     eligible: Select[Any]
 
     def best(self, count: int) -> list[int]:
-        _follow(self.connection, count)
+        _set_scan_limits(self.connection, count)
         name, dims = self.generation.table, self.generation.dims
-        # The number stands in the statement itself: a plan made for any number is one for many.
+        # The number is not a parameter: a plan for any number would be one for many rows.
         statement = (
             f"SELECT held.id FROM {name}_points AS point CROSS JOIN LATERAL"  # noqa: S608 — numbers
             f" (SELECT id FROM {name} WHERE sha = point.sha ORDER BY id LIMIT {count}) AS held"
             f" ORDER BY {_indexed(dims)} <#> CAST(:query AS {_kind(dims)}({dims})) LIMIT {count}"
         )
-        return list(self.connection.scalars(text(statement), {"query": _written(self.query)}))
+        return list(
+            self.connection.scalars(text(statement), {"query": _vector_literal(self.query)})
+        )
 
     def weigh(self, rows: Sequence[int]) -> Mapping[int, float]:
         row = document_chunk_buffer.c.id
@@ -160,34 +162,34 @@ class _PostgresSearch:
 def _keep_points(
     connection: Connection, generation: Generation, vectors: Mapping[bytes, bytes]
 ) -> None:
-    """Have vectors in the index, and nobody remove them before this transaction ends."""
-    points, lacking = _points(generation), set(vectors)
+    """Store vectors in the index, and lock them until this transaction ends."""
+    points, missing = _points(generation), set(vectors)
     into = insert(points).on_conflict_do_nothing()
     locked = select(points.c.sha).with_for_update(read=True, key_share=True)
-    while lacking:
-        # In one order, so that two who write the same do not wait for each other.
-        rows = [{"sha": sha, "embedding": _written(vectors[sha])} for sha in sorted(lacking)]
+    while missing:
+        # Sorted, so that two transactions with the same vectors do not deadlock.
+        rows = [{"sha": sha, "embedding": _vector_literal(vectors[sha])} for sha in sorted(missing)]
         connection.execute(into, rows)
-        lacking -= set(connection.scalars(locked.where(_is_one_of(points.c.sha, lacking))))
+        missing -= set(connection.scalars(locked.where(_is_one_of(points.c.sha, missing))))
 
 
 def _drop_points(connection: Connection, generation: Generation, shas: set[bytes]) -> None:
     """Remove vectors that no passage has any more.
 
-    One that somebody else is about to use stays: one without a passage is no harm.
+    Vectors that another transaction has locked remain, which does no harm.
     """
-    points, held = _points(generation), _table(generation)
+    points, passages = _points(generation), _table(generation)
     free = select(points.c.sha).with_for_update(skip_locked=True)
     locked = list(connection.scalars(free.where(_is_one_of(points.c.sha, shas))))
-    # A statement of its own: it sees what was committed before the lock was had.
-    is_used = select(held.c.id).where(held.c.sha == points.c.sha).exists()
+    # A separate statement sees the rows that were committed before the vectors were locked.
+    is_used = select(passages.c.id).where(passages.c.sha == points.c.sha).exists()
     connection.execute(delete(points).where(_is_one_of(points.c.sha, locked), ~is_used))
 
 
-def _follow(connection: Connection, count: int) -> None:
-    """How far the index is followed, for the rest of the transaction."""
+def _set_scan_limits(connection: Connection, count: int) -> None:
+    """Set how much of the index a scan may read, for the rest of the transaction."""
     settings = {
-        "hnsw.ef_search": min(max(3 * count, _LEAST_FOLLOWED), _MOST_FOLLOWED),
+        "hnsw.ef_search": min(max(3 * count, _MIN_EF_SEARCH), _MAX_EF_SEARCH),
         "hnsw.iterative_scan": "strict_order",
         "hnsw.max_scan_tuples": max(20_000, 8 * count),
     }
@@ -208,10 +210,10 @@ def _table(generation: Generation) -> TableClause:
 
 
 def _with_cosine(statement: Select[Any], generation: Generation, query: bytes) -> Select[Any]:
-    """Beside each passage of the index, how near it is."""
+    """The statement with the cosine of each passage as another column."""
     points = _points(generation)
-    asked = cast(literal(_written(query)), _PgVector())
-    cosine = -points.c.embedding.op("<#>", return_type=Float())(asked)
+    query_vector = cast(literal(_vector_literal(query)), _PgVector())
+    cosine = -points.c.embedding.op("<#>", return_type=Float())(query_vector)
     is_its_own = points.c.sha == _table(generation).c.sha
     return statement.add_columns(cosine.label("cosine")).where(is_its_own)
 
@@ -225,14 +227,14 @@ def _pairs(connection: Connection, statement: Select[Any]) -> dict[int, float]:
 
 
 def _kind(dims: int) -> str:
-    return "vector" if dims <= _MOST_INDEXED else "halfvec"
+    return "vector" if dims <= _MAX_VECTOR_DIMS else "halfvec"
 
 
 def _indexed(dims: int) -> str:
-    return "embedding" if dims <= _MOST_INDEXED else f"(embedding::halfvec({dims}))"
+    return "embedding" if dims <= _MAX_VECTOR_DIMS else f"(embedding::halfvec({dims}))"
 
 
-def _written(vector: bytes) -> str:
+def _vector_literal(vector: bytes) -> str:
     return str(list(unpack(f"<{len(vector) // 4}f", vector)))
 
 
@@ -251,11 +253,11 @@ def _require_pgvector(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector")
     except DBAPIError as error:
         raise StoreError(
-            "vectors need the extension pgvector in this PostgreSQL; install it on the server,"
+            "vectors need the PostgreSQL extension pgvector; install it on the server,"
             " and let an administrator run: CREATE EXTENSION vector"
         ) from error
     version = connection.exec_driver_sql(
         "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
     ).scalar_one()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise StoreError(f"pgvector {version} is too old: 0.8 is the first that works with filters")
+        raise StoreError(f"pgvector {version} is too old: filters need 0.8 or later; upgrade it")

@@ -1,9 +1,9 @@
 """Vectors at two bits a dimension, laid out so that a processor compares many at a time.
 
-A bit more than the sign of each number: on 200,000 real passages, the best 130 by these codes hold
-the true best 10, which takes 2,000 by signs alone. What all vectors of a block have in common is
-left out of the codes: all texts of one kind look alike to a model, and only the rest tells them
-apart. The query keeps four bits; what is found is compared again in full.
+On 200,000 real passages, the best 130 by these codes include the true best 10; by one bit, the
+sign, it takes the best 2,000. The mean of a block is subtracted first, since texts of one kind
+have similar vectors and only the differences distinguish them. A query has four bits a dimension;
+candidates are compared in full.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.stores.vector_blocks import BLOCK, NONE_HELD, VectorBlock, marked
+from fonds.stores.vector_blocks import BLOCK, NO_ROWS, VectorBlock, marked
 
-# Where the outer two of four equal steps begin, in root mean squares: best for normal numbers.
+# The threshold of the outer two of four steps, in root mean squares: optimal for a normal
+# distribution.
 _STEP: Final = 0.98
 _MIDDLE: Final = 1.5
-# A centre of few vectors is drawn towards zero by so many: it says little about those to come.
-_DOUBT: Final = 16
+# The mean of few vectors is shrunk towards zero by so many zero vectors, as later ones may differ.
+_PRIOR_COUNT: Final = 16
 _QUERY_TOP: Final = 7
 _QUERY_WEIGHTS: Final = (1, 2, 4, -8)
 
@@ -30,7 +31,7 @@ Codes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Slab:
-    """Some blocks, ready to be compared with."""
+    """The arrays of consecutive blocks, to be compared with a query."""
 
     rows: NDArray[np.int64]
     """The number of each row, ascending."""
@@ -47,36 +48,36 @@ class Slab:
 
 
 def floats(vectors: Sequence[bytes]) -> NDArray[np.float32]:
-    """Vectors as they are stored, as one matrix."""
+    """Stored vectors as one matrix."""
     return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
 
 def cosines(vectors: Sequence[bytes], query: bytes) -> list[float]:
-    """How near vectors are to another, all of unit length; the same for equal ones anywhere."""
+    """The cosines of vectors of unit length with a query; equal vectors have equal cosines."""
     if not vectors:
         return []
     products = (floats(vectors) * floats([query])).astype(np.float64)
-    # Row by row, and not by a product of matrices: its last digits depend on a row's place.
+    # Not a matrix product, in which the last digits depend on the position of a row.
     sums: list[float] = np.add.reduce(products, axis=1).tolist()
     return sums
 
 
 def with_vectors(
-    block: VectorBlock | None, number: int, places: Sequence[int], vectors: Sequence[bytes]
+    block: VectorBlock | None, number: int, positions: Sequence[int], vectors: Sequence[bytes]
 ) -> VectorBlock:
-    """A block, new or old, with vectors at some of its places."""
+    """A new or existing block with vectors at some offsets."""
     numbers = floats(vectors)
-    held = marked(block.held if block else NONE_HELD, places, present=True)
+    present = marked(block.present if block else NO_ROWS, positions, present=True)
     if block is None:
         width = _width(numbers.shape[1])
-        centre = numbers.sum(axis=0) / np.float32(len(numbers) + _DOUBT)
+        centre = numbers.sum(axis=0) / np.float32(len(numbers) + _PRIOR_COUNT)
         scales, codes = np.zeros(BLOCK, "<f4"), np.zeros((2 * width, BLOCK), "<u8")
     else:
         centre = np.frombuffer(block.centre, "<f4")
         scales = np.frombuffer(block.scales, "<f4").copy()
         codes = np.frombuffer(block.codes, "<u8").reshape(-1, BLOCK).copy()
-    scales[places], codes[:, places] = _coded(numbers - centre)
-    return VectorBlock(number, held, centre.tobytes(), scales.tobytes(), codes.tobytes())
+    scales[positions], codes[:, positions] = _coded(numbers - centre)
+    return VectorBlock(number, present, centre.tobytes(), scales.tobytes(), codes.tobytes())
 
 
 def _coded(rests: NDArray[np.float32]) -> tuple[NDArray[np.float32], Codes]:
@@ -90,14 +91,14 @@ def _coded(rests: NDArray[np.float32]) -> tuple[NDArray[np.float32], Codes]:
 
 
 def slab_of(blocks: Sequence[VectorBlock]) -> Slab:
-    """Blocks in the order of their numbers."""
+    """The slab of some blocks, which are sorted by number."""
     first = np.array([block.number for block in blocks], np.int64) * BLOCK
-    held = np.frombuffer(b"".join(block.held for block in blocks), np.uint8)
+    present = np.frombuffer(b"".join(block.present for block in blocks), np.uint8)
     codes = np.frombuffer(b"".join(block.codes for block in blocks), "<u8")
     codes = codes.reshape(len(blocks), -1, BLOCK).swapaxes(0, 1)
     return Slab(
         rows=(first[:, None] + np.arange(BLOCK)).reshape(-1),
-        absent=np.unpackbits(held, bitorder="little") == 0,
+        absent=np.unpackbits(present, bitorder="little") == 0,
         centres=floats([block.centre for block in blocks]),
         scales=floats([block.scales for block in blocks]).reshape(-1),
         codes=codes.reshape(len(codes), -1),
@@ -105,7 +106,7 @@ def slab_of(blocks: Sequence[VectorBlock]) -> Slab:
 
 
 class QueryCodes:
-    """A query, ready to be compared with codes."""
+    """A query in a form that can be compared with codes."""
 
     def __init__(self, query: bytes) -> None:
         self._query = floats([query])[0]
@@ -115,7 +116,7 @@ class QueryCodes:
         self._middle = _MIDDLE * int(steps.sum(dtype=np.int32))
 
     def scores(self, slab: Slab) -> NDArray[np.float32]:
-        """About how near each row is; less than any for rows that are not there."""
+        """The approximate cosine of each row; minus infinity for rows without a vector."""
         width = len(self._planes[0])
         total = np.full(len(slab.rows), -self._middle, np.float32)
         for words, value in ((slab.codes[:width], 2.0), (slab.codes[width:], 1.0)):
@@ -147,16 +148,16 @@ class Ranking:
         return rows
 
     def among(self, rows: Sequence[int]) -> Ranking:
-        """The same for some rows only."""
-        wanted = np.unique(np.asarray(rows, np.int64))
-        places = np.searchsorted(self.rows, wanted)
-        places = places[places < len(self.rows)]
-        places = places[np.isin(self.rows[places], wanted)]
-        return Ranking(self.rows[places], self.scores[places])
+        """The ranking of some rows only."""
+        requested = np.unique(np.asarray(rows, np.int64))
+        positions = np.searchsorted(self.rows, requested)
+        positions = positions[positions < len(self.rows)]
+        positions = positions[np.isin(self.rows[positions], requested)]
+        return Ranking(self.rows[positions], self.scores[positions])
 
 
 def ranking(slabs: Sequence[Slab], query: bytes) -> Ranking:
-    """All rows of some slabs, by how near they seem to a query."""
+    """All rows of some slabs with their approximate cosines."""
     if not slabs:
         return Ranking(np.zeros(0, np.int64), np.zeros(0, np.float32))
     probe = QueryCodes(query)
@@ -167,7 +168,7 @@ def ranking(slabs: Sequence[Slab], query: bytes) -> Ranking:
 
 
 def _common(words: Codes, plane: Codes) -> NDArray[np.uint16]:
-    """How many bits each row has in common with the query's."""
+    """The number of bits that each row has in common with the query."""
     both = np.empty(words.shape[1], np.uint64)
     bits = np.empty(len(both), np.uint8)
     count = np.zeros(len(both), np.uint16)

@@ -1,4 +1,4 @@
-"""Writing the rows of a source's own tables, exactly: what a record no longer says disappears."""
+"""Writes the rows of a source's own tables; rows that a record no longer has are deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.stores.tables import document_aliases, metadata
 def insert_records(
     connection: Connection, records: Sequence[ParsedRecord], tables: Sequence[Table]
 ) -> None:
-    """Insert the rows of records that were not there; `tables` has parents first."""
+    """Insert the rows of new records; `tables` has parents first."""
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for record in records:
         _collect(record, rows)
@@ -29,7 +29,7 @@ def insert_records(
 def update_records(
     connection: Connection, records: Sequence[ParsedRecord], tables: Sequence[Table]
 ) -> None:
-    """Bring changed records up to date: the row in place, the rows below it anew."""
+    """Update the rows of changed records, and replace the rows below them."""
     by_table: dict[str, list[ParsedRecord]] = defaultdict(list)
     for record in records:
         by_table[record.table].append(record)
@@ -44,7 +44,7 @@ def update_records(
 def merge_rows(
     connection: Connection, records: Sequence[ParsedRecord], task_key: str
 ) -> tuple[int, int]:
-    """Write records that are no documents; says how many were inserted and updated."""
+    """Write records that are not documents; returns how many were inserted and updated."""
     inserted = updated = 0
     by_table: dict[str, list[ParsedRecord]] = defaultdict(list)
     for record in records:
@@ -52,12 +52,12 @@ def merge_rows(
     for name, group in by_table.items():
         table = metadata.tables[name]
         rows = [_stamped(table, record.payload, task_key) for record in group]
-        held = _held(connection, table, rows)
-        new = [row for row in rows if key_of(table, row) not in held]
+        existing = _existing_rows(connection, table, rows)
+        new = [row for row in rows if key_of(table, row) not in existing]
         changed = [
             row
             for row in rows
-            if (old := held.get(key_of(table, row))) is not None
+            if (old := existing.get(key_of(table, row))) is not None
             and any(old[column] != value for column, value in row.items())
         ]
         insert_many(connection, table, _linked(connection, table, new))
@@ -69,7 +69,7 @@ def merge_rows(
 def drop_unyielded(
     connection: Connection, tables: Iterable[Table], task_key: str, yielded: Collection[Any]
 ) -> int:
-    """Delete rows that this task gave before and gives no more; `yielded` holds their keys."""
+    """Delete the rows of a task whose keys it has not `yielded` again; returns how many."""
     dropped = 0
     for table in tables:
         if "task_key" not in table.c:
@@ -89,7 +89,7 @@ def drop_unyielded(
 
 
 def link_references(connection: Connection) -> int:
-    """Set every reference whose parent has arrived since; says how many."""
+    """Set every reference whose parent has been loaded since; returns how many."""
     return sum(
         _link(connection, table, column)
         for table in metadata.tables.values()
@@ -109,11 +109,11 @@ def _collect(record: ParsedRecord, rows: dict[str, list[Mapping[str, Any]]]) -> 
 
 
 def _full(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Every column, so that the rows of one statement have the same shape."""
-    return {name: row.get(name) for name in _written(table)}
+    """All columns of a row, so that the rows of one statement have the same columns."""
+    return {name: row.get(name) for name in _own_columns(table)}
 
 
-def _written(table: Table) -> list[str]:
+def _own_columns(table: Table) -> list[str]:
     return [column.name for column in table.c if "resolves" not in column.info]
 
 
@@ -124,16 +124,16 @@ def _references(table: Table) -> list[Column[Any]]:
 def _linked(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Full rows, their references set where the parent is held.
+    """Full rows, with references set whose parent is stored.
 
-    Left to the end of a run, millions of them would be set in one long transaction.
+    Set at the end of a run, millions of them would need one long transaction.
     """
     full = [_full(table, row) for row in rows]
     for column in _references(table):
         stated = column.info["resolves"]
-        held = _resolved(connection, column, {row[stated] for row in full} - {None})
+        parent_keys = _resolved(connection, column, {row[stated] for row in full} - {None})
         for row in full:
-            row[column.name] = held.get(row[stated])
+            row[column.name] = parent_keys.get(row[stated])
     return full
 
 
@@ -146,9 +146,9 @@ def _update(connection: Connection, table: Table, rows: Sequence[Mapping[str, An
         return
     keys = [column.name for column in table.primary_key.columns]
     values: dict[str, Any] = {
-        name: bindparam(f"new_{name}") for name in _written(table) if name not in keys
+        name: bindparam(f"new_{name}") for name in _own_columns(table) if name not in keys
     }
-    # A reference may point elsewhere now; it is linked again with the others.
+    # A reference may have changed; it is linked again with the others.
     values |= {column.name: None for column in _references(table)}
     same = (table.c[name] == bindparam(f"new_{name}") for name in keys)
     connection.execute(
@@ -168,7 +168,7 @@ def _delete_below(
 
 
 def _owner_column(table: Table, parent: Table) -> Column[Any] | None:
-    """The column by which rows belong to a record of `parent`, if they do."""
+    """The foreign key to `parent` of rows that belong to its records, if there is one."""
     if table is parent:
         return None
     for column in table.c:
@@ -177,28 +177,28 @@ def _owner_column(table: Table, parent: Table) -> Column[Any] | None:
     return None
 
 
-def _held(
+def _existing_rows(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]
 ) -> dict[tuple[Any, ...], Mapping[str, Any]]:
     first = next(iter(table.primary_key.columns))
-    wanted = sorted({row[first.name] for row in rows})
-    found = (row._asdict() for row in select_in(connection, select(table), first, wanted))
-    return {key_of(table, row): row for row in found}
+    values = sorted({row[first.name] for row in rows})
+    existing = (row._asdict() for row in select_in(connection, select(table), first, values))
+    return {key_of(table, row): row for row in existing}
 
 
 def _link(connection: Connection, table: Table, column: Column[Any]) -> int:
     reference = table.c[column.info["resolves"]]
     waiting = select(reference).where(column.is_(None), reference.is_not(None)).distinct()
-    held = _resolved(connection, column, set(connection.scalars(waiting)))
-    own_ids = [stated for stated, key in held.items() if stated == key]
+    parent_keys = _resolved(connection, column, set(connection.scalars(waiting)))
+    own_ids = [stated for stated, key in parent_keys.items() if stated == key]
     linked = 0
     for batch in batched(own_ids):
         stated_here = column.is_(None) & reference.in_(batch)
         statement = update(table).where(stated_here).values({column.name: reference})
         linked += connection.execute(statement).rowcount
-    for alias in held.keys() - set(own_ids):
+    for alias in parent_keys.keys() - set(own_ids):
         stated_here = column.is_(None) & (reference == alias)
-        statement = update(table).where(stated_here).values({column.name: held[alias]})
+        statement = update(table).where(stated_here).values({column.name: parent_keys[alias]})
         linked += connection.execute(statement).rowcount
     return linked
 
@@ -206,26 +206,26 @@ def _link(connection: Connection, table: Table, column: Column[Any]) -> int:
 def _resolved(
     connection: Connection, column: Column[Any], references: Collection[Any]
 ) -> dict[Any, Any]:
-    """The keys of the rows that references stand for, where those are held."""
+    """The keys of the rows that references point to, as far as they are stored."""
     (key,) = column.foreign_keys
-    wanted = sorted(references)
-    found = select_in(connection, select(key.column), key.column, wanted)
-    held = {parent: parent for (parent,) in found}
+    stated_keys = sorted(references)
+    matches = select_in(connection, select(key.column), key.column, stated_keys)
+    parent_keys = {parent: parent for (parent,) in matches}
     if column.info.get("via_aliases"):
-        others = [name for name in wanted if name not in held]
-        held |= _resolved_aliases(connection, key.column, others)
-    return held
+        unresolved = [name for name in stated_keys if name not in parent_keys]
+        parent_keys |= _resolved_aliases(connection, key.column, unresolved)
+    return parent_keys
 
 
 def _resolved_aliases(
     connection: Connection, parent: Column[Any], aliases: Sequence[str]
 ) -> dict[Any, Any]:
-    # A name that two parents share names neither.
+    # A name that two parents share is ambiguous.
     query = (
         select(document_aliases.c.alias, func.min(parent).label("key"))
         .join(parent.table, parent == document_aliases.c.document_id)
         .group_by(document_aliases.c.alias)
         .having(func.count() == 1)
     )
-    found = select_in(connection, query, document_aliases.c.alias, aliases)
-    return {row.alias: row.key for row in found}
+    matches = select_in(connection, query, document_aliases.c.alias, aliases)
+    return {row.alias: row.key for row in matches}

@@ -1,8 +1,8 @@
-"""Vectors on SQLite: small codes of all rows are compared first, then the best ones in full.
+"""Vectors on SQLite: the codes of all rows are compared first, then the best rows in full.
 
-A table holds the codes in blocks, each with the hash of its content: a process that asks again
-reads only blocks that have changed. The extension sqlite-vec also compares codes, but takes a
-second to find as many candidates among 200,000 passages as good results need.
+A table contains the codes in blocks, each with a hash of its content, so that a process reads only
+blocks that have changed since its last search. The extension sqlite-vec compares codes as well,
+but needs a second to find enough candidates among 200,000 passages.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from fonds.stores.quantized import Ranking, Slab
 
 SPARE: Final = 2
-SPARE_AT_LEAST: Final = 200
-"""Rows compared in full beside each one wanted, and at least; on 200,000 real passages that finds
-all of the true best 10, and 99 of the best 100."""
+MIN_SPARE: Final = 200
+"""Additional rows compared in full for each result, and at least; on 200,000 real passages that
+finds all of the true best 10, and 99 of the best 100."""
 
 _BLOCKS_OF_SLAB: Final = 64
 
-MOST_KEPT: Final = 256 << 20
-"""Bytes of codes a process keeps between searches; 200,000 passages of 256 dimensions take 15 MB.
+CACHE_BYTES: Final = 256 << 20
+"""Bytes of codes cached between searches; 200,000 passages of 256 dimensions take 15 MB.
 
-What is beyond is read from the database each time.
+Codes beyond that are read from the database for each search.
 """
 
 _row: Final = document_chunk_buffer.c.id
@@ -41,14 +41,14 @@ _vector: Final = document_vector_buffer.c
 
 
 class SqliteVectors:
-    """Codes of two bits a dimension; the vectors themselves stand in the buffer already."""
+    """Codes of two bits a dimension; the vectors themselves are in the buffer."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], tuple[_Stamps, Slab]] = {}
+        self._cache: dict[tuple[str, int], tuple[_Stamps, Slab]] = {}
         self._lock = Lock()
 
     def create(self, connection: Connection, generation: Generation) -> None:
-        """Make the index of a generation, if there is none yet."""
+        """Create the index of a generation, if there is none yet."""
         name = generation.table
         connection.exec_driver_sql(
             f"CREATE TABLE IF NOT EXISTS {name} (block INTEGER PRIMARY KEY, stamp INTEGER NOT NULL,"
@@ -59,35 +59,35 @@ class SqliteVectors:
         )
 
     def drop(self, connection: Connection, generation: Generation) -> None:
-        """Forget the index of a generation."""
+        """Drop the index of a generation."""
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {generation.table}")
         with self._lock:
-            self._kept = {
-                key: kept for key, kept in self._kept.items() if key[0] != generation.table
+            self._cache = {
+                key: slab for key, slab in self._cache.items() if key[0] != generation.table
             }
 
     def add(
         self, connection: Connection, generation: Generation, vectors: Sequence[tuple[int, bytes]]
     ) -> None:
-        """Make vectors findable by the row of their passage; one that is there is replaced."""
+        """Add vectors by the row of their passage; an existing one is replaced."""
         from fonds.stores.quantized import with_vectors  # noqa: PLC0415 — loading needs no numpy
 
         data = dict(vectors)
-        for number, places in by_block(data).items():
+        for number, offsets in by_block(data).items():
             block = _read(connection, generation, number)
-            given = [data[number * BLOCK + place] for place in places]
-            _write(connection, generation, with_vectors(block, number, places, given))
+            data_of_block = [data[number * BLOCK + offset] for offset in offsets]
+            _write(connection, generation, with_vectors(block, number, offsets, data_of_block))
 
     def remove(
         self, connection: Connection, generations: Sequence[Generation], rows: Sequence[int]
     ) -> None:
-        """Forget passages."""
+        """Remove passages."""
         blocks = by_block(rows)
         for generation in generations:
-            for number, places in blocks.items():
+            for number, offsets in blocks.items():
                 block = _read(connection, generation, number)
                 if block is not None:
-                    _write(connection, generation, block.without(places))
+                    _write(connection, generation, block.without(offsets))
 
     def search(
         self,
@@ -102,37 +102,37 @@ class SqliteVectors:
 
         ranked = ranking(list(self._slabs(connection, generation)), query)
         search = _SqliteSearch(connection, generation, query, eligible, ranked)
-        return nearest(search, limit, SPARE * limit + SPARE_AT_LEAST)
+        return nearest(search, limit, SPARE * limit + MIN_SPARE)
 
     def similarities(
         self, connection: Connection, generation: Generation, query: bytes, rows: Sequence[int]
     ) -> dict[int, float]:
-        """The cosine of given passages; those without a vector are left out."""
+        """The cosines of passages, without those that have no vector."""
         return _cosines(connection, generation, query, select(_row), rows)
 
     def _slabs(self, connection: Connection, generation: Generation) -> Iterator[Slab]:
         name = generation.table
-        stamps = connection.exec_driver_sql(f"SELECT block, stamp FROM {name} ORDER BY block")  # noqa: S608 — a number
-        for number, group in groupby(stamps.fetchall(), lambda each: each[0] // _BLOCKS_OF_SLAB):
-            wanted: _Stamps = [tuple(each) for each in group]
-            kept = self._kept.get((name, number))
-            if kept is not None and kept[0] == wanted:
-                yield kept[1]
+        rows = connection.exec_driver_sql(f"SELECT block, stamp FROM {name} ORDER BY block")  # noqa: S608 — a number
+        for number, group in groupby(rows.fetchall(), lambda row: row[0] // _BLOCKS_OF_SLAB):
+            stamps: _Stamps = [tuple(row) for row in group]
+            cached = self._cache.get((name, number))
+            if cached is not None and cached[0] == stamps:
+                yield cached[1]
             else:
-                yield self._keep(name, number, wanted, _read_slab(connection, generation, number))
+                yield self._keep(name, number, stamps, _read_slab(connection, generation, number))
 
     def _keep(self, name: str, number: int, stamps: _Stamps, slab: Slab) -> Slab:
         with self._lock:
-            self._kept.pop((name, number), None)
-            others = [key for key in self._kept if key[0] != name]
-            while others and self._size() + slab.size > MOST_KEPT:
-                del self._kept[others.pop()]
-            if self._size() + slab.size <= MOST_KEPT:
-                self._kept[name, number] = (stamps, slab)
+            self._cache.pop((name, number), None)
+            others = [key for key in self._cache if key[0] != name]
+            while others and self._size() + slab.size > CACHE_BYTES:
+                del self._cache[others.pop()]
+            if self._size() + slab.size <= CACHE_BYTES:
+                self._cache[name, number] = (stamps, slab)
         return slab
 
     def _size(self) -> int:
-        return sum(slab.size for _, slab in self._kept.values())
+        return sum(slab.size for _, slab in self._cache.values())
 
 
 _Stamps = list[tuple[int, ...]]
@@ -167,17 +167,17 @@ def _cosines(
 ) -> dict[int, float]:
     from fonds.stores.quantized import cosines  # noqa: PLC0415 — loading needs no numpy
 
-    given = func.json_each(literal(json.dumps(list(rows)), Text)).table_valued("value")
+    requested = func.json_each(literal(json.dumps(list(rows)), Text)).table_valued("value")
     statement = (
         eligible.add_columns(_vector.vector)
-        .where(_row.in_(select(given.c.value)))
+        .where(_row.in_(select(requested.c.value)))
         .where(_vector.chunk_id == document_chunk_buffer.c.chunk_id)
         .where(_vector.embed_model == generation.name)
         .where(_vector.embed_version == generation.version)
     )
-    found: Sequence[Any] = connection.execute(statement).all()
-    near = cosines([row[1] for row in found], query)
-    return {row[0]: cosine for row, cosine in zip(found, near, strict=True)}
+    matches: Sequence[Any] = connection.execute(statement).all()
+    near = cosines([row[1] for row in matches], query)
+    return {row[0]: cosine for row, cosine in zip(matches, near, strict=True)}
 
 
 # Blocks -----------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ def _read(connection: Connection, generation: Generation, number: int) -> Vector
 def _read_blocks(
     connection: Connection, generation: Generation, first: int, last: int
 ) -> list[VectorBlock]:
-    found = connection.exec_driver_sql(
+    rows = connection.exec_driver_sql(
         f"SELECT block, held, centre, scales, codes FROM {generation.table}"  # noqa: S608 — a number
         " WHERE block BETWEEN ? AND ? ORDER BY block",
         (first, last),
     )
-    return [VectorBlock(*row) for row in found]
+    return [VectorBlock(*row) for row in rows]
 
 
 def _write(connection: Connection, generation: Generation, block: VectorBlock) -> None:
@@ -204,8 +204,8 @@ def _write(connection: Connection, generation: Generation, block: VectorBlock) -
         connection.exec_driver_sql(f"DELETE FROM {name} WHERE block = ?", (block.number,))  # noqa: S608 — a number
         return
     into = f"INSERT OR REPLACE INTO {name} (stamp, block, held, centre, scales, codes)"
-    content = (block.number, block.held, block.centre, block.scales, block.codes)
-    connection.exec_driver_sql(f"{into} VALUES (?, ?, ?, ?, ?, ?)", (block.stamp, *content))
+    content = (block.number, block.present, block.centre, block.scales, block.codes)
+    connection.exec_driver_sql(f"{into} VALUES (?, ?, ?, ?, ?, ?)", (block.content_hash, *content))
 
 
 def _read_slab(connection: Connection, generation: Generation, number: int) -> Slab:

@@ -86,7 +86,7 @@ documents: Final = Table(
     Index("ix_documents_source_task_key", "source", "task_key"),
     Index("ix_documents_body_normalizer_version", "body_normalizer_version"),
     Index("ix_documents_unit", "unit"),
-    # Titles stand in citations, and no tree of PostgreSQL takes a value as long as some are.
+    # Citations contain titles, some of which are too long for a B-tree of PostgreSQL.
     Index("ix_documents_citation_string", "citation_string", postgresql_using="hash"),
     _partial("ix_documents_gone_at", "gone_at", where="gone_at IS NOT NULL"),
 )
@@ -128,7 +128,7 @@ citation_edges: Final = Table(
     ),
     Column("start", Integer, primary_key=True, autoincrement=False, comment="In body_text."),
     Column("end", Integer, nullable=False, comment="In body_text, exclusive."),
-    Column("locator", Json, nullable=False, comment="Of the passage it stands in."),
+    Column("locator", Json, nullable=False, comment="Of the passage that contains it."),
     Column("raw", Text, nullable=False, comment="As the document writes it."),
     Column("kind", Text, nullable=False, comment="usc, cfr, public_law, bill, fr, case, …"),
     Column("target", Text, nullable=False, comment="As document_aliases would have it."),
@@ -344,7 +344,7 @@ upload_jobs: Final = Table(
     Column("completed_at", Timestamp),
     Column("created_at", Timestamp, nullable=False),
     Column("updated_at", Timestamp, nullable=False),
-    # It may be long, and SQLite reads past it to what stands behind.
+    # The last column, as it may be long and SQLite reads through it to later columns.
     Column("parsed_map", Json, comment="As documents.body_map will have it."),
     CheckConstraint(_one_of("status", UPLOAD_STATUSES), name="status"),
     CheckConstraint("bytes >= 0 AND retry_count >= 0", name="counts"),
@@ -630,7 +630,7 @@ ingestion_audits: Final = Table(
     Column("requested_by", Text, nullable=False),
     Column("expected", Integer, nullable=False, comment="Documents that the upstream lists."),
     Column("missing", Integer, nullable=False, comment="Of them, not held."),
-    Column("open_errors", Integer, nullable=False, comment="Failures that stood then."),
+    Column("open_errors", Integer, nullable=False, comment="Failures that were open then."),
     Column("findings", Json, nullable=False, comment="By list of the upstream, some of each."),
     Index("ix_ingestion_audits_source", "source", "audited_at"),
     comment="What audits found.",

@@ -1,6 +1,6 @@
-"""Parts of the schema that are not tables: the full-text index, and triggers that guard states.
+"""Parts of the schema that are not tables: the full-text index, and triggers that check states.
 
-The moves that triggers allow come from the tables of states, which also the code goes by.
+The moves that triggers allow come from the tables of states that the code uses as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CREATE TABLE chunk_index (
 
 
 def run_triggers(dialect: str, moves: Mapping[State, Collection[State]]) -> list[str]:
-    """Refuse another status in `ingestion_runs` where none may follow.
+    """Triggers that forbid to change the status of a finished run in `ingestion_runs`.
 
     `moves` has all statuses, each with those that may follow it.
     """
@@ -73,11 +73,11 @@ EXECUTE FUNCTION ingestion_runs_moves()""",
 def upload_triggers(
     dialect: str, moves: Mapping[State, Collection[State]], initial: Collection[State]
 ) -> list[str]:
-    """Refuse moves of `upload_jobs` that are not in `moves`, and write an event for the others.
+    """Triggers that allow only `moves` in `upload_jobs`, and write an event for each.
 
-    A job begins with one of the `initial` states.
+    The first state of a job must be one of `initial`.
     """
-    # Sets have no order, and equal moves are to make equal triggers.
+    # Sets have no order, and equal moves must result in equal triggers.
     allowed = [(state, after) for state in moves for after in moves if after in moves[state]]
     words = {
         "initial": ", ".join(f"'{state}'" for state in initial),

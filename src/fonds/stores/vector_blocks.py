@@ -1,4 +1,4 @@
-"""Codes of vectors as SQLite keeps them: in blocks of rows that stand together."""
+"""Blocks of vector codes, in which SQLite stores the vectors of consecutive rows."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from hashlib import blake2b
 from typing import Final
 
 BLOCK: Final = 256
-"""Rows of a block: its number is their number divided by this, their place what remains."""
-NONE_HELD: Final = bytes(BLOCK // 8)
+"""Rows of a block; block number and offset are quotient and remainder of a row number."""
+NO_ROWS: Final = bytes(BLOCK // 8)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorBlock:
-    """What is known of some rows, each part as bytes."""
+    """The codes of some rows, each part as bytes."""
 
     number: int
-    held: bytes
-    """A bit for each row that is there."""
+    present: bytes
+    """A bit for each row, set if it has a vector."""
     centre: bytes
-    """What is taken from each vector before it is coded."""
+    """The mean that is subtracted from each vector before it is coded."""
     scales: bytes
-    """How long each coded rest is in truth."""
+    """The true length of each coded difference."""
     codes: bytes
-    """By word, those of the high bits first, and row."""
+    """By word and row, words of high bits first."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row is left."""
-        return self.held == NONE_HELD
+        """True if no row has a vector."""
+        return self.present == NO_ROWS
 
     @property
-    def stamp(self) -> int:
-        """A hash of the content; equal stamps, equal content."""
+    def content_hash(self) -> int:
+        """A hash of the content, stored in the column `stamp`."""
         digest = blake2b(b"".join(astuple(self)[1:]), digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True)
 
-    def without(self, places: Iterable[int]) -> VectorBlock:
-        """The same, but for the rows at some places."""
-        return replace(self, held=marked(self.held, places, present=False))
+    def without(self, offsets: Iterable[int]) -> VectorBlock:
+        """The block without the rows at some offsets."""
+        return replace(self, present=marked(self.present, offsets, present=False))
 
 
 def by_block(rows: Iterable[int]) -> dict[int, list[int]]:
-    """The blocks of rows, with their places in them."""
+    """The numbers of the blocks of rows, each with their offsets in it."""
     blocks: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         blocks[row // BLOCK].append(row % BLOCK)
     return blocks
 
 
-def marked(held: bytes, places: Iterable[int], *, present: bool) -> bytes:
-    """A bit for each row that is there, after some have come or gone."""
-    marks = bytearray(held)
-    for place in places:
-        bit = 1 << place % 8
-        marks[place // 8] = marks[place // 8] | bit if present else marks[place // 8] & ~bit
+def marked(bits: bytes, offsets: Iterable[int], *, present: bool) -> bytes:
+    """The bits of `VectorBlock.present`, after some rows were added or removed."""
+    marks = bytearray(bits)
+    for offset in offsets:
+        bit = 1 << offset % 8
+        marks[offset // 8] = marks[offset // 8] | bit if present else marks[offset // 8] & ~bit
     return bytes(marks)

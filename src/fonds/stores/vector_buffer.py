@@ -1,4 +1,4 @@
-"""What embedding asks of the database: passages without a vector, equal texts, one batch stored."""
+"""The buffer of vectors: passages without one, vectors of equal texts, and storing a batch."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ class PendingPassage(NamedTuple):
     """A passage that had no vector when it was read."""
 
     row: int
-    """`document_chunk_buffer.id`: a changed text has another one."""
+    """`document_chunk_buffer.id`, which is another one if the text changes."""
     ordinal: int
     sha: str
-    """The same for equal texts."""
+    """The hash of the text."""
     text: str
     tokens: int
-    is_known: bool
-    """Whether an equal text had a vector then."""
+    is_reusable: bool
+    """True if an equal text had a vector then."""
     document: str
     """`documents.id`"""
 
 
 class StoredVector(NamedTuple):
-    """A vector that passed all checks, as it is stored."""
+    """A checked vector in its stored form."""
 
     data: bytes
     sha: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentShare:
-    """What one document had of a batch."""
+class DocumentCost:
+    """The part of a batch's cost that one document caused."""
 
     document: str
     texts: int
@@ -77,8 +77,8 @@ class DocumentShare:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spending:
-    """What one batch took."""
+class BatchCost:
+    """The requests, tokens and cost of one batch."""
 
     run_id: UUID
     texts: int
@@ -86,84 +86,88 @@ class Spending:
     requests: int
     retries: int
     cost: float
-    shares: Sequence[DocumentShare]
+    documents: Sequence[DocumentCost]
 
 
 # Passages without a vector ----------------------------------------------------------------
 
 
 def passage_counts(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, int]:
-    """How many passages documents have."""
+    """The number of passages of each document."""
     counted = select(_chunk.document_id, func.count()).group_by(_chunk.document_id)
     rows: Iterable[Any] = select_in(connection, counted, _chunk.document_id, uids)
     return dict(rows)
 
 
-def lacking(
+def pending(
     connection: Connection, generation: Generation, uids: Sequence[UUID]
 ) -> list[PendingPassage]:
-    """The passages of some documents that have no vector, as they were written."""
-    found: list[PendingPassage] = []
+    """The passages of some documents that have no vector, in the order of their rows."""
+    passages: list[PendingPassage] = []
     for batch in batched(uids):
-        found += _passages(connection, _lacking_of_some(generation), {"uids": batch})
-    return sorted(found)
+        passages += _passages(connection, _pending_of_some(generation), {"uids": batch})
+    return sorted(passages)
 
 
 @lru_cache(maxsize=8)
-def _lacking_of_some(generation: Generation) -> Select[Any]:
-    # Building the statement takes longer than reading some passages by it.
-    wanted = bindparam("uids", expanding=True, type_=_chunk.document_id.type)
-    return _lacking(generation).where(_chunk.document_id.in_(wanted))
+def _pending_of_some(generation: Generation) -> Select[Any]:
+    # Building the statement takes longer than executing it.
+    requested = bindparam("uids", expanding=True, type_=_chunk.document_id.type)
+    return _without_vector(generation).where(_chunk.document_id.in_(requested))
 
 
-def lacking_of_one(
+def pending_of_document(
     connection: Connection, generation: Generation, uid: UUID, after: int, limit: int
 ) -> list[PendingPassage]:
-    """One page of a document's passages that have no vector, behind a place in it."""
-    query = _lacking(generation).where(_chunk.document_id == uid, _chunk.chunk_ord > after)
+    """A page of a document's passages without a vector, after a position in it."""
+    query = _without_vector(generation).where(_chunk.document_id == uid, _chunk.chunk_ord > after)
     return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
 
 
-def lacking_staged(
+def pending_staged(
     connection: Connection, generation: Generation, document_id: str, uid: UUID, limit: int
 ) -> list[PendingPassage]:
     """The first passages without a vector of a document that is not published yet."""
     query = _columns(generation, literal(document_id)).where(_chunk.document_id == uid)
-    query = query.where(~_held(generation))
+    query = query.where(~_has_vector(generation))
     return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
 
 
-def lacking_after(
+def pending_after(
     connection: Connection, generation: Generation, after: int, limit: int
 ) -> list[PendingPassage]:
-    """One page of all passages that have no vector, behind a row."""
-    query = _lacking(generation).where(_chunk.id > after)
+    """A page of all passages without a vector, after a row."""
+    query = _without_vector(generation).where(_chunk.id > after)
     return _passages(connection, query.order_by(_chunk.id).limit(limit))
 
 
 def _passages(
-    connection: Connection, query: Select[Any], given: Mapping[str, Any] | None = None
+    connection: Connection, query: Select[Any], params: Mapping[str, Any] | None = None
 ) -> list[PendingPassage]:
-    # The driver's own rows: Core would spend on each as much time as the database did.
-    return [PendingPassage._make(row) for row in connection.execute(query, given).cursor.fetchall()]
+    # The driver's own rows, as Core takes as much time for each as the database does.
+    return [
+        PendingPassage._make(row) for row in connection.execute(query, params).cursor.fetchall()
+    ]
 
 
-def documents_lacking(connection: Connection, generation: Generation) -> int:
-    """How many documents have a passage without a vector."""
-    of = _lacking(generation).with_only_columns(func.count(_chunk.document_id.distinct()))
+def count_pending_documents(connection: Connection, generation: Generation) -> int:
+    """The number of documents that have a passage without a vector."""
+    of = _without_vector(generation).with_only_columns(func.count(_chunk.document_id.distinct()))
     return connection.scalar(of) or 0
 
 
-def _lacking(generation: Generation) -> Select[Any]:
+def _without_vector(generation: Generation) -> Select[Any]:
     """Passages without a vector, of documents that are published."""
     query = _columns(generation, documents.c.id)
-    return query.join(documents, documents.c.uid == _chunk.document_id).where(~_held(generation))
+    return query.join(documents, documents.c.uid == _chunk.document_id).where(
+        ~_has_vector(generation)
+    )
 
 
 def _columns(generation: Generation, document: Any) -> Select[Any]:
-    """What a `PendingPassage` says; a phrase that ends ten thousand documents is no dearer."""
+    """The columns of a `PendingPassage`; texts that ten thousand documents share are not slower."""
     twin = document_chunk_buffer.alias("twin").c
-    known = exists().where(
+    is_reusable = exists().where(
         twin.chunk_sha == _chunk.chunk_sha,
         _vector.chunk_id == twin.chunk_id,
         _made_by(generation),
@@ -174,12 +178,12 @@ def _columns(generation: Generation, document: Any) -> Select[Any]:
         _chunk.chunk_sha,
         _chunk.text,
         _chunk.meta["tokens"].as_integer(),
-        known,
+        is_reusable,
         document,
     )
 
 
-def _held(generation: Generation) -> Any:
+def _has_vector(generation: Generation) -> Any:
     return exists().where(_vector.chunk_id == _chunk.chunk_id, _made_by(generation))
 
 
@@ -193,28 +197,28 @@ def _made_by(generation: Generation) -> ColumnElement[bool]:
 def vectors_of_texts(
     connection: Connection, generation: Generation, shas: Iterable[str]
 ) -> dict[str, StoredVector]:
-    """The vectors of those texts that have one."""
-    wanted = _each_of(connection, shas)
+    """The vectors of texts, by hash, as far as they have one."""
+    requested = _rows_of(connection, shas)
     holder = (
         select(_vector.chunk_id)
         .join(document_chunk_buffer, _chunk.chunk_id == _vector.chunk_id)
-        .where(_chunk.chunk_sha == wanted.c.value, _made_by(generation))
+        .where(_chunk.chunk_sha == requested.c.value, _made_by(generation))
         .limit(1)
         .scalar_subquery()
     )
-    found = connection.execute(select(holder, wanted.c.value).where(holder.is_not(None)))
-    shas_of = {row[0]: row[1] for row in found.all()}
+    holders = connection.execute(select(holder, requested.c.value).where(holder.is_not(None)))
+    shas_of = {row[0]: row[1] for row in holders.all()}
     query = select(_vector.chunk_id, _vector.vector, _vector.vector_sha)
     query = query.where(_made_by(generation))
     rows: Iterable[Any] = select_in(connection, query, _vector.chunk_id, list(shas_of))
     return {shas_of[chunk_id]: StoredVector(bytes(data), sha) for chunk_id, data, sha in rows}
 
 
-def _each_of(connection: Connection, values: Iterable[str]) -> Any:
-    given = literal(json.dumps(list(values)), Text)
+def _rows_of(connection: Connection, values: Iterable[str]) -> Any:
+    texts = literal(json.dumps(list(values)), Text)
     if connection.dialect.name == "sqlite":
-        return func.json_each(given).table_valued("value")
-    return func.json_array_elements_text(cast(given, JSON)).table_valued("value")
+        return func.json_each(texts).table_valued("value")
+    return func.json_array_elements_text(cast(texts, JSON)).table_valued("value")
 
 
 # Storing ----------------------------------------------------------------------------------
@@ -227,36 +231,40 @@ def store_vectors(
     made: Sequence[tuple[PendingPassage, StoredVector]],
     now: datetime,
 ) -> set[int]:
-    """Store vectors, here and in the index; says which rows have one now.
+    """Store vectors in the buffer and the index; returns the rows that have one now.
 
-    The others are gone: their text has changed since it was read, or is changing.
+    The others do not exist any more: their text has changed since it was read, or is changing.
     """
-    there, ours = keep_vectors(connection, generation, made, now)
-    index.add(connection, generation, [(row, vector.data) for row, vector in ours.items()])
-    return there
+    embedded, added = buffer_vectors(connection, generation, made, now)
+    index.add(connection, generation, [(row, vector.data) for row, vector in added.items()])
+    return embedded
 
 
-def keep_vectors(
+def buffer_vectors(
     connection: Connection,
     generation: Generation,
     made: Sequence[tuple[PendingPassage, StoredVector]],
     now: datetime,
 ) -> tuple[set[int], dict[int, StoredVector]]:
-    """Store vectors in the buffer alone; says which rows have one now, and which of them ours."""
+    """Store vectors in the buffer only.
+
+    Returns the rows that have a vector now, and the vectors among them that were added here.
+    """
     vectors = {passage.row: vector for passage, vector in made}
     if connection.dialect.name == "postgresql":
         vectors = _only_unchanging(connection, vectors)
     if _insert(connection, generation, vectors, now) == len(vectors):
         return set(vectors), vectors
-    # Some are gone, or have a vector of somebody else's making, who put it into the index.
+    # Some rows do not exist any more, or have a vector that another process stored and indexed.
     shas = _stored_shas(connection, generation, list(vectors))
-    return set(shas), {row: one for row, one in vectors.items() if shas.get(row) == one.sha}
+    added = {row: vector for row, vector in vectors.items() if shas.get(row) == vector.sha}
+    return set(shas), added
 
 
 def _only_unchanging(
     connection: Connection, vectors: Mapping[int, StoredVector]
 ) -> dict[int, StoredVector]:
-    """Those of rows that stay as they are until the transaction ends; waits for no loader."""
+    """The vectors of rows that could be locked until the transaction ends, without waiting."""
     query = select(_chunk.id).with_for_update(key_share=True, skip_locked=True)
     rows: Iterable[Any] = select_in(connection, query, _chunk.id, list(vectors))
     return {row[0]: vectors[row[0]] for row in rows}
@@ -268,20 +276,20 @@ def _insert(
     vectors: Mapping[int, StoredVector],
     now: datetime,
 ) -> int:
-    """Store the vectors of those rows that are there and have none, by one statement.
+    """Store the vectors of existing rows that have none, in one statement.
 
-    Row by row, each thread would have to wait for the interpreter's lock after every one of them.
+    Row by row, a thread would have to wait for the GIL after each of them.
     """
     if not vectors:
         return 0
     rows, datas, shas = list(vectors), *map(list, zip(*vectors.values(), strict=True))
-    given: dict[str, Any] = {"model": generation.name, "version": generation.version, "now": now}
+    params: dict[str, Any] = {"model": generation.name, "version": generation.version, "now": now}
     if connection.dialect.name == "sqlite":
-        given |= {"rows": json.dumps(list(zip(rows, shas, strict=True)))}
-        given |= {"data": b"".join(datas), "size": len(datas[0])}
+        params |= {"rows": json.dumps(list(zip(rows, shas, strict=True)))}
+        params |= {"data": b"".join(datas), "size": len(datas[0])}
     else:
-        given |= {"rows": rows, "datas": datas, "shas": shas}
-    return run(connection, _INSERT[connection.dialect.name], given).rowcount
+        params |= {"rows": rows, "datas": datas, "shas": shas}
+    return run(connection, _INSERT[connection.dialect.name], params).rowcount
 
 
 _NOW: Final = bindparam("now", type_=Timestamp)
@@ -312,36 +320,36 @@ def _stored_shas(
     query = select(_chunk.id, _vector.vector_sha).join(
         document_vector_buffer, (_vector.chunk_id == _chunk.chunk_id) & _made_by(generation)
     )
-    found: Iterable[Any] = select_in(connection, query, _chunk.id, rows)
-    return dict(map(tuple, found))
+    stored: Iterable[Any] = select_in(connection, query, _chunk.id, rows)
+    return dict(map(tuple, stored))
 
 
-def record_spending(
-    connection: Connection, generation: Generation, spending: Spending, now: datetime
+def record_costs(
+    connection: Connection, generation: Generation, cost: BatchCost, now: datetime
 ) -> None:
-    """Keep what a batch took, and each document's share of it."""
+    """Store the cost of a batch, and each document's part of it."""
     row = {
-        "run_id": spending.run_id,
+        "run_id": cost.run_id,
         "generation": generation.id,
-        "texts": spending.texts,
-        "tokens": spending.tokens,
-        "requests": spending.requests,
-        "retries": spending.retries,
-        "cost": spending.cost,
+        "texts": cost.texts,
+        "tokens": cost.tokens,
+        "requests": cost.requests,
+        "retries": cost.retries,
+        "cost": cost.cost,
         "created_at": now,
     }
     batch = run(connection, _BATCH, row).scalar_one()
-    shares = [
+    rows = [
         {
             "batch_id": batch,
-            "document_id": share.document,
-            "texts": share.texts,
-            "tokens": share.tokens,
-            "cost": share.cost,
+            "document_id": document.document,
+            "texts": document.texts,
+            "tokens": document.tokens,
+            "cost": document.cost,
         }
-        for share in spending.shares
+        for document in cost.documents
     ]
-    insert_many(connection, embedding_costs, shares)
+    insert_many(connection, embedding_costs, rows)
 
 
 _BATCH: Final = (

@@ -1,6 +1,6 @@
-"""The index over vectors of passages, one for each generation; the buffer holds the truth.
+"""Indexes over the vectors of passages, one for each generation, and search in them with filters.
 
-How an index that knows no filters answers a question that has some.
+The vectors themselves are in the buffer, from which an index can be made again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fonds.stores.tables import embedding_choice, embedding_generations, embeddi
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generation:
-    """All vectors that one version of one model made."""
+    """All vectors of one version of one model."""
 
     id: int
     name: str
     version: str
     embedder: str
-    """How the model is opened."""
+    """The name by which the model is opened."""
     dims: int
     price: float
     """USD for a million tokens."""
@@ -36,35 +36,35 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NearPassage:
-    """A passage whose vector is near the one asked for."""
+    """A passage whose vector is near that of the query."""
 
     row: int
     """`document_chunk_buffer.id`"""
     similarity: float
-    """Cosine; exact, whatever found the passage."""
+    """Cosine, computed from the full vectors."""
 
 
 class VectorIndex(Protocol):
-    """Finds near vectors; written in the transaction of the vectors themselves."""
+    """An index over vectors; it is written in the transaction that stores the vectors."""
 
     def create(self, connection: Connection, generation: Generation) -> None:
-        """Make the index of a generation, if there is none yet."""
+        """Create the index of a generation, if there is none yet."""
         ...
 
     def drop(self, connection: Connection, generation: Generation) -> None:
-        """Forget the index of a generation."""
+        """Drop the index of a generation."""
         ...
 
     def add(
         self, connection: Connection, generation: Generation, vectors: Sequence[tuple[int, bytes]]
     ) -> None:
-        """Make vectors findable by the row of their passage; one that is there is replaced."""
+        """Add vectors by the row of their passage; an existing one is replaced."""
         ...
 
     def remove(
         self, connection: Connection, generations: Sequence[Generation], rows: Sequence[int]
     ) -> None:
-        """Forget passages."""
+        """Remove passages."""
         ...
 
     def search(
@@ -77,24 +77,24 @@ class VectorIndex(Protocol):
     ) -> list[NearPassage]:
         """The nearest passages among the rows of the query `eligible`, best first.
 
-        Never fewer than `limit` if so many are eligible and have a vector.
+        At least `limit` if so many are eligible and have a vector.
         """
         ...
 
     def similarities(
         self, connection: Connection, generation: Generation, query: bytes, rows: Sequence[int]
     ) -> dict[int, float]:
-        """The cosine of given passages; those without a vector are left out."""
+        """The cosines of passages, without those that have no vector."""
         ...
 
 
 def generations(connection: Connection) -> list[Generation]:
-    """All generations there are, oldest first."""
+    """All generations, oldest first."""
     return [_generation(row) for row in connection.execute(_query().order_by(_table.id))]
 
 
 def current_generation(connection: Connection) -> Generation | None:
-    """The one that is searched; None while nothing has been embedded."""
+    """The generation that is searched; None until something has been embedded."""
     chosen = _query().join(embedding_choice, embedding_choice.c.generation == _table.id)
     row = connection.execute(chosen).one_or_none()
     return None if row is None else _generation(row)
@@ -116,16 +116,16 @@ def _generation(row: Row[Any]) -> Generation:
 
 
 ENOUGH: Final = 0.75
-"""Part of the rows looked at that must be eligible; nearly every search lets nearly all pass."""
+"""The fraction of the first rows that must be eligible; in most searches nearly all are."""
 SPARSE: Final = 0.1
-"""Where fewer pass, it is quicker to begin with those that do."""
+"""If a smaller fraction is eligible, it is faster to compare only eligible rows."""
 
 
 class IndexRows(Protocol):
-    """What an index can tell about one question."""
+    """The rows of an index, as one query sees them."""
 
     def best(self, count: int) -> Sequence[int]:
-        """The best rows, eligible or not, as well as the index knows."""
+        """The best rows by the index, which is approximate and ignores filters."""
         ...
 
     def weigh(self, rows: Sequence[int]) -> Mapping[int, float]:
@@ -133,30 +133,31 @@ class IndexRows(Protocol):
         ...
 
     def among_eligible(self, count: int) -> Mapping[int, float]:
-        """The exact cosines of the best rows, found among the eligible ones alone.
-
-        Never fewer than `count` if there are so many.
-        """
+        """The exact cosines of the best eligible rows; at least `count` if there are so many."""
         ...
 
 
 def nearest(rows: IndexRows, limit: int, spare: int) -> list[NearPassage]:
-    """The best eligible rows, best first; never fewer than `limit` if there are so many.
+    """The best eligible rows, best first; at least `limit` if there are so many.
 
-    `spare` is how many more are compared in full, as the index knows only about how near they are.
+    `spare` more rows are compared in full, as the order of the index is approximate.
     """
-    wanted = limit + spare
-    seen = rows.best(wanted)
-    found = dict(rows.weigh(seen))
-    share = len(found) / wanted
-    if share >= SPARSE and len(found) < max(limit, ENOUGH * wanted) and len(seen) == wanted:
-        found |= rows.weigh(_others(rows.best(ceil(wanted / share)), seen))
-    if share < SPARSE or len(found) < limit:
-        found = dict(rows.among_eligible(wanted))
-    best = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    count = limit + spare
+    candidates = rows.best(count)
+    cosines = dict(rows.weigh(candidates))
+    fraction = len(cosines) / count
+    if (
+        fraction >= SPARSE
+        and len(cosines) < max(limit, ENOUGH * count)
+        and len(candidates) == count
+    ):
+        cosines |= rows.weigh(_others(rows.best(ceil(count / fraction)), candidates))
+    if fraction < SPARSE or len(cosines) < limit:
+        cosines = dict(rows.among_eligible(count))
+    best = sorted(cosines.items(), key=lambda item: (-item[1], item[0]))
     return [NearPassage(row=row, similarity=cosine) for row, cosine in best[:limit]]
 
 
-def _others(rows: Sequence[int], seen: Sequence[int]) -> list[int]:
-    known = set(seen)
-    return [row for row in rows if row not in known]
+def _others(rows: Sequence[int], candidates: Sequence[int]) -> list[int]:
+    excluded = set(candidates)
+    return [row for row in rows if row not in excluded]

@@ -22,7 +22,7 @@ from fonds.model import Archived, Body, Document, NormalizedBody
 from fonds.normalize.registry import get_normalizer
 from fonds.runs.normalization import chunker_label, passages_of_text, recipe_of
 from fonds.stores.database import run
-from fonds.stores.documents import Writing, ask_for_vectors, publish_document
+from fonds.stores.documents import DocumentWrite, publish_document, queue_vectors
 from fonds.stores.passages import (
     Passages,
     publish_passages,
@@ -158,7 +158,7 @@ def publish(claimed: ClaimedJob) -> None:
         publish_passages(connection, database, there.generations, job.document_id, job.name)
         made_by = (job.embed_model, job.embed_version)
         if there.current and (there.current.name, there.current.version) != made_by:
-            ask_for_vectors(connection, writing, now)  # another model was chosen meanwhile
+            queue_vectors(connection, writing, now)  # another model was chosen meanwhile
 
 
 def _check_counts(connection: Connection, job: Job) -> None:
@@ -168,7 +168,7 @@ def _check_counts(connection: Connection, job: Job) -> None:
     check_embedded(count.passages, count.vectors, (job.progress or {}).get("chunks_total", 0))
 
 
-def _writing(claimed: ClaimedJob, text: NormalizedBody) -> Writing:
+def _writing(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
     job = claimed.job
     document_id = ids.upload_id(job.document_id)
     raw = Archived(
@@ -193,7 +193,7 @@ def _writing(claimed: ClaimedJob, text: NormalizedBody) -> Writing:
         body=body,
         owner=str(job.user_id),
     )
-    return Writing(
+    return DocumentWrite(
         document=document,
         content_sha256=ids.json_sha256([job.name, job.raw_sha256, job.parsed_sha256]),
         body_text_sha256=ids.text_sha256(text.markdown),

@@ -13,7 +13,7 @@ from fonds.chunk.tokens import count
 from fonds.embed.base import vector_sha
 from fonds.model import Archived, Chunk, Document
 from fonds.stores.database import Database
-from fonds.stores.documents import WriteResult, Writing, write_documents
+from fonds.stores.documents import DocumentWrite, WriteResult, write_documents
 from fonds.stores.passages import Passages
 from fonds.stores.tables import document_chunk_buffer
 from fonds.stores.vectors import Generation
@@ -56,7 +56,7 @@ def _chunk(number: int, passage: str, tokens: int) -> Chunk:
     return Chunk(ordinal=number, text=passage, start=0, end=len(passage), tokens=tokens)
 
 
-def _writing(name: str, texts: Sequence[str], source: str) -> Writing:
+def _writing(name: str, texts: Sequence[str], source: str) -> DocumentWrite:
     document = Document(
         id=name,
         source=source,
@@ -67,7 +67,7 @@ def _writing(name: str, texts: Sequence[str], source: str) -> Writing:
         citation_string=name,
         raw=_RAW,
     )
-    return Writing(
+    return DocumentWrite(
         document=document,
         content_sha256=ids.json_sha256([name, list(texts)]),
         body_text_sha256=None,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fonds.codes.packs import Pack, PackWriter, open_pack
 from fonds.errors import BlobMissingError, StoreError
 from fonds.seams import Seams
-from fonds.stores.blobs import Blobs, body_ref, open_blobs, read_body
+from fonds.stores.blobs import Blobs, body_ref, open_blobs, read_reference
 from fonds.testing import Saboteur
 
 KEY = "corpus/fakecode/2024/packs/1/title-1/00000"
@@ -61,7 +61,7 @@ def test_reference_read_by_range_gives_the_section(bodies: dict[str, bytes]) -> 
         for known, data in bodies.items():
             ref = written.ref(written.entries[known])
             assert ref == read.ref(read.entries[known])
-            assert read_body(blobs, ref) == data
+            assert read_reference(blobs, ref) == data
 
 
 def test_sections_keep_their_order_address_and_time(blobs: Blobs) -> None:
@@ -147,8 +147,8 @@ def test_cut_pack_gives_what_is_whole_and_an_error_for_the_rest(data: st.DataObj
     blobs.put(KEY, whole[:cut])
     assert _readable(blobs).items() <= dict(SECTIONS).items()
     assert "x" not in _readable(blobs)
-    with pytest.raises(StoreError, match="cut short"):
-        read_body(blobs, refs["x"])
+    with pytest.raises(StoreError, match="is truncated"):
+        read_reference(blobs, refs["x"])
 
 
 @settings(max_examples=150)
@@ -193,7 +193,7 @@ def test_index_with_a_number_that_cannot_be_is_an_error_of_the_store(
 
 def test_reference_to_a_whole_blob_reads_all_of_it(blobs: Blobs) -> None:
     blobs.put("corpus/one", b"all of it")
-    assert read_body(blobs, "corpus/one") == b"all of it"
-    assert read_body(blobs, body_ref("corpus/one", 4, 2)) == b"of"
-    with pytest.raises(StoreError, match="cut short"):
-        read_body(blobs, body_ref("corpus/one", 4, 20))
+    assert read_reference(blobs, "corpus/one") == b"all of it"
+    assert read_reference(blobs, body_ref("corpus/one", 4, 2)) == b"of"
+    with pytest.raises(StoreError, match="is truncated"):
+        read_reference(blobs, body_ref("corpus/one", 4, 20))

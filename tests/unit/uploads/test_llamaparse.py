@@ -355,7 +355,7 @@ def test_service_that_does_not_come_to_an_end_is_given_up(
 def test_endless_answer_is_cut_off(parser: LlamaParse, service: LlamaParseServer) -> None:
     service.behave([ENDLESS])
     error = refusal(parser)
-    assert "more than 1 MiB" in str(error)
+    assert "larger than 1 MiB" in str(error)
     assert not is_retryable(error)
 
 
