@@ -265,10 +265,7 @@ class StagedDocument:
 def stage_passages(
     connection: Connection, fulltext: FullText, passages: Passages, now: datetime
 ) -> None:
-    """Store the passages of a document in place of any that were staged before.
-
-    Passages that are stored already stay, with their vectors.
-    """
+    """Replace the staged passages of a document, unless they are equal."""
     rows = passages.rows(now)
     existing = run(connection, _STAGED, {"of": passages.document_uid}).all()
     if existing:
@@ -332,12 +329,11 @@ def publish_passages(
     while page := connection.execute(_PASSAGES, {"of": uid, "after": after}).all():
         rows = [row._asdict() for row in page]
         numbers = {row["chunk_id"]: row["id"] for row in rows}
-        vectors = {one: _vectors(connection, one, numbers) for one in generations}
         entries = [index_entry(row["id"], title, row) for row in rows]
         database.fulltext.add(connection, entries)
-        for generation, some in vectors.items():
-            if some:
-                database.vectors.add(connection, generation, some)
+        for generation in generations:
+            if vectors := _vectors(connection, generation, numbers):
+                database.vectors.add(connection, generation, vectors)
         if len(page) < _PAGE:
             return
         after = page[-1].chunk_ord
