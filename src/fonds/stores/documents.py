@@ -143,16 +143,16 @@ def _with_stored_texts(
 
 
 def _with_stored_text(write: DocumentWrite, row: Row[Any] | None) -> DocumentWrite:
-    body = write.document.body
-    if row is None or row.body_text is None or body is None:
+    content = write.document.body
+    if row is None or row.body_text is None or content is None:
         return write
-    if body.archived.sha256 != row.body_raw_sha256:
+    if content.archived.sha256 != row.body_raw_sha256:
         return write
     text = stored_text(row.body_text, row.body_map)
-    body = replace(body, normalized=text, normalizer=row.body_normalizer_version)
+    content = replace(content, normalized=text, normalizer=row.body_normalizer_version)
     return replace(
         write,
-        document=replace(write.document, body=body),
+        document=replace(write.document, body=content),
         body_text_sha256=ids.text_sha256(text.markdown),
     )
 
@@ -209,12 +209,12 @@ def _row(write: DocumentWrite, now: datetime) -> dict[str, Any]:
 
 
 def _source_columns(write: DocumentWrite, now: datetime) -> dict[str, Any]:
-    body = write.document.body
+    content = write.document.body
     return {
-        "body_raw_path": body and body.archived.key,
-        "body_raw_format": body and body.format,
-        "body_raw_sha256": body and body.archived.sha256,
-        **(_text_columns(body.normalized, body.normalizer, now) if body else _NO_TEXT),
+        "body_raw_path": content and content.archived.key,
+        "body_raw_format": content and content.format,
+        "body_raw_sha256": content and content.archived.sha256,
+        **(_text_columns(content.normalized, content.normalizer, now) if content else _NO_TEXT),
     }
 
 
@@ -241,12 +241,12 @@ def _text_columns(
     }
 
 
-def body_map(body: NormalizedBody) -> dict[str, Any]:
+def body_map(text: NormalizedBody) -> dict[str, Any]:
     """The data that a chunker needs besides the Markdown: section labels and pages by offset."""
     return {
-        "sections": [[h.offset, h.section] for h in body.headings if h.section is not None],
-        "pages": [[mark.offset, mark.page] for mark in body.pages],
-        **({"above": list(body.above)} if body.above else {}),
+        "sections": [[h.offset, h.section] for h in text.headings if h.section is not None],
+        "pages": [[mark.offset, mark.page] for mark in text.pages],
+        **({"above": list(text.above)} if text.above else {}),
     }
 
 
@@ -271,14 +271,14 @@ def _write_versions(
 
 
 def _version(write: DocumentWrite, now: datetime) -> dict[str, Any]:
-    document, body = write.document, write.document.body
+    document, content = write.document, write.document.body
     return {
         "document_id": document.id,
         "content_sha256": write.content_sha256,
         "raw_sha256": document.raw.sha256,
         "archive_key": document.raw.key,
-        "body_raw_sha256": body and body.archived.sha256,
-        "body_archive_key": body and body.archived.key,
+        "body_raw_sha256": content and content.archived.sha256,
+        "body_archive_key": content and content.archived.key,
         "body_text_sha256": write.body_text_sha256,
         "first_seen_at": now,
         "last_seen_at": now,
@@ -306,12 +306,12 @@ def _queue_texts(connection: Connection, writes: Sequence[DocumentWrite], now: d
     rows = [
         {
             "record_id": write.document.id,
-            "raw_path": body.archived.key,
-            "raw_format": body.format,
-            "input_sha": body.archived.sha256,
+            "raw_path": content.archived.key,
+            "raw_format": content.format,
+            "input_sha": content.archived.sha256,
         }
         for write in writes
-        if write.is_queued and (body := write.document.body) is not None
+        if write.is_queued and (content := write.document.body) is not None
     ]
     enqueue(connection, ingestion_normalization_queue, rows, now)
 
