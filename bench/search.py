@@ -267,7 +267,7 @@ class Asking:
         """The rows whose vectors are nearest to a question's, numbered from 1."""
         database, query = self.library.database, self.asks[number].tobytes()
         with database.read() as connection:
-            passing = eligible(connection, Filters())
+            passing = eligible(connection, Filters(), self.library.sources)
             near = database.vectors.search(connection, self.generation, query, passing, limit)
         return [each.row for each in near]
 

@@ -7,7 +7,7 @@ quarter faster without them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from fonds.model import Counts
 from fonds.seams import Seams
 from fonds.settings import Settings
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
 
@@ -43,6 +44,7 @@ class Context:
     seams: Seams
     database: Database
     blobs: Blobs
+    sources: SourceRegistry = field(default_factory=SourceRegistry)
     progress: Progress = ignore_progress
     transport: Transport | None = None
     """Of the fetcher, where that is not the network: one that records, or replays a recording."""

@@ -17,6 +17,7 @@ NAMESPACE: Final = UUID("6c8a1e6e-1f0b-4aa8-9f0a-1a7c2e6f2b42")
 _DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013"), "-")
 _SAFE_PUNCTUATION: Final = frozenset("-._:")
 _UPLOAD: Final = "upload:"
+_SITE: Final = "site-"
 _WHITESPACE: Final = re.compile(r"\s+")
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 _LONGEST_NAME: Final = 200
@@ -116,6 +117,16 @@ def upload_uid(user_id: UUID, sha256: str) -> UUID:
 def federal_register_number(number: str) -> str:
     """A document number as the API writes it, whatever dash the print edition used."""
     return _WHITESPACE.sub("", number.translate(_DASHES))
+
+
+def site_source(website: str) -> str:
+    """The name of the source that a website is."""
+    return f"{_SITE}{website}"
+
+
+def website_of_source(source: str) -> str:
+    """The website that the source of this name is."""
+    return source.removeprefix(_SITE)
 
 
 def site_file_id(website: str, url: str) -> str:

@@ -1,7 +1,7 @@
 """The library: database, blobs and settings, opened together; every interface uses one.
 
-What only some of its methods need is imported by them: to read a document takes neither the sources
-nor a client, and a command that reads starts a quarter faster without them.
+Imports of what only some methods need are in these methods where that makes other commands start
+at least 30 ms faster: reading takes neither runners nor a client, and running does not search.
 """
 
 from __future__ import annotations
@@ -18,24 +18,19 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from fonds.context import Context, Progress, ignore_progress
+from fonds.engine.base import Engine
 from fonds.errors import FondsError, UnknownDocumentError
+from fonds.runs import citations
 from fonds.runs.concurrency import in_order
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import ensure_plugin_tables, require_current
-from fonds.seams import Clock, Seams
+from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.sites.tables import websites
 from fonds.sources.base import Registered
-from fonds.sources.registry import (
-    adopt,
-    builtin_sources,
-    dependency_graph,
-    get_code,
-    get_source,
-    plugin_sources,
-)
+from fonds.sources.registry import SourceRegistry, builtin_sources, plugin_sources
 from fonds.stores.blobs import open_blobs, read_reference
-from fonds.stores.database import Database, open_database
+from fonds.stores.database import open_database
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_aliases, documents
 
@@ -45,26 +40,23 @@ if TYPE_CHECKING:
 
     from fonds.codes.run import CodeReport, CodeRequest
     from fonds.embed.worker import EmbeddingReport, Watch
-    from fonds.engine.base import Engine
     from fonds.fetch.transport import Transport
     from fonds.results import QuoteCheck, Resolution, RetrievalResult, SearchPage, Verification
-    from fonds.runs import citations
     from fonds.runs.normalization import Drained, Renormalized
     from fonds.search.filters import Filters
     from fonds.search.retrieve import Mode, Understanding
     from fonds.sites.cluster import PartOrder
-    from fonds.sites.session import CrawlSession, CrawlWatch, Plan
-    from fonds.sites.website import Website
+    from fonds.sites.session import CrawlWatch, Plan
+    from fonds.source_runners import Runner
     from fonds.uploads.resources import WorkerResources
 
-WEBSITE: Final = "site-"
-"""How the names of those sources begin that are websites."""
-SIDE_BY_SIDE: Final = 4
-"""Sources that run at once; more would only wait for the one writer of the database."""
+CONCURRENT_SOURCES: Final = 4
+"""Sources that run at the same time; more would only wait for the one writer of the database."""
+_LONG_COLUMNS: Final = frozenset({"body_text", "body_map"})
 
 
 class Library:
-    """Everything fonds keeps, and what can be done with it."""
+    """A database of documents with their raw files, and the operations on it."""
 
     def __init__(self, settings: Settings, *, seams: Seams | None = None) -> None:
         self.settings = settings
@@ -73,6 +65,7 @@ class Library:
             settings.database_url, seams=self.seams, cache_mib=settings.sqlite_cache_mib
         )
         self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
+        self.sources = SourceRegistry()
 
     def run(
         self,
@@ -102,12 +95,10 @@ class Library:
         record: Path | None = None,
         replay: Path | None = None,
     ) -> RunReport:
-        """Run one source, recording its exchanges to a WARC file or answering them from one."""
-        if isinstance(source, str) and source.startswith(WEBSITE):
-            return await self._crawl_again(source.removeprefix(WEBSITE), progress)
+        """Run one source; `record` and `replay` name a WARC file for its HTTP exchanges."""
+        runner = self._runner(source)
         async with self.open_context(progress=progress, record=record, replay=replay) as context:
-            known = get_source(source) if isinstance(source, str) else source
-            return await _run(known, request, context)
+            return await runner.run(request, context)
 
     async def ingest_code(
         self,
@@ -119,20 +110,14 @@ class Library:
     ) -> CodeReport:
         """Bring an edition of a code up to date, in invocations that keep to the budget.
 
-        `apart` gives each of them a process of its own, held to its memory by the kernel.
+        `apart` gives each invocation a process of its own, whose memory the kernel limits.
         """
-        from fonds.codes.invocation import open_invoker  # noqa: PLC0415 — few commands need it
-        from fonds.codes.run import CodeReport, run_code  # noqa: PLC0415 — as above
+        from fonds.source_runners import CodeRunner  # noqa: PLC0415 — reading starts 30 ms faster
 
-        adapter = get_code(name)
+        runner = CodeRunner(self.sources.code(name))
+        run = RunRequest(mode="manual", options=request.as_options())
         async with self.open_context(progress=progress, tables=False) as context:
-            run = RunRequest(mode="manual", options=request.as_options())
-            try:
-                with open_invoker(adapter, context, apart=apart) as invoker:
-                    at_once = invoker.at_once
-                    return await run_code(adapter, run, context, invoker, at_once=at_once)
-            except asyncio.CancelledError:
-                return CodeReport(run=_cancelled(name, context))
+            return await runner.run_units(run, context, in_subprocess=apart)
 
     async def crawl(
         self,
@@ -142,56 +127,55 @@ class Library:
         progress: Progress | None = None,
         waits: bool = False,
     ) -> list[RunReport]:
-        """Crawl websites for their PDFs, several side by side; each is a run of its own.
+        """Crawl websites for their PDFs, several at a time; each is a run of its own.
 
-        An output has one crawl at a time: one that `waits` begins when another has ended.
+        An output has one crawl at a time: one that `waits` starts when another has ended.
         """
-        from fonds.sites.output import turn_at  # noqa: PLC0415 — as above
-        from fonds.sites.session import open_session  # noqa: PLC0415 — few commands need it
+        from fonds.website_runner import crawl  # noqa: PLC0415 — takes 140 ms
 
-        part = plan.part.name if plan.part else ""
-        async with (
-            self.open_context(progress=progress, tables=False) as context,
-            turn_at(plan.output, context, waits=waits, part=part),
-            open_session(plan, context, watch=watch) as session,
-        ):
-            waiting = [website.info.name for website in session.websites()]
-            reports = await _crawled(session, context)
-        adopt(_websites(self.database))
-        return [reports[name] for name in waiting]
-
-    async def _crawl_again(self, website: str, progress: Progress | None) -> RunReport:
-        from fonds.sites.session import plan_again  # noqa: PLC0415 — few commands need it
-
-        plan = plan_again(self.database, website, self.settings)
-        (report,) = await self.crawl(plan, progress=progress, waits=True)
-        return report
+        request = RunRequest(mode="manual")
+        async with self.open_context(progress=progress, tables=False) as context:
+            reports = await crawl(
+                plan, request, context, watch=watch, waits=waits, crawl_part=crawl_part
+            )
+        _reload_websites(self)
+        return reports
 
     async def ingest_all(
         self, sources: Iterable[str], request: RunRequest, *, progress: Progress | None = None
     ) -> list[RunReport]:
-        """Run sources, each after those it depends on, independent ones side by side.
+        """Run sources, each after those it depends on, independent ones at the same time.
 
-        A source that cannot even begin (its key is missing, another run of it is going on) is
-        reported as such, and the others go on.
+        A source that cannot start (its key is missing, another process is running it) is reported
+        as failed, and the others continue.
         """
         async with self.open_context(progress=progress) as context:
 
             async def run(name: str) -> RunReport:
                 try:
-                    return await _run(get_source(name), request, context)
+                    return await self._runner(name).run(request, context)
                 except FondsError as error:
                     return RunReport.refused(name, error)
 
-            graph = dependency_graph(sources)
-            reports = await in_order(graph, run, at_once=SIDE_BY_SIDE)
+            graph = self.sources.dependency_graph(sources)
+            reports = await in_order(graph, run, concurrency=CONCURRENT_SOURCES)
         return [reports[name] for name in graph]
+
+    def _runner(self, source: str | Registered) -> Runner:
+        from fonds.source_runners import runner_of  # noqa: PLC0415 — reading starts 30 ms faster
+
+        found = self.sources.require(source) if isinstance(source, str) else source
+        return runner_of(found, self.sources)
 
     @cached_property
     def context(self) -> Context:
-        """Shared by everything that works on the library and fetches nothing."""
+        """The context of work that fetches nothing."""
         return Context(
-            settings=self.settings, seams=self.seams, database=self.database, blobs=self.blobs
+            settings=self.settings,
+            seams=self.seams,
+            database=self.database,
+            blobs=self.blobs,
+            sources=self.sources,
         )
 
     @asynccontextmanager
@@ -203,10 +187,10 @@ class Library:
         replay: Path | None = None,
         tables: bool = True,
     ) -> AsyncIterator[Context]:
-        """The context of runs: with progress, and a client that is closed at the end."""
+        """The context of runs: it reports progress, and its client is closed at the end."""
         if tables:
-            builtin_sources()  # tables refer to each other: a run must know them all
-        settings, seams, transport = self._exchanges(record, replay)
+            builtin_sources()  # they declare tables that refer to each other
+        settings, seams, transport = self._recording(record, replay)
         opened = replace(
             self.context,
             settings=settings,
@@ -217,23 +201,15 @@ class Library:
         async with opened as context:
             yield context
 
-    def _exchanges(
+    def _recording(
         self, record: Path | None, replay: Path | None
     ) -> tuple[Settings, Seams, Transport | None]:
-        """A transport that records to a WARC file or replays one, at its recorded time."""
+        """A transport that records to a WARC file, or replays one at its recorded time."""
         if record is None and replay is None:
             return self.settings, self.seams, None
-        from fonds.fetch import recording  # noqa: PLC0415 — few runs need it
-        from fonds.fetch.transport import HttpTransport  # noqa: PLC0415 — as above
+        from fonds.fetch.recording import open_recording  # noqa: PLC0415 — takes 130 ms
 
-        here = replace(self.settings, engine="local")  # what passes elsewhere is not seen
-        if replay is not None:
-            replayed = recording.ReplayTransport(replay)
-            return recording.without_waits(here), self._at(replayed.clock), replayed
-        assert record is not None
-        network = HttpTransport(allow_private=here.allow_private, hosts=here.hosts)
-        clock = self.seams.clock
-        return here, self.seams, recording.RecordingTransport(network, record, clock=clock)
+        return open_recording(self.settings, self.seams, record=record, replay=replay)
 
     def search(
         self,
@@ -272,6 +248,7 @@ class Library:
         )
         return search(
             self.database,
+            self.sources,
             query,
             filters,
             limit=limit,
@@ -294,6 +271,7 @@ class Library:
 
         return look(
             self.database,
+            self.sources,
             query,
             filters,
             limit=limit,
@@ -406,7 +384,7 @@ class Library:
         self, name: str, *, owner: UUID | None = None, with_text: bool = True
     ) -> dict[str, Any]:
         """A document by its id or any other name it goes by."""
-        columns = [each for each in documents.c if with_text or each.name not in _LONG]
+        columns = [each for each in documents.c if with_text or each.name not in _LONG_COLUMNS]
         by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
         named = (documents.c.id == name) | documents.c.id.in_(by_alias)
         query = select(*columns).where(visible_to(owner), named)
@@ -431,9 +409,6 @@ class Library:
         """The bytes a document's text was made from; of a section, only its own are read."""
         return read_reference(self.blobs, document["body_raw_path"] or document["raw_path"])
 
-    def _at(self, clock: Clock) -> Seams:
-        return replace(self.seams, clock=clock)
-
     def close(self) -> None:
         """Close the database and release its connections."""
         self.database.close()
@@ -451,55 +426,20 @@ def open_library(
         require_current(library.database)
         for source in plugin_sources().values():
             ensure_plugin_tables(library.database, source.info.name, source.info.tables)
-        adopt(_websites(library.database))
+        _reload_websites(library)
         yield library
     finally:
         library.close()
 
 
-def _websites(database: Database) -> list[Website]:
-    with database.read() as connection:
+def _reload_websites(library: Library) -> None:
+    """Read the websites, which are sources too, from the database."""
+    with library.database.read() as connection:
         if connection.scalar(select(websites.c.id).limit(1)) is None:
-            return []
-    from fonds.sites.website import known_websites  # noqa: PLC0415 — few libraries need it
+            return
+    from fonds.sites.website import known_websites  # noqa: PLC0415 — takes 70 ms
 
-    return known_websites(database)
-
-
-async def _run(source: Registered, request: RunRequest, context: Context) -> RunReport:
-    from fonds.pipeline import run_source  # noqa: PLC0415 — reading needs none of it
-
-    try:
-        return await run_source(source, request, context)
-    except asyncio.CancelledError:
-        return _cancelled(source.info.name, context)
-
-
-async def _crawled(session: CrawlSession, context: Context) -> dict[str, RunReport]:
-    """The websites of a crawl, here or on a cluster; what came of each source."""
-    from fonds.sites.output import AFTER_A_KILL, patiently  # noqa: PLC0415 — few commands need it
-
-    if context.settings.engine != "local":
-        from fonds.sites.cluster import crawl_apart, divide  # noqa: PLC0415 — as above
-
-        if orders := divide(session):
-            return await crawl_apart(orders, crawl_part, session)
-    plan = session.plan
-    waiting = {website.info.name: website for website in session.websites()}
-    # A part may come again while the claims of the machine that was lost with it stand.
-    patience = AFTER_A_KILL if plan.part else 0.0
-
-    async def run(name: str) -> RunReport:
-        try:
-            request = RunRequest(mode="manual")
-            report = await patiently(lambda: _run(waiting[name], request, context), patience)
-        except FondsError as error:
-            report = RunReport.refused(name, error)
-        await waiting[name].finish(report)
-        return report
-
-    graph: dict[str, set[str]] = {name: set() for name in waiting}
-    return await in_order(graph, run, at_once=plan.limits.parallelism)
+    library.sources.set_websites(known_websites(library.database))
 
 
 def crawl_part(order: PartOrder) -> list[RunReport]:
@@ -510,19 +450,6 @@ def crawl_part(order: PartOrder) -> list[RunReport]:
         return asyncio.run(library.crawl(plan))
     finally:
         library.close()
-
-
-def _cancelled(source: str, context: Context) -> RunReport:
-    """The report of a run that a command has ended; whoever asks this task to stop has none."""
-    task = asyncio.current_task()
-    if task is None or task.cancelling():
-        raise asyncio.CancelledError
-    from fonds.runs.overview import last_report  # noqa: PLC0415 — few runs are cancelled
-
-    return last_report(context.database, source)
-
-
-_LONG: Final = frozenset({"body_text", "body_map"})
 
 
 def _day(value: date | str | None) -> date | None:

@@ -23,21 +23,17 @@ import structlog
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.codes.run import audit_code
-from fonds.context import Context
 from fonds.errors import FondsError, SourceBusyError
-from fonds.library import WEBSITE, Library
+from fonds.library import Library
 from fonds.runs import audit, commands, normalization, queue_status
-from fonds.runs.audit import Audit, audit_source
+from fonds.runs.audit import Audit, AuditRange
 from fonds.runs.citations import BATCH_SIZE
 from fonds.runs.commands import Command, Kind, QueueName
 from fonds.runs.locks import claim_source
 from fonds.runs.state import RunReport, RunRequest, close_dead_runs
 from fonds.runs.tasks import MAX_ATTEMPTS
 from fonds.seams import Clock
-from fonds.sources.base import Registered
-from fonds.sources.jurisdiction import JurisdictionAdapter
-from fonds.sources.registry import get_source
+from fonds.source_runners import runner_of
 from fonds.stores import leases
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_tasks
@@ -330,39 +326,12 @@ async def audited(
 ) -> Audit:
     """Compare what the upstream of a source lists with what is held, and keep the result."""
     async with library.open_context() as context:
-        found = await _compared(get_source(source), context, since, until)
+        runner = runner_of(library.sources.require(source), library.sources)
+        found = await runner.audit(AuditRange(since=since, until=until), context)
     with library.database.write() as connection:
         now = library.seams.clock.now()
         audit.store(connection, found, requested_by=requested_by, now=now)
     return found
-
-
-async def _compared(
-    named: Registered, context: Context, since: date | None, until: date | None
-) -> Audit:
-    if isinstance(named, JurisdictionAdapter):
-        return await asyncio.to_thread(audit_code, named, context)
-    if named.info.name.startswith(WEBSITE):
-        return await _audit_website(named, context)
-    return await audit_source(named, context, since, until)
-
-
-async def _audit_website(named: Registered, context: Context) -> Audit:
-    from fonds.sites.probe import open_dry_run  # noqa: PLC0415 — only websites need it
-    from fonds.sites.session import Plan  # noqa: PLC0415 — as above
-    from fonds.sites.structure_advisor import StructureAdvisor  # noqa: PLC0415 — as above
-    from fonds.sites.website import Website  # noqa: PLC0415 — as above
-
-    assert isinstance(named, Website)
-    plan = Plan(
-        websites=[named.configuration.model_copy(update={"enabled": True})],
-        output="",
-        config_path=named.info.name,
-        advisors=(StructureAdvisor(),),
-    )
-    async with open_dry_run(plan, context) as session:
-        (website,) = session.websites()
-        return await audit_source(website, context, None, None)
 
 
 async def _audit(library: Library, command: Command) -> CommandResult:

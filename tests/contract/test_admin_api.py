@@ -31,7 +31,6 @@ from fonds.shards.inbox import put
 from fonds.shards.index import open_index
 from fonds.sites.tables import site_addresses, websites
 from fonds.sources.base import Registered
-from fonds.sources.registry import adopt, all_sources
 from fonds.stores.tables import (
     embedding_batches,
     ingestion_embedding_queue,
@@ -68,9 +67,8 @@ def library(
     address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
     given: dict[str, Any] = {"embedder": "hashing", "database": address}
     with note_library(tmp_path, office.server, seams=Seams(clock=clock), **given) as library:
-        adopt([FakeSource()])
+        library.sources.register(FakeSource())
         yield library
-    adopt([])
 
 
 @pytest.fixture
@@ -144,7 +142,7 @@ def test_sources_are_shown_with_their_last_runs_and_time_since_success(
     ingest(api.library, recheck=True)
     clock.move(hours=1)
     sources = {each["name"]: each for each in get(api, "/sources")["sources"]}
-    assert set(sources) == set(all_sources())
+    assert set(sources) == set(api.library.sources)
     fake = sources["fake"]
     assert [run["status"] for run in fake["strip"]] == ["success", "partial"]
     assert fake["strip"][0]["counts"]["inserted"] == 6
@@ -183,7 +181,7 @@ def test_all_sources_take_no_more_questions_than_one(api: Api) -> None:
         return len(asked)
 
     event.listen(api.library.database.engine, "before_cursor_execute", note)
-    assert questions([FakeSource()]) == questions(list(all_sources().values())) < 12
+    assert questions([FakeSource()]) == questions(list(api.library.sources.values())) < 12
 
 
 def test_source_in_detail_shows_schedule_state_runs_and_yield_by_day(

@@ -115,10 +115,13 @@ def test_place_that_is_not_held_is_refused(library: Library, path: str) -> None:
 def test_code_tells_its_editions_newest_first(library: Library) -> None:
     grow(library, UNIT, "section-1*")
     grow(library, "code/2026/root/title-1", "section-1*")
-    assert [one.version for one in code(library.database, "code").editions] == ["2026", "2025"]
-    assert [one.name for one in codes(library.database)] == ["code"]
+    assert [one.version for one in code(library.database, library.sources, "code").editions] == [
+        "2026",
+        "2025",
+    ]
+    assert [one.name for one in codes(library.database, library.sources)] == ["code"]
     with pytest.raises(UnknownDocumentError):
-        code(library.database, "other")
+        code(library.database, library.sources, "other")
 
 
 def test_nothing_is_read_from_end_to_end(library: Library) -> None:
@@ -455,7 +458,7 @@ def test_look_gives_the_results_of_search(library: Library) -> None:
 
 def test_sources_are_told_with_the_days_they_span(library: Library) -> None:
     fill(library)
-    found = {one.name: one for one in sources_held(library.database)}
+    found = {one.name: one for one in sources_held(library.database, library.sources)}
     assert set(found) == {"federal_register", "dc"}
     assert (found["federal_register"].first, found["federal_register"].last) == (
         "2025-05-01",

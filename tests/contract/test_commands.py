@@ -29,7 +29,7 @@ from fonds.runs.locks import claim_source
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.child import Nursery
-from fonds.sources.registry import adopt
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_runs
 from fonds.testing import FakeSource, ManualClock, note
@@ -38,11 +38,8 @@ NOW: Final = datetime(2026, 3, 10, 12, tzinfo=UTC)
 PATIENCE: Final = 30.0
 
 
-@pytest.fixture(autouse=True)
-def sources() -> Iterator[None]:
-    adopt([FakeSource()])
-    yield
-    adopt([])
+REGISTRY = SourceRegistry()
+REGISTRY.register(FakeSource())
 
 
 def ask(
@@ -54,7 +51,9 @@ def ask(
     **args: Any,
 ) -> int:
     with database.write() as connection:
-        return commands.ask(connection, command, source, args, requested_by="maria", now=now)
+        return commands.ask(
+            connection, command, source, args, registry=REGISTRY, requested_by="maria", now=now
+        )
 
 
 def claim(database: Database, owner: str = "a", now: datetime = NOW) -> Command | None:
@@ -127,11 +126,11 @@ def test_nonsense_is_refused_when_it_is_asked_for(
     command: str, source: str | None, args: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        commands.checked(command, source, args)
+        commands.checked(command, source, args, REGISTRY)
 
 
 def test_source_that_counts_by_congress_can_be_filled_by_congress() -> None:
-    wanted = commands.checked("backfill", "bills", {"congresses": [119, 118, 119]})
+    wanted = commands.checked("backfill", "bills", {"congresses": [119, 118, 119]}, REGISTRY)
     assert wanted == {"congresses": [118, 119]}
 
 
@@ -487,7 +486,7 @@ def library(
     address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
     given: dict[str, Any] = {"embedder": "hashing", "timeout": 60.0, "database": address}
     with note_library(tmp_path, office.server, **given) as library:
-        adopt([FakeSource()])
+        library.sources.register(FakeSource())
         yield library
 
 
@@ -625,7 +624,7 @@ def test_what_was_given_up_is_drained_only_if_that_is_asked_for(library: Library
 def test_clock_of_seams_is_the_one_that_leases_go_by(tmp_path: Path, office: NoteOffice) -> None:
     clock = ManualClock()
     with note_library(tmp_path, office.server, seams=Seams(clock=clock)) as library:
-        adopt([FakeSource()])
+        library.sources.register(FakeSource())
         asked = ask(library.database)
         assert claim(library.database, "killed", clock.now()) is not None
         do_all(library)

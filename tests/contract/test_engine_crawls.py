@@ -19,7 +19,7 @@ from tests.support.crawls import crawl, crawl_part_and_die, crawler, downloads, 
 from tests.zoo import SITES, Zoo, serve
 
 import fonds.library
-import fonds.pipeline
+import fonds.website_runner
 from fonds.engine.base import on_the_way
 from fonds.engine.opening import open_engine
 from fonds.errors import SettingsError
@@ -101,7 +101,7 @@ def test_a_crawl_on_a_cluster_is_that_of_one_process_and_so_is_the_next(
             asked = Counter((one.site, one.path, one.status) for one in zoo.requests)
             second.append((statuses(reports), asked, pdfs(output), comparable(told(output))))
             zoo.reset()
-        monkeypatch.setattr(fonds.pipeline, "run_source", _not_here)
+        monkeypatch.setattr(fonds.website_runner, "run_source", _not_here)
     assert first[0] == first[1]
     assert second[0] == second[1]
     assert len(first[1][2]) == first[1][3]["total_pdfs_downloaded"] > 10

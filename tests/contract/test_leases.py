@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from tests.support.uploads.statistics import job, user
 
 from fonds.runs import commands, locks
-from fonds.sources.registry import adopt
+from fonds.sources.registry import SourceRegistry
 from fonds.stores import leases
 from fonds.stores.database import Database
 from fonds.stores.documents import enqueue
@@ -76,10 +76,17 @@ class Requested(Base):
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         super().__init__(database, clock)
-        adopt([FakeSource()])
+        registry = SourceRegistry()
+        registry.register(FakeSource())
         with database.write() as connection:
             self.id = commands.ask(
-                connection, "run", "fake", {}, requested_by="maria", now=clock.now()
+                connection,
+                "run",
+                "fake",
+                {},
+                registry=registry,
+                requested_by="maria",
+                now=clock.now(),
             )
 
     def claim(self, owner: str) -> bool:

@@ -16,7 +16,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 from fonds.errors import SourceBusyError
 from fonds.library import Library
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
-from fonds.runs.audit import audit_source
+from fonds.runs.audit import AuditRange, audit_source
 from fonds.runs.locks import claim_source
 from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
@@ -352,7 +352,7 @@ def test_audit_names_what_is_missing(library: Library, office: NoteOffice) -> No
 
     async def audit() -> object:
         async with library.open_context() as context:
-            return await audit_source(FakeSource(), context, None, None)
+            return await audit_source(FakeSource(), context, AuditRange())
 
     found = asyncio.run(audit())
     assert found.expected == 12  # type: ignore[attr-defined]

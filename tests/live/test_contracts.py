@@ -21,9 +21,9 @@ from fonds.demo.server import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError
 from fonds.library import Library, open_library
 from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
-from fonds.runs.discover import Asker, pace_of
+from fonds.runs.discover import ListingFetcher, pace_of
 from fonds.sources.base import Source
-from fonds.sources.registry import all_feeds
+from fonds.sources.registry import SourceRegistry
 
 LIVE = os.environ.get("FONDS_LIVE") == "1"
 BUNDLED_NOW = datetime(2026, 3, 1, 15, tzinfo=UTC)
@@ -45,11 +45,11 @@ def library(tmp_path: Path) -> Iterator[Library]:
         yield library
 
 
-@pytest.mark.parametrize("name", sorted(all_feeds()))
+@pytest.mark.parametrize("name", sorted(SourceRegistry().feeds()))
 def test_the_first_item_of_an_upstream_is_what_its_source_expects(
     name: str, library: Library
 ) -> None:
-    record = asyncio.run(_first_record(all_feeds()[name], library))
+    record = asyncio.run(_first_record(SourceRegistry().feeds()[name], library))
     assert record.source == name
     assert record.payload
     if record.document is not None:
@@ -72,7 +72,7 @@ async def _first_record(source: Source, library: Library) -> ParsedRecord:
 
 async def _tasks(source: Source, context: Context) -> AsyncIterator[FetchTask]:
     now = context.seams.clock.now() if LIVE else BUNDLED_NOW
-    async for item in source.discover(SourceState(now=now), Asker(source.info, context)):
+    async for item in source.discover(SourceState(now=now), ListingFetcher(source.info, context)):
         if isinstance(item, FetchTask):
             yield item
 

@@ -78,7 +78,15 @@ def started(variables: dict[str, str], *arguments: str) -> Iterator[subprocess.P
 def ask(library: Library, command: Kind, source: str, **args: Any) -> int:
     with library.database.write() as connection:
         now = library.seams.clock.now()
-        return commands.ask(connection, command, source, args, requested_by="maria", now=now)
+        return commands.ask(
+            connection,
+            command,
+            source,
+            args,
+            registry=library.sources,
+            requested_by="maria",
+            now=now,
+        )
 
 
 def when_done(library: Library, command_id: int) -> Command:

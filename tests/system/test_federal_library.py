@@ -16,12 +16,12 @@ from fonds.library import Library, open_library
 from fonds.runs.overview import overview
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.seams import Seams
-from fonds.sources.registry import get_feed
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.tables import documents
 from fonds.testing import ManualClock
 
 REQUEST = RunRequest(mode="backfill", since=date(2024, 6, 1))
-SOURCES = [get_feed(name) for name in FEEDS]
+SOURCES = [SourceRegistry().parser(name) for name in FEEDS]
 TABLES = [table for source in SOURCES for table in source.info.tables]
 LOOSE = {"statute_compilations"}
 """Tables that are filled from loose files only: nothing lists them."""

@@ -13,13 +13,13 @@ from tests.support.faults.damage import damaged
 from fonds.demo.bundle import DATA
 from fonds.errors import ParseError
 from fonds.model import Archived, FetchTask, Raw, RawPart
-from fonds.sources.registry import all_feeds, get_feed
+from fonds.sources.registry import SourceRegistry
 
 FIXTURES = Path(__file__).parents[1] / "sources"
 FILES = {
     **{
         name: sorted(path for path in (FIXTURES / name / "files").iterdir() if path.is_file())
-        for name in all_feeds()
+        for name in SourceRegistry().feeds()
     },
     "legislators": sorted(DATA.glob("unitedstates.github.io/**/legislators-*.yaml")),
     "committees": sorted(DATA.glob("unitedstates.github.io/**/committee*.yaml")),
@@ -42,7 +42,7 @@ def test_very_many_damaged_files_give_records_or_a_named_error(source: str, seed
 
 
 def _try_damaged(source: str, chance: random.Random, *, rounds: int) -> None:
-    parse = get_feed(source).parse
+    parse = SourceRegistry().parser(source).parse
     files = [(path.name, path.read_bytes()[:200_000]) for path in FILES[source]]
     for item in damaged(files, chance, rounds):
         try:

@@ -32,7 +32,6 @@ from fonds.runs.commands import Kind, QueueName
 from fonds.runs.queue_status import TABLES
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.selftest.state import INDEXES, blobs_of, rows_of
-from fonds.sources.registry import dependency_graph
 
 TIMES = int(os.environ.get("FONDS_SCALE_OUT", "5"))
 """How many times the documents of the bundled upstream; the promise is made for 100."""
@@ -214,7 +213,7 @@ def disturbed(folder: Path, settings: Mapping[str, str], cluster: RayCluster) ->
 
 def fill(library: Library, chaos: Chaos) -> None:
     """Ask for all that a bootstrap does, each source after those it depends on."""
-    graph = dependency_graph(FEEDS)
+    graph = library.sources.dependency_graph(FEEDS)
     deadline = time.monotonic() + PATIENCE
     done: set[str] = set()
     while done != set(graph) or waiting(library):
@@ -235,7 +234,15 @@ def fill(library: Library, chaos: Chaos) -> None:
 def ask(library: Library, kind: Kind, source: str | None, args: Mapping[str, Any]) -> None:
     now = library.seams.clock.now()
     with library.database.write() as connection:
-        commands.ask(connection, kind, source, args, requested_by="test", now=now)
+        commands.ask(
+            connection,
+            kind,
+            source,
+            args,
+            registry=library.sources,
+            requested_by="test",
+            now=now,
+        )
 
 
 def filled(library: Library) -> set[str]:

@@ -47,7 +47,6 @@ from fonds.runs.overview import RunInsight
 from fonds.runs.queue_status import backlog, embedding_work
 from fonds.runs.state import RunStatus
 from fonds.sources.base import Registered
-from fonds.sources.registry import all_sources
 
 MOST: Final = 200
 """Entries of one page."""
@@ -73,9 +72,9 @@ def looking(request: Request) -> Iterator[Connection]:
         yield connection
 
 
-def source_named(name: str) -> Registered:
+def source_named(request: Request, name: str) -> Registered:
     """The source of a name; 404 if there is none."""
-    source = all_sources().get(name)
+    source = desk_of(request).library.sources.get(name)
     if source is None:
         raise ProblemError(404, "unknown-source", f"there is no source {name!r}")
     return source
@@ -96,9 +95,9 @@ def known_run(connection: Connection, run_id: str) -> RunInsight:
 )
 def list_sources(request: Request) -> JSONResponse:
     """All sources: how each stands, and its last thirty runs."""
-    now = desk_of(request).now()
+    now, sources = desk_of(request).now(), desk_of(request).library.sources
     with looking(request) as connection:
-        found = overview.sources_at_a_glance(connection, list(all_sources().values()), now)
+        found = overview.sources_at_a_glance(connection, list(sources.values()), now)
     return JSONResponse({"sources": plain(found)})
 
 
@@ -111,7 +110,7 @@ def get_source(request: Request, name: SourceNamed) -> JSONResponse:
     """One source: what it is, where it stands, its last runs, and what it brought lately."""
     now = desk_of(request).now()
     with looking(request) as connection:
-        detail = overview.source_detail(connection, source_named(name), now)
+        detail = overview.source_detail(connection, source_named(request, name), now)
         recent = overview.runs(connection, source=name, limit=RECENT)
         audited = audit.history(connection, source=name, limit=1)
         open_ones = commands.listing(connection, source=name, is_open=True, limit=RECENT)

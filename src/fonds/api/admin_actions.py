@@ -52,7 +52,13 @@ def ask(
         caller = desk.operator(request, connection)
     with desk.library.database.write() as connection:
         asked = commands.ask(
-            connection, command, source, args, requested_by=caller.user_name, now=desk.now()
+            connection,
+            command,
+            source,
+            args,
+            registry=desk.library.sources,
+            requested_by=caller.user_name,
+            now=desk.now(),
         )
         told = commands.get(connection, asked)
     assert told is not None
@@ -186,5 +192,5 @@ def get_command(request: Request, command_id: CommandId) -> JSONResponse:
 
 def _of_source(request: Request, command: Kind, name: str, args: Mapping[str, Any]) -> JSONResponse:
     with looking(request):
-        source_named(name)
+        source_named(request, name)
     return ask(request, command, name, args)

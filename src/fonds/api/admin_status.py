@@ -11,8 +11,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, func, select
 
+from fonds import ids
 from fonds.errors import FondsError
-from fonds.library import WEBSITE, Library
+from fonds.library import Library
 from fonds.runs.overview import latest_runs
 from fonds.shards.compiler import LIFETIME
 from fonds.shards.index import Index, ShardListing, open_index, read_description, version_of
@@ -155,7 +156,7 @@ def site_health(library: Library) -> list[SiteHealth]:
     known = summaries(library.database)
     with library.database.read() as connection:
         held = connection.execute(select(websites.c.id, websites.c.standing)).all()
-        sources = [WEBSITE + each["id"] for each in known]
+        sources = [ids.site_source(each["id"]) for each in known]
         runs = {row.source: row for row in latest_runs(connection, sources, 1)}
     standing = {row.id: row.standing or {} for row in held}
     return [_health(each, standing.get(each["id"], {}), runs) for each in known]
@@ -164,7 +165,7 @@ def site_health(library: Library) -> list[SiteHealth]:
 def _health(
     told: Mapping[str, Any], standing: Mapping[str, Any], runs: Mapping[str, Any]
 ) -> SiteHealth:
-    source = WEBSITE + told["id"]
+    source = ids.site_source(told["id"])
     last = runs.get(source)
     scores = standing.get("scores") or ()
     return SiteHealth(

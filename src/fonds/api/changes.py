@@ -28,8 +28,8 @@ from fonds.api.schemas import (
 )
 from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.errors import UnknownSourceError
-from fonds.search.filters import source_named
-from fonds.sources.registry import get_source
+from fonds.search.filters import require_source
+from fonds.sources.base import SourceInfo
 from fonds.stores.columns import format_timestamp
 
 _Text = Annotated[str, Query(min_length=1, max_length=LONGEST_ID, pattern=PLAIN_PATTERN)]
@@ -72,7 +72,7 @@ def get_changes(
     desk = desk_of(request)
     wanted = ChangeFilter(
         since=_moment(since),
-        source=source and source_named(source),
+        source=source and require_source(source, desk.library.sources),
         under=under,
         owner=desk.owner(request),
         newest_first=order == "newest",
@@ -135,7 +135,7 @@ feeds_router: Final = APIRouter(prefix="/feeds", tags=["changes"])
 def feed_of_path(request: Request, path: CodePath) -> Response:
     """What changed below a path of a code: in one edition, or `usc/title-42` in all of them."""
     clean = path.strip("/")
-    name = _known_source(clean.partition("/")[0]).title
+    name = _source_info(request, clean.partition("/")[0]).title
     wanted = ChangeFilter(under=clean, newest_first=True)
     return _feed(request, wanted, f"{name}: {clean}", f"/feeds/c/{clean}.atom")
 
@@ -143,14 +143,14 @@ def feed_of_path(request: Request, path: CodePath) -> Response:
 @feeds_router.get("/{source}.atom", response_class=Response, responses=_RESPONSES)
 def feed_of_source(request: Request, source: _SourceName) -> Response:
     """What changed of one source."""
-    info = _known_source(source)
+    info = _source_info(request, source)
     wanted = ChangeFilter(source=info.name, newest_first=True)
     return _feed(request, wanted, info.title, f"/feeds/{info.name}.atom")
 
 
-def _known_source(name: str) -> Any:
+def _source_info(request: Request, name: str) -> SourceInfo:
     try:
-        return get_source(name).info
+        return desk_of(request).library.sources.require(name).info
     except UnknownSourceError as error:
         raise ProblemError(404, "unknown-source", str(error)) from None
 

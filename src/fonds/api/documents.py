@@ -44,9 +44,8 @@ from fonds.citations.export import Style, cited_as
 from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
 from fonds.results import Resolution
-from fonds.search.filters import UPLOADS, Filters, source_named
+from fonds.search.filters import UPLOADS, Filters, require_source
 from fonds.search.retrieve import MOST_RESULTS as RANKED
-from fonds.sources.registry import csl_type
 from fonds.stores.columns import format_timestamp
 
 MOST_RESULTS: Final = 50
@@ -97,7 +96,7 @@ def search(
     refuse_hurry(request, "search")
     desk = desk_of(request)
     filters = Filters(
-        sources=[source_named(name) for name in source],
+        sources=[require_source(name, desk.library.sources) for name in source],
         kinds=kind,
         organizations=organization,
         since=since,
@@ -296,7 +295,7 @@ def cite(
         {
             "id": row["id"],
             "style": style,
-            "citation": cited_as(row, style, csl_type(row)),
+            "citation": cited_as(row, style, desk.library.sources.csl_type(row)),
             "passage": resolution.passage,
             "locator": resolution.locator and resolution.locator.model_dump(mode="json"),
             "document": {
@@ -376,7 +375,8 @@ codes_router: Final = APIRouter(prefix="/api", tags=["codes"])
 @codes_router.get("/codes", responses={200: {"model": CodesAnswer}, **problems(503)})
 def list_codes(request: Request) -> JSONResponse:
     """The codes that are held, and their editions."""
-    found = codes.codes(desk_of(request).library.database)
+    library = desk_of(request).library
+    found = codes.codes(library.database, library.sources)
     return JSONResponse({"codes": [_code(one) for one in found]})
 
 
@@ -392,11 +392,11 @@ def get_place(
     offset: Offset = 0,
 ) -> JSONResponse:
     """What stands at a path of a code, and a page of what stands below; texts are documents."""
-    database = desk_of(request).library.database
+    library = desk_of(request).library
     name, _, below = path.strip("/").partition("/")
     if not below:
-        return JSONResponse(_of_code(codes.code(database, name)))
-    return JSONResponse(_of_place(codes.place(database, path, limit=limit, offset=offset)))
+        return JSONResponse(_of_code(codes.code(library.database, library.sources, name)))
+    return JSONResponse(_of_place(codes.place(library.database, path, limit=limit, offset=offset)))
 
 
 def _of_code(code: codes.Code) -> dict[str, Any]:

@@ -144,9 +144,9 @@ llms_router: Final = APIRouter(tags=["changes"])
 def llms(request: Request) -> PlainTextResponse:
     """What the library holds, and how to search and cite it."""
     desk = desk_of(request)
-    held = sources_held(desk.library.database)
+    held = sources_held(desk.library.database, desk.library.sources)
     return PlainTextResponse(
-        "\n".join(_lines(desk, request, held, codes(desk.library.database))),
+        "\n".join(_lines(desk, request, held, codes(desk.library.database, desk.library.sources))),
         headers={"Cache-Control": "max-age=300"},
     )
 

@@ -15,7 +15,7 @@ from fonds import ids
 from fonds.catalog.changes import ListPage
 from fonds.errors import UnknownDocumentError
 from fonds.sources.jurisdiction import CodeInfo
-from fonds.sources.registry import all_codes
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, nodes
@@ -180,20 +180,20 @@ class CodePosition:
     next: Node | None
 
 
-def codes(database: Database) -> list[Code]:
+def codes(database: Database, registry: SourceRegistry) -> list[Code]:
     """All codes that are held, each with its editions."""
     held: dict[str, list[EditionHeld]] = {}
     for one in editions(database):
         held.setdefault(one.source, []).append(one)
-    return [_code(name, found) for name, found in held.items()]
+    return [_code(name, found, registry) for name, found in held.items()]
 
 
-def code(database: Database, name: str) -> Code:
+def code(database: Database, registry: SourceRegistry, name: str) -> Code:
     """One code with its editions."""
     held = editions(database, name)
     if not held:
         raise UnknownDocumentError(f"no code {name!r} is held; see `fonds code list`")
-    return _code(name, held)
+    return _code(name, held, registry)
 
 
 def place(
@@ -320,9 +320,9 @@ def _is_leaf(row: Row[Any]) -> bool:
     return row.body_ref is not None
 
 
-def _code(name: str, held: Sequence[EditionHeld]) -> Code:
-    known = all_codes().get(name)
-    info: CodeInfo | None = known.info if known else None
+def _code(name: str, held: Sequence[EditionHeld], registry: SourceRegistry) -> Code:
+    source = registry.codes().get(name)
+    info: CodeInfo | None = source.info if source else None
     return Code(
         name=name,
         title=info.title if info else name,

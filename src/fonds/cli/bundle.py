@@ -22,7 +22,7 @@ from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
 from fonds.exchange.snapshot import shown, snapshot
 from fonds.seams import Seams
-from fonds.search.filters import source_named
+from fonds.search.filters import require_source
 from fonds.settings import FILE_NAME
 from fonds.stores.blobs import Blobs, open_blobs
 
@@ -67,7 +67,7 @@ def create(
         created = create_bundle(
             library.database,
             open_blobs(address, seams=library.seams),
-            sources=[source_named(each) for each in source] if source else None,
+            sources=[require_source(each, library.sources) for each in source] if source else None,
             where=shown(address),
             watch=watch,
         )

@@ -32,8 +32,7 @@ from fonds.cli.session import owner_named
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.citations import BATCH_SIZE, Extracted, Watch
-from fonds.search.filters import source_named
-from fonds.sources.registry import csl_type
+from fonds.search.filters import require_source
 from fonds.stores import leases
 from fonds.stores.citations import edges_from, edges_to
 from fonds.stores.database import Database
@@ -158,10 +157,10 @@ def cite(
     with context.obj.library() as library:
         document = library.document(name, owner=owner_named(library, as_user))
     if format_ is CitationFormat.CSL_JSON:
-        print_json([csl_json(document, csl_type(document))])
+        print_json([csl_json(document, library.sources.csl_type(document))])
         return
     if format_ is CitationFormat.BIBTEX:
-        text = bibtex(document, csl_type(document))
+        text = bibtex(document, library.sources.csl_type(document))
     else:
         text = document["citation_string"]
     sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
@@ -315,7 +314,7 @@ def show_changes(
     with context.obj.library() as library:
         filters = ChangeFilter(
             since=_timestamp(since),
-            source=source_named(source) if source else None,
+            source=require_source(source, library.sources) if source else None,
             under=under,
             owner=owner_named(library, as_user),
             newest_first=True,

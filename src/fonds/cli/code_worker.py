@@ -18,7 +18,6 @@ from fonds.codes.invocation import InvocationReport, UnitOrder, invoke, read_ord
 from fonds.errors import ItemMemoryError
 from fonds.library import Library
 from fonds.settings import Settings
-from fonds.sources.registry import get_code
 
 SQLITE_CACHE_MIB: Final = 2
 THREADS: Final = 4
@@ -50,7 +49,7 @@ async def _invoke(order: UnitOrder, settings: Settings) -> InvocationReport:
     library = Library(settings)
     try:
         async with library.open_context(tables=False) as context:
-            return await invoke(order, get_code(order.source), context)
+            return await invoke(order, library.sources.code(order.source), context)
     except MemoryError:
         # Closing the library needs a little more memory.
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)

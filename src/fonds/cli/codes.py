@@ -32,7 +32,7 @@ from fonds.codes.diff.redline import excerpt, redline
 from fonds.codes.run import CodeReport, CodeRequest, UnitPlan, UnitReport, find_orders, plan_unit
 from fonds.errors import FondsError
 from fonds.library import Library
-from fonds.sources.registry import all_codes, get_code
+from fonds.sources.registry import SourceRegistry
 
 DEFAULT_BUDGET: Final = Budget()
 
@@ -80,7 +80,7 @@ def list_codes(context: typer.Context, *, as_json: AsJson = False) -> None:
     """
     with context.obj.library() as library:
         stored = editions(library.database)
-    infos = [adapter.info for adapter in all_codes().values()]
+    infos = [adapter.info for adapter in SourceRegistry().codes().values()]
     if as_json:
         print_json([_code_fields(info, stored) for info in infos])
         return
@@ -116,7 +116,7 @@ def plan(
     request = CodeRequest(version=version, given=given, units=tuple(unit or ()), budget=budget)
 
     async def walk(library: Library) -> tuple[list[UnitPlan], list[tuple[str, str]]]:
-        adapter = get_code(name)
+        adapter = library.sources.code(name)
         plans, failed = [], []
         async with library.open_context(tables=False) as opened:
             for order in await find_orders(adapter, request, opened):
@@ -206,9 +206,10 @@ def tree(
     Examples: fonds code tree usc 2024
               fonds code tree usc 2024 usc/2024/root/title-42/chapter-7 --depth 3
     """
-    adapter = get_code(name)
     with context.obj.library() as library:
-        branches = read_tree(library.database, adapter.info.name, version, top, depth=depth)
+        branches = read_tree(
+            library.database, library.sources.code(name).info.name, version, top, depth=depth
+        )
     if as_json:
         print_json(branches[0] if top else branches)
         return
@@ -232,9 +233,10 @@ def diff(
     Examples: fonds code diff usc 2014 119-36 --unit title-17
               fonds code diff usc 2014 119-36 --unit title-17/chapter-1
     """
-    adapter = get_code(name)
     with context.obj.library() as library:
-        comparison = compare(library.database, adapter.info.name, old, new, unit=unit)
+        comparison = compare(
+            library.database, library.sources.code(name).info.name, old, new, unit=unit
+        )
         if as_json:
             print_json({"units": [_diff_fields(comparison, changes) for changes in comparison]})
             return

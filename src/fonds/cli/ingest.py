@@ -16,7 +16,7 @@ from fonds.cli.session import Session
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sources.registry import all_feeds, all_sources, dependency_graph, get_source
+from fonds.sources.registry import SourceRegistry
 
 Recheck = Annotated[
     bool, typer.Option("--recheck", help="Request every item, also if its list entry is unchanged.")
@@ -48,7 +48,7 @@ def sources(*, as_json: AsJson = False) -> None:
     \b
     Example: fonds sources
     """
-    infos = [source.info for source in all_sources().values()]
+    infos = [source.info for source in SourceRegistry().values()]
     if as_json:
         print_json([_source_fields(info) for info in infos])
         return
@@ -107,9 +107,6 @@ def backfill(
               fonds backfill legislators
     """
     options = {"congresses": _numbers(congresses)} if congresses else {}
-    unknown = sorted(set(options) - set(get_source(source).info.options))
-    if unknown:
-        raise UsageError(f"{source} has no option --{unknown[0]}")
     request = RunRequest(
         mode="backfill",
         since=day(since),
@@ -138,9 +135,9 @@ def bootstrap(
               fonds bootstrap bills --since 2025-01-03 --until 2026-02-28
     """
     request = RunRequest(mode="backfill", since=day(since), until=day(until))
-    names = dependency_graph(only or all_feeds())
 
     async def work(library: Library) -> list[RunReport]:
+        names = library.sources.dependency_graph(only or library.sources.feeds())
         with progress_display(quiet=as_json) as progress:
             reports = await library.ingest_all(names, request, progress=progress)
         await extract_in_batches(library)
@@ -165,7 +162,9 @@ def _run(
         raise UsageError("--record and --replay cannot be combined")
 
     async def work(library: Library) -> RunReport:
-        get_source(source)
+        unknown = sorted(set(request.options) - set(library.sources.require(source).info.options))
+        if unknown:
+            raise UsageError(f"{source} has no option --{unknown[0]}")
         with progress_display(quiet=as_json) as progress:
             return await library.ingest(
                 source, request, progress=progress, record=record, replay=replay

@@ -39,10 +39,10 @@ from fonds.library import Library
 from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
 from fonds.normalize.registry import BodyToNormalize, get_normalizer, sniff
 from fonds.runs.normalization import make_text_isolated
-from fonds.search.filters import source_named
+from fonds.search.filters import require_source
 from fonds.search.query import highlights, read_query
 from fonds.sources.base import Source
-from fonds.sources.registry import get_feed
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.documents import visible_to
 from fonds.stores.passages import chunk_meta
 from fonds.stores.tables import documents
@@ -64,7 +64,7 @@ def parse(
     \b
     Example: fonds parse federal_register 2026-00101.json 2026-00101.xml
     """
-    parser = get_feed(source)
+    parser = SourceRegistry().parser(source)
     failed = False
     for _, group in groupby(sorted(files), key=lambda path: path.with_suffix("")):
         paths = list(group)
@@ -165,7 +165,7 @@ def search(
     with context.obj.library() as library:
         results = library.search(
             query,
-            sources=[source_named(name) for name in source or []],
+            sources=[require_source(name, library.sources) for name in source or []],
             kinds=kind or (),
             organizations=org or (),
             since=day(since),

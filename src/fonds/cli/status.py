@@ -35,7 +35,6 @@ from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, st
 from fonds.runs.schedule import next_run, serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
-from fonds.sources.registry import all_sources, get_source
 
 MAX_PRINTED_FAILURES: Final = 20
 MAX_PRINTED_IDS: Final = 5
@@ -62,7 +61,7 @@ def status(
               fonds status --source federal_register
     """
     with context.obj.library() as library:
-        chosen = [get_source(source)] if source else list(all_sources().values())
+        chosen = [library.sources.require(source)] if source else list(library.sources.values())
         rows = overview(library.database, chosen, library.seams.clock.now())
         if source:
             _status_of(library, source, rows[0], as_json=as_json)
@@ -94,7 +93,9 @@ def logs(
         if run_id is not None:
             lines = run_logs(library.database, run_id, tail)
         else:
-            lines = source_logs(library.database, get_source(source or "").info.name, tail)
+            lines = source_logs(
+                library.database, library.sources.require(source or "").info.name, tail
+            )
     if as_json:
         print_json(lines)
         return
@@ -113,7 +114,7 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
     Example: fonds errors federal_register
     """
     with context.obj.library() as library:
-        failures = standing_errors(library.database, get_source(source).info.name)
+        failures = standing_errors(library.database, library.sources.require(source).info.name)
     if as_json:
         print_json(failures)
         return
@@ -144,7 +145,7 @@ def dismiss(
     Example: fonds dismiss federal_register fr:2026-00107
     """
     with context.obj.library() as library, library.database.write() as connection:
-        name = get_source(source).info.name
+        name = library.sources.require(source).info.name
         dismissed = resolve(connection, name, tasks, library.seams.clock.now())
     if not dismissed:
         raise UsageError(f"{source} has no failed task of this name; see `fonds errors {source}`")
@@ -161,7 +162,7 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
         now = library.seams.clock.now()
         rows = [
             {"source": s.info.name, "schedule": s.info.schedule, "next": next_run(s.info, now)}
-            for s in all_sources().values()
+            for s in library.sources.values()
         ]
     if as_json:
         print_json(rows)
@@ -184,7 +185,7 @@ def scheduler(context: typer.Context) -> None:
         commands_task = asyncio.create_task(dispatcher(library).serve())
         try:
             await serve_schedule(
-                all_sources().values(),
+                library.sources.values(),
                 lambda name: library.ingest(name, RunRequest(mode="incremental")),
                 lambda: _tidy(library),
                 asyncio.Event(),
@@ -215,7 +216,7 @@ def commands(
               fonds commands --open --source federal_register
     """
     with context.obj.library() as library, library.database.read() as connection:
-        name = get_source(source).info.name if source else None
+        name = library.sources.require(source).info.name if source else None
         listed = listing(connection, limit=limit, source=name, is_open=is_open or None)
     if as_json:
         print_json([{**asdict(command), "state": command.state} for command in listed])

@@ -25,7 +25,7 @@ from fonds.exchange.snapshot import shown
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import upgrade
-from fonds.search.filters import source_named
+from fonds.search.filters import require_source
 from fonds.stores.blobs import open_blobs
 from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import document_chunk_buffer, documents
@@ -248,7 +248,8 @@ def export_tables(
             open_blobs(to, seams=library.seams),
             kind,
             where=shown(to),
-            sources=[source_named(name) for name in source] if source else None,
+            registry=library.sources,
+            sources=[require_source(name, library.sources) for name in source] if source else None,
             owner=owner_named(library, as_user),
             scratch=library.settings.home / "tmp",
             watch=lambda table, rows: status.update(f"exporting … {rows:,} rows of {table}"),

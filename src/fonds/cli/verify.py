@@ -23,7 +23,6 @@ from fonds.cli.output import (
 )
 from fonds.cli.session import owner_named
 from fonds.errors import UsageError
-from fonds.sources.registry import get_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -160,7 +159,7 @@ def verify(
     if (name is None) == (source is None):
         raise UsageError("pass either a document or passage, or --source")
     with context.obj.library() as library:
-        source_name = get_source(source).info.name if source is not None else None
+        source_name = library.sources.require(source).info.name if source is not None else None
         owner = owner_named(library, as_user)
         names = [name] if source_name is None else library.sample(source_name, sample)
         results = [library.verify(each, owner=owner) for each in names]

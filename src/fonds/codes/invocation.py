@@ -257,12 +257,12 @@ _LEAN: Final = {
 
 @contextmanager
 def open_invoker(
-    adapter: JurisdictionAdapter, context: Context, *, apart: bool = False
+    adapter: JurisdictionAdapter, context: Context, *, in_subprocess: bool = False
 ) -> Iterator[Invoker]:
     """What runs the invocations of a code: this process, unless there is a cluster."""
     address = context.settings.engine
     if address == LOCAL:
-        yield Invoker(adapter, context, apart=apart)
+        yield Invoker(adapter, context, in_subprocess=in_subprocess)
         return
     with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
         yield Invoker(adapter, context, engine=engine)
@@ -279,15 +279,15 @@ class Invoker:
         adapter: JurisdictionAdapter,
         context: Context,
         *,
-        apart: bool = False,
+        in_subprocess: bool = False,
         engine: Engine | None = None,
     ) -> None:
         self._adapter = adapter
         self._context = context
-        self._apart = apart
+        self._in_subprocess = in_subprocess
         self._engine = engine
-        self.at_once = engine.workers if engine else 1
-        """How many units are worked on side by side."""
+        self.concurrency = engine.workers if engine else 1
+        """How many units are worked on at a time."""
         self._outgrown = ""
         """The unit that this process has no room for any more."""
 
@@ -296,14 +296,14 @@ class Invoker:
         if self._engine is not None:
             return await asyncio.to_thread(self._elsewhere, self._engine, order)
         has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
-        if self._apart or order.id == self._outgrown or not has_room:
-            return await invoke_apart(order, self._context.settings)
+        if self._in_subprocess or order.id == self._outgrown or not has_room:
+            return await invoke_in_subprocess(order, self._context.settings)
         try:
             report = await invoke(order, self._adapter, self._context)
         except UnitTooLargeError:
             # Beside all else that this process holds; a fresh one may have room for it.
             self._outgrown = order.id
-            return await invoke_apart(order, self._context.settings)
+            return await invoke_in_subprocess(order, self._context.settings)
         if report.progress.next_batch == order.first_batch:
             self._outgrown = order.id
         return _within(report, order.budget)
@@ -311,7 +311,7 @@ class Invoker:
     def _elsewhere(self, engine: Engine, order: UnitOrder) -> InvocationReport:
         settings = on_the_way(self._context.settings)
         # Each invocation keeps to the rate by itself; together they are one visitor.
-        shared = replace(settings, rate_factor=settings.rate_factor / self.at_once)
+        shared = replace(settings, rate_factor=settings.rate_factor / self.concurrency)
         (outcome,) = engine.run(invoke_order, [(order, shared)])
         report: InvocationReport = outcome.unwrap()
         return report
@@ -321,10 +321,10 @@ def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
     """One invocation on a machine of a cluster."""
     order, settings = item
     require_here(settings)
-    return asyncio.run(invoke_apart(order, settings))
+    return asyncio.run(invoke_in_subprocess(order, settings))
 
 
-async def invoke_apart(order: UnitOrder, settings: Settings) -> InvocationReport:
+async def invoke_in_subprocess(order: UnitOrder, settings: Settings) -> InvocationReport:
     """One invocation in a process of its own."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,

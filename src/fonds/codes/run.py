@@ -17,28 +17,23 @@ from sqlalchemy import select
 from fonds import ids
 from fonds.codes.budget import Budget, Meter
 from fonds.codes.execute import STATEMENTS
-from fonds.codes.invocation import InvocationReport, UnitOrder, plan_head, walk_order
+from fonds.codes.invocation import (
+    InvocationReport,
+    UnitOrder,
+    open_invoker,
+    plan_head,
+    walk_order,
+)
 from fonds.codes.origin import PlaceOrigin, open_blob, open_place
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, settle
 from fonds.context import Context
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.fetch.rates import logged_to
-from fonds.fetch.redact import Redaction
 from fonds.model import Counts
-from fonds.runs.active_run import heartbeat
-from fonds.runs.audit import Audit, AuditScope, compare, concluded
-from fonds.runs.hosts import notes_hosts
-from fonds.runs.locks import SourceLock, claim_source, kept
-from fonds.runs.state import Run, RunReport, RunRequest, RunStatus
-from fonds.runs.tasks import (
-    Failure,
-    OpenError,
-    Stage,
-    open_errors,
-    record_failures,
-    record_loaded,
-    resolve,
-)
+from fonds.runs.active_run import ActiveRun, start_run
+from fonds.runs.audit import Audit, AuditScope, compare, complete_audit
+from fonds.runs.state import RunReport, RunRequest, RunStatus
+from fonds.runs.tasks import Failure, Stage, record_failures, record_loaded, resolve
 from fonds.seams import charged_to
 from fonds.sources.base import Expected
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
@@ -148,98 +143,96 @@ class CodeReport:
     units: tuple[UnitReport, ...] = ()
 
 
-@notes_hosts
 async def run_code(
+    adapter: JurisdictionAdapter,
+    request: RunRequest,
+    context: Context,
+    *,
+    in_subprocess: bool = False,
+) -> CodeReport:
+    """Bring the edition that the options of the request name up to date, or the newest.
+
+    `in_subprocess` gives each invocation a process of its own.
+    """
+    with open_invoker(adapter, context, in_subprocess=in_subprocess) as invoker:
+        return await run_units(adapter, request, context, invoker, concurrency=invoker.concurrency)
+
+
+async def run_units(
     adapter: JurisdictionAdapter,
     request: RunRequest,
     context: Context,
     invoke: Invoke,
     *,
-    at_once: int = 1,
+    concurrency: int = 1,
 ) -> CodeReport:
-    """Bring one edition of a code up to date, so many units at once.
-
-    What is asked for is in the request's options.
-    """
-    database, clock, info = context.database, context.seams.clock, adapter.info
-    with claim_source(database, context.settings.home, info.name, clock) as claim:
-        redact = Redaction(context.settings)
-        run = Run(source=info.name, request=request, database=database, clock=clock, redact=redact)
-        run.start(claim.confirm)
-        with database.read() as connection:
-            standing = open_errors(connection, info.name)
-        work = _CodeRun(run, claim, context, invoke, standing, asyncio.Semaphore(at_once))
-        try:
-            async with kept(claim), heartbeat(run, claim):
-                await work.take(adapter, CodeRequest.of(request.options))
-            return CodeReport(run=work.conclude(), units=tuple(work.reports))
-        except asyncio.CancelledError:
-            run.finish(RunStatus.CANCELLED, "stopped by request; the next run continues from here")
-            raise
-        except BaseException as error:
-            run.finish(RunStatus.FAILED, f"{type(error).__name__}: {error}")
-            raise
+    """As `run_code`, with a function that runs the invocations, several units at a time."""
+    async with start_run(adapter, request, context) as active:
+        work = _CodeRun(active, invoke, asyncio.Semaphore(concurrency))
+        await work.run_units(CodeRequest.of(request.options))
+        work.finish()
+    return CodeReport(run=active.report, units=tuple(work.reports))
 
 
 @dataclass(slots=True)
 class _CodeRun:
-    run: Run
-    claim: SourceLock
-    context: Context
+    active: ActiveRun[JurisdictionAdapter]
     invoke: Invoke
-    standing: dict[str, OpenError]
-    turns: asyncio.Semaphore
-    """As many units as are worked on side by side."""
+    slots: asyncio.Semaphore
+    """As many as units may be worked on at a time."""
     reports: list[UnitReport] = field(default_factory=list)
 
-    async def take(self, adapter: JurisdictionAdapter, request: CodeRequest) -> None:
+    async def run_units(self, request: CodeRequest) -> None:
         """Bring units up to date, in their order; one that fails does not stop the others."""
-        stage = self.run.stages.discover
+        stage = self.active.run.stages.discover
         began = stage.begin()
         try:
             with logged_to(stage):
-                orders = await find_orders(adapter, request, self.context)
+                orders = await find_orders(self.active.source, request, self.active.context)
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
             return
         finally:
             stage.end(began)
-        self._make_good([_DISCOVERY])
-        self.run.count(discovered=len(orders))
-        stage.conclude(len(orders))
-        units = [asyncio.ensure_future(self._tried(order)) for order in orders]
+        self._resolve([_DISCOVERY])
+        self.active.run.count(discovered=len(orders))
+        stage.finish(len(orders))
+        units = [asyncio.ensure_future(self._run_unit(order)) for order in orders]
         try:
             self.reports += await asyncio.gather(*units)
         finally:
             for unit in units:
                 unit.cancel()
 
-    async def _tried(self, order: UnitOrder) -> UnitReport:
-        async with self.turns:
+    async def _run_unit(self, order: UnitOrder) -> UnitReport:
+        async with self.slots:
             try:
-                return await self._unit(order)
+                return await self._execute(order)
             except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
                 self._fail(order.id, error, "parse")
                 return UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
 
-    def conclude(self) -> RunReport:
-        """Say what came of it."""
-        counts = self.run.counts
+    def finish(self) -> None:
+        """Record the end of the run."""
+        counts = self.active.run.counts
         if not counts.error:
-            return self.run.finish(RunStatus.SUCCESS)
-        loaded = counts.inserted + counts.skipped
-        return self.run.finish(
-            RunStatus.PARTIAL if loaded else RunStatus.FAILED, self.run.first_error
-        )
+            self.active.finish(RunStatus.SUCCESS)
+        else:
+            loaded = counts.inserted + counts.skipped
+            self.active.finish(
+                RunStatus.PARTIAL if loaded else RunStatus.FAILED, self.active.run.first_error
+            )
 
-    async def _unit(self, order: UnitOrder) -> UnitReport:
+    async def _execute(self, order: UnitOrder) -> UnitReport:
         done: list[InvocationReport] = []
         async for report in self._invocations(order):
             done.append(report)
-            self.run.add(Counts(inserted=report.progress.inserted, skipped=report.progress.skipped))
-            self.context.progress(order.source, self.run.counts)
+            self.active.run.add(
+                Counts(inserted=report.progress.inserted, skipped=report.progress.skipped)
+            )
+            self.active.context.progress(order.source, self.active.run.counts)
         failures = tuple(failure for report in done for failure in report.progress.failures)
         self._settle(order, failures)
         return UnitReport(
@@ -271,7 +264,7 @@ class _CodeRun:
 
     async def _invoked(self, order: UnitOrder) -> InvocationReport:
         """One invocation fetches, parses and loads; all of it counts as loading."""
-        stage = self.run.stages.load
+        stage = self.active.run.stages.load
         began = stage.begin()
         try:
             with logged_to(stage):
@@ -281,9 +274,9 @@ class _CodeRun:
 
     def _settle(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
         """A unit's row in the run: loaded, or errored with the sections that are missing."""
-        now = self.context.seams.clock.now()
-        with self.context.database.write() as connection:
-            self.claim.confirm(connection)
+        now = self.active.context.seams.clock.now()
+        with self.active.context.database.write() as connection:
+            self.active.lock.confirm(connection)
             settle(connection, order.id, "partial" if failures else "complete", now)
         if failures:
             shown = "; ".join(f"{known}: {cause}" for known, cause in failures[:SHOWN_FAILURES])
@@ -292,29 +285,34 @@ class _CodeRun:
             error = SuspiciousYieldError(f"{len(failures)} sections are missing: {shown}")
             self._fail(order.id, error, "fetch")
         else:
-            self._make_good([order.id], loaded=True)
+            self._resolve([order.id], loaded=True)
 
-    def _make_good(self, keys: list[str], *, loaded: bool = False) -> None:
-        now = self.context.seams.clock.now()
-        with self.context.database.write() as connection:
-            self.claim.confirm(connection)
+    def _resolve(self, keys: list[str], *, loaded: bool = False) -> None:
+        now = self.active.context.seams.clock.now()
+        with self.active.context.database.write() as connection:
+            self.active.lock.confirm(connection)
             if loaded:
-                record_loaded(connection, self.run.id, self.run.source, keys, now)
-            resolve(connection, self.run.source, keys, now)
-            self.run.save(connection)
+                record_loaded(connection, self.active.run.id, self.active.run.source, keys, now)
+            resolve(connection, self.active.run.source, keys, now)
+            self.active.run.save(connection)
 
     def _fail(self, key: str, error: Exception, stage: Stage) -> None:
-        now = self.context.seams.clock.now()
+        now = self.active.context.seams.clock.now()
         failure = Failure.of(error, stage, key)
-        self.run.count(error=1)
-        self.run.first_error = self.run.first_error or f"{key}: {failure.error}"
-        self.run.log("error", failure.error, unit=key, type=failure.error_type)
-        with self.context.database.write() as connection:
-            self.claim.confirm(connection)
+        self.active.run.count(error=1)
+        self.active.run.first_error = self.active.run.first_error or f"{key}: {failure.error}"
+        self.active.run.log("error", failure.error, unit=key, type=failure.error_type)
+        with self.active.context.database.write() as connection:
+            self.active.lock.confirm(connection)
             record_failures(
-                connection, self.run.id, self.run.source, [failure], earlier=self.standing, now=now
+                connection,
+                self.active.run.id,
+                self.active.run.source,
+                [failure],
+                earlier=self.active.open_errors,
+                now=now,
             )
-            self.run.save(connection)
+            self.active.run.save(connection)
 
 
 def audit_code(adapter: JurisdictionAdapter, context: Context) -> Audit:
@@ -324,7 +322,7 @@ def audit_code(adapter: JurisdictionAdapter, context: Context) -> Audit:
     with context.database.read() as connection:
         planned = connection.execute(query.order_by(table.id)).all()
     scopes = [_unit(context, row.id, row.plan_key) for row in planned]
-    return concluded(adapter, context, scopes)
+    return complete_audit(adapter, context, scopes)
 
 
 def _unit(context: Context, unit_id: str, plan_key: str) -> AuditScope:

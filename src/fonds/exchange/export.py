@@ -24,6 +24,7 @@ from sqlalchemy import inspect
 from fonds.errors import StoreError, UsageError
 from fonds.exchange.export_tables import ExportColumn, Exported, exported_tables
 from fonds.exchange.snapshot import Snapshot, snapshot
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database
@@ -207,6 +208,7 @@ def export(
     *,
     where: str,
     sources: Sequence[str] | None = None,
+    registry: SourceRegistry | None = None,
     owner: UUID | None = None,
     scratch: Path | None = None,
     watch: Watch | None = None,
@@ -220,7 +222,9 @@ def export(
         with snapshot(database) as held, closing(Converter(folder, kind)) as converter:
             making = _Making(held, folder, kind, converter, watch or _unwatched)
             there = inspect(held.connection).get_table_names()
-            tables = exported_tables(there, sources=sources, owner=owner)
+            tables = exported_tables(
+                there, registry or SourceRegistry(), sources=sources, owner=owner
+            )
             files = [made for table in tables if (made := making.file(table)) is not None]
         if not any(each.resource["name"] == "documents" for each in files):
             raise UsageError("there is no document to export")

@@ -23,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from fonds.sources.registry import all_sources
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.columns import Identity, Json, Timestamp
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import (
@@ -66,7 +66,11 @@ class Exported:
 
 
 def exported_tables(
-    there: Collection[str], *, sources: Sequence[str] | None, owner: UUID | None
+    there: Collection[str],
+    registry: SourceRegistry,
+    *,
+    sources: Sequence[str] | None,
+    owner: UUID | None,
 ) -> Iterator[Exported]:
     """All tables that can be asked for, as far as they are there; of some sources, or of all.
 
@@ -83,14 +87,14 @@ def exported_tables(
     for table in (code_units, nodes):
         of_them = [] if sources is None else [table.c.source.in_(sources)]
         yield _exported(table, _columns(table), *of_them)
-    for table in _typed(sources):
+    for table in _typed(registry, sources):
         if table.name in there:
             yield _exported(table, _columns(table), *_visible(table, chosen))
 
 
-def _typed(sources: Sequence[str] | None) -> list[Table]:
+def _typed(registry: SourceRegistry, sources: Sequence[str] | None) -> list[Table]:
     """The tables that sources bring along, each once."""
-    known = [each.info for each in all_sources().values()]
+    known = [each.info for each in registry.values()]
     wanted = [info for info in known if sources is None or info.name in sources]
     return list(dict.fromkeys(table for info in wanted for table in info.tables))
 

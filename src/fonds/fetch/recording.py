@@ -22,7 +22,7 @@ from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
 from fonds.fetch.redact import public_url, recorded_request_headers, recorded_response_headers
-from fonds.fetch.transport import BodyStream, HttpRequest, HttpResponse, Transport
+from fonds.fetch.transport import BodyStream, HttpRequest, HttpResponse, HttpTransport, Transport
 from fonds.fetch.warc import (
     Exchange,
     ExchangeKey,
@@ -31,12 +31,26 @@ from fonds.fetch.warc import (
     open_response,
     read_recording,
 )
-from fonds.seams import Clock
+from fonds.seams import Clock, Seams
 from fonds.settings import Settings
 
 _MAX_IN_MEMORY: Final = 4 * 2**20
 # Bodies are recorded without their transfer encoding, so these headers would be wrong.
 _CONNECTION_HEADERS: Final = frozenset({"connection", "keep-alive", "transfer-encoding"})
+
+
+def open_recording(
+    settings: Settings, seams: Seams, *, record: Path | None, replay: Path | None
+) -> tuple[Settings, Seams, Transport]:
+    """A transport that records to a file or replays one, with the settings and seams for it."""
+    # A cluster's requests would pass by the transport.
+    settings = replace(settings, engine="local")
+    if replay is not None:
+        replayed = ReplayTransport(replay)
+        return without_waits(settings), replace(seams, clock=replayed.clock), replayed
+    assert record is not None
+    network = HttpTransport(allow_private=settings.allow_private, hosts=settings.hosts)
+    return settings, seams, RecordingTransport(network, record, clock=seams.clock)
 
 
 def without_waits(settings: Settings) -> Settings:

@@ -30,7 +30,7 @@ from fonds.runs.locks import claim_source
 from fonds.runs.schedule import trigger_of
 from fonds.runs.state import RunStatus
 from fonds.sites.tables import websites
-from fonds.sources.registry import all_sources
+from fonds.sources.base import Registered
 from fonds.stores.tables import (
     ingestion_leases,
     ingestion_runs,
@@ -84,7 +84,7 @@ def check_use(patient: Patient) -> Iterator[Finding]:
     """How much each source takes, as far as it is counted."""
     with patient.database.read() as connection:
         known = set(connection.scalars(select(ingestion_runs.c.source).distinct()))
-    prefixes = {name: ids.archive_key(name, "x")[:-1] for name in known | set(all_sources())}
+    prefixes = {name: ids.archive_key(name, "x")[:-1] for name in known | set(patient.sources)}
     prefixes |= {"uploads": "raw/", "texts of uploads": "parsed/", "indexes": "indexes/"}
     taken = sorted(
         ((*_taken(patient, prefix), name) for name, prefix in prefixes.items()), reverse=True
@@ -132,7 +132,7 @@ def check_server_key(patient: Patient) -> Iterator[Finding]:
 
 def check_sources(patient: Patient) -> Iterator[Finding]:
     """Which sources there are, and which of them lack a key."""
-    sources = all_sources()
+    sources = patient.sources
     yield fine("sources", ", ".join(sorted(sources)))
     lacking: dict[str, list[str]] = {}
     for name, source in sources.items():
@@ -320,7 +320,8 @@ def check_watermarks(patient: Patient) -> Iterator[Finding]:
     with patient.database.read() as connection:
         states = connection.execute(select(ingestion_source_state)).all()
     ahead = [row.source for row in states if _is_ahead(row.last_seen_key, patient.now)]
-    late = [row.source for row in states if _is_late(row, patient.now)]
+    registry, now = patient.sources, patient.now
+    late = [row.source for row in states if _is_late(row, registry.get(row.source), now)]
     if ahead:
         advice = "what was published since may be missing: `fonds backfill SOURCE --since DATE`"
         yield doubtful("watermarks", f"in the future: {_some(ahead)}", advice)
@@ -338,8 +339,7 @@ def _is_ahead(key: str | None, now: datetime) -> bool:
         return False  # not every publisher counts by days
 
 
-def _is_late(row: Row[tuple[object, ...]], now: datetime) -> bool:
-    source = all_sources().get(row.source)
+def _is_late(row: Row[tuple[object, ...]], source: Registered | None, now: datetime) -> bool:
     trigger = trigger_of(source.info) if source else None
     if trigger is None or row.last_run_at is None:
         return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, Self
 
 from fonds.seams import Seams
 from fonds.settings import Settings
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
 
@@ -43,6 +44,7 @@ class OpenedLibrary(Protocol):
     seams: Seams
     database: Database
     blobs: Blobs
+    sources: SourceRegistry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +57,7 @@ class Patient:
     blobs: Blobs
     began: tuple[datetime, float]
     """Of the clock on the wall, and of the one that never goes back."""
+    sources: SourceRegistry = field(default_factory=SourceRegistry)
 
     @classmethod
     def of(cls, library: OpenedLibrary) -> Self:
@@ -65,6 +68,7 @@ class Patient:
             seams=library.seams,
             database=library.database,
             blobs=library.blobs,
+            sources=library.sources,
             began=(clock.now(), clock.monotonic()),
         )
 

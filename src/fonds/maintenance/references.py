@@ -49,7 +49,6 @@ from fonds.uploads.states import JobStatus
 
 AT_ONCE: Final = 5000
 """Rows held in memory."""
-WEBSITE: Final = "site-"
 
 
 def references(connection: Connection, source: str | None = None) -> Iterator[str]:
@@ -99,7 +98,7 @@ def _origins(connection: Connection, source: str | None) -> Iterator[str]:
     pages = select(address.origin).where(address.origin.is_not(None))
     if source is not None:
         tasks = tasks.where(task.source == source)
-        pages = pages.where(address.website_id == source.removeprefix(WEBSITE))
+        pages = pages.where(address.website_id == ids.website_of_source(source))
     streamed = connection.execution_options(yield_per=AT_ONCE)
     for kept in streamed.execute(tasks).scalars():
         if kept and kept.get("origin"):

@@ -36,7 +36,6 @@ from fonds.mcp.answers import (
 )
 from fonds.results import ChunkLocator, Resolution
 from fonds.sources.base import Registered
-from fonds.sources.registry import all_sources
 from fonds.stores.documents import visible_to
 from fonds.stores.fulltext import visible_text
 from fonds.stores.tables import (
@@ -184,7 +183,13 @@ def browse(library: Library, path: str | None, offset: int, limit: int) -> CodeL
     """What stands below a code, an edition or a node; without a path, the codes."""
     asked = (path or "").strip("/")
     if not asked:
-        return _listing(None, (), [_code(one) for one in codes(library.database)], offset, limit)
+        return _listing(
+            None,
+            (),
+            [_code(one) for one in codes(library.database, library.sources)],
+            offset,
+            limit,
+        )
     known = _known(library, asked)
     name, _, below = asked.partition("/")
     if not below:
@@ -200,7 +205,7 @@ def _known(library: Library, path: str) -> Code:
     """The code that a path begins with; of an edition that is not held, those that are."""
     name, _, below = path.partition("/")
     try:
-        known = code(library.database, name)
+        known = code(library.database, library.sources, name)
     except UnknownDocumentError:
         hint = "browse_code without a path lists them."
         raise RefusalError("not_found", f"no code {name!r} is held", hint=hint) from None
@@ -283,7 +288,7 @@ def coverage(library: Library, owner: UUID | None) -> Coverage:
     with library.database.read() as connection:
         standing = _standing(connection, by_code, visible_to(owner))
         vectors = _vectors(connection)
-    known = all_sources()
+    known = library.sources
     touched = {*standing.held, *standing.errors, *by_code}
     sources = [_source(name, known.get(name), standing) for name in sorted(touched)]
     return Coverage(

@@ -29,7 +29,7 @@ from fonds.mcp.reading import (
     refuse_if_ambiguous,
 )
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
-from fonds.search.filters import source_named
+from fonds.search.filters import require_source
 from fonds.search.retrieve import MOST_RESULTS as RANKED
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
@@ -101,7 +101,7 @@ class Tools:
         it. Read the passage before you quote it, for snippets are shortened. Nothing found means
         that the library does not hold it: list_sources says what is held, and as of when.
         """
-        names = [source_named(name) for name in sources]
+        names = [require_source(name, self._library.sources) for name in sources]
         filters = {
             "sources": names,
             "kinds": kinds,

@@ -1,19 +1,19 @@
-"""A run while it goes on: its lock, the thread that parses and loads, its heartbeat.
+"""A run in progress: its lock, its heartbeat, the thread that parses and loads.
 
-Also what puts dead runs and old history right: `mark_dead_runs_failed`, `drop_old_history`.
+Also the cleanup after runs: `mark_dead_runs_failed` and `drop_old_history`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,43 +21,104 @@ from structlog.contextvars import bound_contextvars
 
 from fonds.context import Context
 from fonds.errors import FondsError, LeaseLostError, SourceBusyError
-from fonds.runs.locks import FileLock, LeaseClaim, SourceLock, claim_source
-from fonds.runs.state import Run, RunStatus, close_dead_runs
-from fonds.sources.base import Collector, Source
+from fonds.fetch.redact import Redaction
+from fonds.model import SourceState
+from fonds.runs.hosts import record_hosts
+from fonds.runs.locks import SourceLock, claim_source, is_task_cancelled, keep_lock
+from fonds.runs.state import Run, RunReport, RunRequest, RunStatus, close_dead_runs
+from fonds.runs.tasks import OpenError, open_errors
+from fonds.sources.base import Collector, Registered
 from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_tasks
 
 P = ParamSpec("P")
 T = TypeVar("T")
+SourceT = TypeVar("SourceT", bound=Registered)
 
+STOPPED: Final = "stopped by request; the next run continues from here"
 HEARTBEAT_SECONDS: Final = 2.0
 """Batches store the log and counts with them, but a slow upstream may fill none for minutes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ActiveRun:
-    """A run, its source and its lock."""
+@dataclass(kw_only=True)
+class ActiveRun(Generic[SourceT]):
+    """A run that has the lock of its source."""
 
-    source: Source
+    source: SourceT
     run: Run
-    claim: FileLock | LeaseClaim
+    lock: SourceLock
     context: Context
+    state: SourceState
+    open_errors: dict[str, OpenError]
+    """Failures of earlier runs that are not resolved, by task key."""
     thread: Executor
-    """The one thread that parses and loads. One, because the C libraries below us keep the memory
-    they use for that for each thread."""
+    """The thread that parses and loads. Only one, since the C libraries that do the work keep the
+    memory they use for each thread."""
+    report: RunReport = field(init=False)
+    """What `finish` returned."""
 
     @cached_property
     def collector(self) -> Collector | None:
-        """The source, if it downloads its files itself; checked once, as the check is slow."""
-        return self.source if isinstance(self.source, Collector) else None
+        """The source, if it downloads its files itself; cached, as the check is slow."""
+        source: object = self.source
+        return source if isinstance(source, Collector) else None
 
     async def in_thread(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Parse or load while fetching goes on; log lines name the run there too."""
+        """Parse or load while fetching continues; log lines name the run there too."""
         call = partial(copy_context().run, partial(act, *args, **kwargs))
         return await asyncio.get_running_loop().run_in_executor(self.thread, call)
 
+    def finish(self, status: RunStatus, error_summary: str | None = None) -> None:
+        """Record the end of the run."""
+        self.report = self.run.finish(status, error_summary)
+
 
 @asynccontextmanager
-async def heartbeat(run: Run, claim: SourceLock) -> AsyncIterator[None]:
+async def start_run(
+    source: SourceT, request: RunRequest, context: Context
+) -> AsyncIterator[ActiveRun[SourceT]]:
+    """Lock a source and record a run of it, which the block must finish.
+
+    The run has failed if the block raises. If a command cancels the run, the block ends early, and
+    nothing is raised.
+    """
+    database, clock, name = context.database, context.seams.clock, source.info.name
+    try:
+        with (
+            claim_source(database, context.settings.home, name, clock) as lock,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread,
+        ):
+            redact = Redaction(context.settings)
+            run = Run(source=name, request=request, database=database, clock=clock, redact=redact)
+            state = run.start(lock.confirm)
+            with database.read() as connection:
+                errors = open_errors(connection, name)
+            active = ActiveRun(
+                source=source,
+                run=run,
+                lock=lock,
+                context=context,
+                state=state,
+                open_errors=errors,
+                thread=thread,
+            )
+            try:
+                async with keep_lock(lock), heartbeat(run, lock):
+                    yield active
+            except asyncio.CancelledError:
+                thread.shutdown(cancel_futures=True)  # the batch being written still counts
+                active.finish(RunStatus.CANCELLED, STOPPED)
+                if is_task_cancelled():
+                    raise
+            except BaseException as error:
+                active.finish(RunStatus.FAILED, f"{type(error).__name__}: {error}")
+                raise
+    finally:
+        await asyncio.to_thread(record_hosts, source.info, context)
+        context.fetcher.counts.hosts.pop(name, None)
+
+
+@asynccontextmanager
+async def heartbeat(run: Run, lock: SourceLock) -> AsyncIterator[None]:
     """Name the run in every log line, and store its log and counts every few seconds."""
     ended = asyncio.Event()
 
@@ -66,9 +127,9 @@ async def heartbeat(run: Run, claim: SourceLock) -> AsyncIterator[None]:
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), HEARTBEAT_SECONDS)
             if run.has_news and not ended.is_set():
-                # A run does not fail because others cannot see it: the next batch stores the same.
+                # The next batch stores the same, so a failure here does not matter.
                 with suppress(FondsError, SQLAlchemyError, OSError):
-                    await asyncio.to_thread(run.show, claim.confirm)
+                    await asyncio.to_thread(run.show, lock.confirm)
 
     with bound_contextvars(run=str(run.id), source=run.source):
         task = asyncio.create_task(store_news())
@@ -89,10 +150,10 @@ def mark_dead_runs_failed(context: Context) -> int:
     for source in sources:
         try:
             with (
-                claim_source(database, context.settings.home, source, clock) as claim,
+                claim_source(database, context.settings.home, source, clock) as lock,
                 database.write() as connection,
             ):
-                claim.confirm(connection)
+                lock.confirm(connection)
                 marked += close_dead_runs(connection, source, clock.now())
         except (SourceBusyError, LeaseLostError):
             continue

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, Row, func, select
 
 from fonds.context import Context
-from fonds.runs.discover import Asker
+from fonds.runs.discover import ListingFetcher
 from fonds.runs.overview import standing_errors
 from fonds.sources.base import Auditable, Expected, Registered
 from fonds.stores.database import Database
@@ -21,6 +21,14 @@ from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents, ingestion_audits, metadata
 
 SHOWN_TARGETS: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditRange:
+    """The days whose documents are counted; all if it has neither end."""
+
+    since: date | None = None
+    until: date | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,18 +77,17 @@ class Audit:
         return sum(len(scope.missing) for scope in self.scopes)
 
 
-async def audit_source(
-    source: Registered, context: Context, since: date | None, until: date | None
-) -> Audit:
+async def audit_source(source: Registered, context: Context, dates: AuditRange) -> Audit:
     """Count a source's upstream by another way than the one it is loaded by."""
     scopes: list[AuditScope] = []
     if isinstance(source, Auditable):
-        named = source.enumerate(Asker(source.info, context), since, until)
-        scopes = [compare(context.database, expected) async for expected in named]
-    return concluded(source, context, scopes)
+        listings = ListingFetcher(source.info, context)
+        expectations = source.enumerate(listings, dates.since, dates.until)
+        scopes = [compare(context.database, expected) async for expected in expectations]
+    return complete_audit(source, context, scopes)
 
 
-def concluded(source: Registered, context: Context, scopes: Sequence[AuditScope]) -> Audit:
+def complete_audit(source: Registered, context: Context, scopes: Sequence[AuditScope]) -> Audit:
     """What was counted, with what stands in the way of it being complete."""
     standing = standing_errors(context.database, source.info.name)
     return Audit(

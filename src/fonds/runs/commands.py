@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, select, text, update
 
 from fonds.errors import UsageError
 from fonds.runs.state import RunStatus
-from fonds.sources.registry import get_source
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.leases import Leases
 from fonds.stores.tables import ingestion_commands, ingestion_runs
 
@@ -89,11 +89,12 @@ def ask(
     source: str | None,
     args: Mapping[str, Any],
     *,
+    registry: SourceRegistry,
     requested_by: str,
     now: datetime,
 ) -> int:
     """Write down what is wanted; an equal command that is still open is not asked twice."""
-    wanted = checked(command, source, args)
+    wanted = checked(command, source, args, registry)
     if command == "cancel":
         wanted = _with_run(connection, source, wanted)
     if connection.dialect.name == "postgresql":
@@ -118,14 +119,16 @@ def ask(
     return int(made.scalar_one())
 
 
-def checked(command: str, source: str | None, args: Mapping[str, Any]) -> dict[str, Any]:
+def checked(
+    command: str, source: str | None, args: Mapping[str, Any], registry: SourceRegistry
+) -> dict[str, Any]:
     """The arguments as they are kept, without those that say nothing; UsageError for nonsense."""
     if command not in KINDS:
         raise UsageError(f"there is no command {command!r}; there are: {', '.join(KINDS)}")
     if (source is None) != (command == "drain"):
         lacks = "concerns a queue and no source" if command == "drain" else "needs a source"
         raise UsageError(f"{command} {lacks}")
-    options = get_source(source).info.options if source is not None else ()
+    options = registry.require(source).info.options if source is not None else ()
     given = {name: value for name, value in args.items() if value not in (None, False)}
     for name in given:
         if name not in _UNDERSTOOD[command] or (name == "congresses" and name not in options):

@@ -72,8 +72,8 @@ def _leading_done(begun: deque[asyncio.Future[Result]]) -> list[asyncio.Future[R
     return leading
 
 
-async def each(items: Iterable[Item]) -> AsyncIterator[Item]:
-    """Things at hand, where a stream is wanted."""
+async def as_stream(items: Iterable[Item]) -> AsyncIterator[Item]:
+    """Items as an asynchronous iterator."""
     for item in items:
         yield item
 
@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 
 async def in_order(
-    graph: Mapping[str, set[str]], act: Callable[[str], Awaitable[T]], *, at_once: int
+    graph: Mapping[str, set[str]], act: Callable[[str], Awaitable[T]], *, concurrency: int
 ) -> dict[str, T]:
     """Act on every name after those it depends on; gives what came of each.
 
@@ -96,7 +96,7 @@ async def in_order(
     try:
         while order.is_active():
             waiting += sorted(order.get_ready())
-            while waiting and len(running) < at_once:
+            while waiting and len(running) < concurrency:
                 name = waiting.popleft()
                 running[asyncio.ensure_future(act(name))] = name
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

@@ -6,7 +6,7 @@ Checks before and after a run: keys at hand; and a walled, capped or shrunken fe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Final
@@ -16,23 +16,23 @@ from fonds.errors import MissingKeyError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
 from fonds.fetch.redact import public_url
-from fonds.model import FetchTask, Listing, SourceState, Watermark
+from fonds.model import FetchTask, Listing, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
-from fonds.runs.tasks import MAX_ATTEMPTS, Failure, OpenError, TaskState, recall, recall_files
+from fonds.runs.tasks import MAX_ATTEMPTS, Failure, TaskState, recall, recall_files
 from fonds.settings import Settings
-from fonds.sources.base import ListingResponse, SourceInfo
+from fonds.sources.base import ListingResponse, Source, SourceInfo
 
 RECALLED_AT_ONCE: Final = 500
 RECALLED_AFTER: Final = 0.25
 """Seconds after which fewer are handed on, as a source may take long to find the next."""
 
-Found = TaskState | Watermark | Listing | Failure
+Discovered = TaskState | Watermark | Listing | Failure
 """What discovery hands on, in the source's order."""
 
 
-class Asker:
+class ListingFetcher:
     """Fetches listings for `discover` and `enumerate`: paced, conditional, archived."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Asker:
         self._info = info
         self._context = context
         self._retry_log = retry_log
-        self._learned: list[FileRecord] = []
+        self._validators: list[FileRecord] = []
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Ask for one listing."""
@@ -56,21 +56,21 @@ class Asker:
                 previous=known,
             )
         if obtained.record is not None:
-            self._learned.append(obtained.record)
+            self._validators.append(obtained.record)
         return ListingResponse(
             data=await asyncio.to_thread(self._context.archive.read, obtained.archived),
             archived=obtained.archived,
             changed=obtained.changed,
         )
 
-    def take_learned(self) -> list[FileRecord]:
-        """Validators seen since the last call.
+    def take_validators(self) -> list[FileRecord]:
+        """Validators received since the last call.
 
         They may be stored at any time: a listing that has not changed is read from the archive,
         and still lists what is not loaded yet.
         """
-        learned, self._learned = self._learned, []
-        return learned
+        validators, self._validators = self._validators, []
+        return validators
 
 
 def pace_of(info: SourceInfo, settings: Settings) -> Pace:
@@ -82,37 +82,37 @@ def pace_of(info: SourceInfo, settings: Settings) -> Pace:
 
 
 async def discover(
-    job: ActiveRun, state: SourceState, asker: Asker, standing: dict[str, OpenError]
-) -> AsyncIterator[Found]:
+    active: ActiveRun[Source], listings: ListingFetcher
+) -> AsyncIterator[Discovered]:
     """All that is to be fetched, then what failed in earlier runs and was not listed again."""
-    waiting = dict(standing)
+    retries = dict(active.open_errors)
     batch: list[FetchTask] = []
-    clock = job.context.seams.clock
+    clock = active.context.seams.clock
     due = clock.monotonic() + RECALLED_AFTER
     failure: Failure | None = None
-    stage = job.run.stages.discover
+    stage = active.run.stages.discover
     began = stage.begin()
     try:
-        async for item in job.source.discover(state, asker):
+        async for item in active.source.discover(active.state, listings):
             stage.end(began)
             if isinstance(item, FetchTask):
-                job.run.count(discovered=1)
-                waiting.pop(item.key, None)
+                active.run.count(discovered=1)
+                retries.pop(item.key, None)
                 batch.append(item)
             is_full = len(batch) >= RECALLED_AT_ONCE or clock.monotonic() > due
             if batch and (is_full or not isinstance(item, FetchTask)):
-                for wanted in changed(job, batch, standing):
-                    yield wanted
+                for task in changed_tasks(active, batch):
+                    yield task
                 batch, due = [], clock.monotonic() + RECALLED_AFTER
             if not isinstance(item, FetchTask):
                 yield item
             began = stage.begin()
     except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
-        failure = Failure.of(error, "discover", discovery_key(job.run.request))
-    again = [e.task for e in waiting.values() if e.task and e.attempts < MAX_ATTEMPTS]
-    for wanted in changed(job, [*batch, *again], standing):
-        yield wanted
-    stage.conclude(job.run.counts.discovered)
+        failure = Failure.of(error, "discover", discovery_key(active.run.request))
+    again = [e.task for e in retries.values() if e.task and e.attempts < MAX_ATTEMPTS]
+    for task in changed_tasks(active, [*batch, *again]):
+        yield task
+    stage.finish(active.run.counts.discovered)
     if failure is not None:
         yield failure
 
@@ -124,38 +124,37 @@ def discovery_key(request: RunRequest) -> str:
     return f"discover {request.since or ''}..{request.until or ''}"
 
 
-def changed(
-    job: ActiveRun, tasks: list[FetchTask], standing: Mapping[str, OpenError]
-) -> list[TaskState]:
+def changed_tasks(active: ActiveRun[Source], tasks: list[FetchTask]) -> list[TaskState]:
     """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
-    with job.context.database.read() as connection:
-        recalled = recall(connection, job.source.info.name, tasks)
+    with active.context.database.read() as connection:
+        recalled = recall(connection, active.source.info.name, tasks)
     wanted = []
     for candidate in recalled:
-        failed = candidate.task.key in standing
-        if candidate.known is not None and not failed and _unchanged(job, candidate):
-            job.run.count(skipped=candidate.known.records)
+        failed = candidate.task.key in active.open_errors
+        if candidate.known is not None and not failed and _unchanged(active, candidate):
+            active.run.count(skipped=candidate.known.records)
         else:
             wanted.append(candidate)
     return wanted
 
 
-def _unchanged(job: ActiveRun, wanted: TaskState) -> bool:
+def _unchanged(active: ActiveRun[Source], wanted: TaskState) -> bool:
     """Whether the listing's word is enough: same entry, same recipe, asked for not long ago."""
-    known, settings = wanted.known, job.context.settings
-    if known is None or wanted.task.fingerprint is None or job.run.request.recheck:
+    known, settings = wanted.known, active.context.settings
+    if known is None or wanted.task.fingerprint is None or active.run.request.recheck:
         return False
     due = known.validated_at + timedelta(days=settings.revalidate_days)
     return (
         known.fingerprint == wanted.task.fingerprint
-        and known.recipe == recipe_of(job)
-        and job.context.seams.clock.now() < due
+        and known.recipe == recipe_of(active)
+        and active.context.seams.clock.now() < due
     )
 
 
-def recipe_of(job: ActiveRun) -> str:
+def recipe_of(active: ActiveRun[Source]) -> str:
     """The version of everything that turns a source's bytes into rows."""
-    return f"{job.source.info.name}@{job.source.info.version} {chunker_label(job.context.chunker)}"
+    info = active.source.info
+    return f"{info.name}@{info.version} {chunker_label(active.context.chunker)}"
 
 
 LOSS_ALLOWED: Final = 0.2

@@ -17,8 +17,9 @@ from fonds.fetch.redact import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead
-from fonds.runs.discover import Found, pace_of
+from fonds.runs.discover import Discovered, pace_of
 from fonds.runs.tasks import Failure, KnownInput, TaskState
+from fonds.sources.base import Source
 
 AHEAD_OF_LOADING: Final = 8
 """Fetched and waiting tasks for each concurrent request."""
@@ -30,7 +31,7 @@ class FetchedTask:
 
     task: FetchTask
     parts: tuple[tuple[Part, Archived], ...]
-    learned: tuple[FileRecord, ...]
+    validators: tuple[FileRecord, ...]
     known: KnownInput | None
     """What was loaded from this task before."""
 
@@ -44,26 +45,28 @@ class FetchedTask:
 Fetched = FetchedTask | Watermark | Listing | Failure
 
 
-async def fetch(job: ActiveRun, found: AsyncIterator[Found]) -> AsyncIterator[list[Fetched]]:
+async def fetch(
+    active: ActiveRun[Source], discovered: AsyncIterator[Discovered]
+) -> AsyncIterator[list[Fetched]]:
     """Fetch what was found, several at a time, handed on in order as it is ready."""
-    concurrency = job.source.info.fetch_concurrency
+    concurrency = active.source.info.fetch_concurrency
     slots = asyncio.Semaphore(concurrency)
 
-    async def act(item: Found) -> Fetched:
+    async def act(item: Discovered) -> Fetched:
         if not isinstance(item, TaskState):
             return item
         async with slots:
-            return await fetch_task(job, item)
+            return await fetch_task(active, item)
 
-    async for ready in work_ahead(found, act, window=concurrency * AHEAD_OF_LOADING):
+    async for ready in work_ahead(discovered, act, window=concurrency * AHEAD_OF_LOADING):
         yield ready
 
 
-async def fetch_task(job: ActiveRun, wanted: TaskState) -> FetchedTask | Failure:
+async def fetch_task(active: ActiveRun[Source], wanted: TaskState) -> FetchedTask | Failure:
     """All parts of one task, or the reason why not."""
     parts: list[tuple[Part, Archived]] = []
-    learned: list[FileRecord] = []
-    stage = job.run.stages.fetch
+    validators: list[FileRecord] = []
+    stage = active.run.stages.fetch
     began = stage.begin()
     # Both are of the asyncio task, which is this task's alone.
     bind_contextvars(task=wanted.task.key)
@@ -71,34 +74,36 @@ async def fetch_task(job: ActiveRun, wanted: TaskState) -> FetchedTask | Failure
     try:
         for part in wanted.task.parts:
             try:
-                obtained = await _obtain(job, wanted, part)
+                obtained = await _obtain(active, wanted, part)
             except (NotFoundError, RefusedError) as error:
                 missing = part.refusable or isinstance(error, NotFoundError)
                 if not (part.optional and missing):
                     raise
-                job.run.log("warn", f"went on without {part.name}: {error}", task=wanted.task.key)
+                active.run.log(
+                    "warn", f"went on without {part.name}: {error}", task=wanted.task.key
+                )
                 continue
             parts.append((part, obtained.archived))
-            learned += [obtained.record] if obtained.record else []
+            validators += [obtained.record] if obtained.record else []
     except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
         return Failure.of(error, "fetch", wanted.task)
     finally:
         stage.end(began)
-    job.run.count(fetched=1)
+    active.run.count(fetched=1)
     return FetchedTask(
-        task=wanted.task, parts=tuple(parts), learned=tuple(learned), known=wanted.known
+        task=wanted.task, parts=tuple(parts), validators=tuple(validators), known=wanted.known
     )
 
 
-async def _obtain(job: ActiveRun, wanted: TaskState, part: Part) -> DownloadResult:
+async def _obtain(active: ActiveRun[Source], wanted: TaskState, part: Part) -> DownloadResult:
     known = wanted.files.get(public_url(part.url))
-    if job.collector:
-        return await job.collector.collect(wanted.task, part, known)
-    return await job.context.archive.download(
-        source=job.source.info.name,
+    if active.collector:
+        return await active.collector.collect(wanted.task, part, known)
+    return await active.context.archive.download(
+        source=active.source.info.name,
         url=part.url,
         path=part.path,
-        pace=pace_of(job.source.info, job.context.settings),
+        pace=pace_of(active.source.info, active.context.settings),
         previous=known,
         headers=part.headers,
     )

@@ -23,20 +23,20 @@ from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw,
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.discover import check_loss, recipe_of
 from fonds.runs.fetch import Fetched, FetchedTask
-from fonds.runs.hosts import note_hosts
+from fonds.runs.hosts import record_hosts
 from fonds.runs.normalization import passages_of, writing_of
 from fonds.runs.state import advance_watermark
 from fonds.runs.tasks import (
     MAX_ATTEMPTS,
     Failure,
     KnownInput,
-    OpenError,
     record_failures,
     record_loaded,
     remember_files,
     remember_inputs,
     resolve,
 )
+from fonds.sources.base import Source
 from fonds.stores.documents import mark_withdrawn, write_documents
 from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
 from fonds.stores.sqlite import batched, select_in
@@ -47,7 +47,7 @@ Identity = tuple[str, tuple[Any, ...]]
 
 
 def identity_of(record: ParsedRecord) -> Identity:
-    """What tells a record from all others."""
+    """The table and primary key of a record."""
     return record.table, key_of(metadata.tables[record.table], record.payload)
 
 
@@ -60,179 +60,179 @@ class ParsedTask:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finished:
+class FinishedTask:
     """A task all of whose records are in this batch or in those before it."""
 
-    arrival: FetchedTask
+    fetched: FetchedTask
     yielded: frozenset[Identity]
-    unchanged: bool = False
-    """Asked for again and found as it was."""
+    is_unchanged: bool = False
+    """Fetched again, and not parsed since its bytes are as before."""
 
 
-Entry = ParsedTask | Finished | Failure | Listing | Watermark
+Entry = ParsedTask | FinishedTask | Failure | Listing | Watermark
 
 
-def _is_end_of(entry: Entry, refused: set[str]) -> bool:
-    return isinstance(entry, Finished) and entry.arrival.task.key in refused
+def _is_end_of(entry: Entry, task_keys: set[str]) -> bool:
+    return isinstance(entry, FinishedTask) and entry.fetched.task.key in task_keys
 
 
 class BatchWriter:
-    """Turns batches into rows, and keeps the run's counts true to them."""
+    """Writes batches to the database, and adds what was written to the counts of the run."""
 
     def __init__(
-        self,
-        job: ActiveRun,
-        standing: Mapping[str, OpenError],
-        learned: Callable[[], Iterable[FileRecord]],
+        self, active: ActiveRun[Source], take_validators: Callable[[], Iterable[FileRecord]]
     ) -> None:
-        self._job = job
-        self._standing = standing
-        self._learned = learned
-        self._source = job.source.info.name
-        self._tables = job.source.info.tables
-        self._done = Counts()
-        self._refused: set[str] = set()
-        """Tasks that lack a part: a long one may end some batches later, and is not finished."""
+        self._active = active
+        self._take_validators = take_validators
+        self._source = active.source.info.name
+        self._tables = active.source.info.tables
+        self._counts = Counts()
+        """Of the batch that is being written."""
+        self._failed: set[str] = set()
+        """Keys of tasks that the database rejected: their ends, in later batches, are left out."""
         self._withdrawn: set[str] = set()
-        """Tasks that a listing of this run does not name: if they are named again, they are new."""
+        """Keys that a listing of this run lacks; if they are listed again, they are new."""
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Write the batch whole, or all of it but the tasks that the database refuses."""
-        self._write_willing(entries, list(self._learned()))
+        """Write the whole batch, or all of it but the tasks that the database rejects."""
+        self._write_or_divide(entries, list(self._take_validators()))
 
-    def _write_willing(self, entries: Sequence[Entry], learned: list[FileRecord]) -> None:
-        """Halve a refused batch until the culprit stands alone, and record its failure."""
-        entries = [entry for entry in entries if not _is_end_of(entry, self._refused)]
+    def _write_or_divide(self, entries: Sequence[Entry], validators: list[FileRecord]) -> None:
+        """Halve a rejected batch until the culprit is alone, and record its failure."""
+        entries = [entry for entry in entries if not _is_end_of(entry, self._failed)]
         try:
-            self._write(entries, learned)
+            self._write(entries, validators)
         except (SQLAlchemyError, ValueError, TypeError) as error:
-            # The latter two are the drivers' for values they cannot encode, such as half of a
+            # Drivers raise the latter two for values that they cannot encode, such as half of a
             # surrogate pair.
             if len(entries) > 1:
                 middle = len(entries) // 2
-                self._write_willing(entries[:middle], learned)
-                self._write_willing(entries[middle:], [])
+                self._write_or_divide(entries[:middle], validators)
+                self._write_or_divide(entries[middle:], [])
             elif entries and isinstance(entries[0], ParsedTask):
                 task = entries[0].task
-                self._refused.add(task.key)
-                self._write([Failure.of(error, "load", task)], learned)
+                self._failed.add(task.key)
+                self._write([Failure.of(error, "load", task)], validators)
             else:
                 raise
 
-    def _write(self, entries: Sequence[Entry], learned: list[FileRecord]) -> None:
-        run = self._job.run
-        now = self._job.context.seams.clock.now()
-        self._done = Counts()
-        with self._job.context.database.write() as connection:
-            self._job.claim.confirm(connection)
+    def _write(self, entries: Sequence[Entry], validators: list[FileRecord]) -> None:
+        run = self._active.run
+        now = self._active.context.seams.clock.now()
+        self._counts = Counts()
+        with self._active.context.database.write() as connection:
+            self._active.lock.confirm(connection)
             self._load(connection, entries, now)
-            self._finish(connection, [e for e in entries if isinstance(e, Finished)], now)
+            self._finish(connection, [e for e in entries if isinstance(e, FinishedTask)], now)
             failures = [e for e in entries if isinstance(e, Failure)]
             failures += self._withdraw(connection, entries, now)
             self._fail(connection, failures, now)
-            remember_files(connection, learned)
+            remember_files(connection, validators)
             for entry in entries:
                 if isinstance(entry, Watermark) and advance_watermark(
                     connection, self._source, entry, run.request
                 ):
                     run.log("info", f"watermark: {entry.last_seen_key}", type="watermark")
-            run.save(connection, self._done)
-        run.add(self._done)
+            run.save(connection, self._counts)
+        run.add(self._counts)
 
     def _load(self, connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
-        documented: dict[str, tuple[ParsedRecord, str]] = {}
+        with_document: dict[str, tuple[ParsedRecord, str]] = {}
         for entry in entries:
             if isinstance(entry, ParsedTask):
-                plain = [record for record in entry.records if record.document is None]
-                self._merge(connection, plain, entry.task.key)
+                without = [record for record in entry.records if record.document is None]
+                self._merge(connection, without, entry.task.key)
                 for record in entry.records:
                     if record.document is not None:
                         # Of two tasks that yield one document, the later one owns it.
-                        documented.pop(record.document.id, None)
-                        documented[record.document.id] = (record, entry.task.key)
-        self._load_documents(connection, documented, now)
+                        with_document.pop(record.document.id, None)
+                        with_document[record.document.id] = (record, entry.task.key)
+        self._load_documents(connection, with_document, now)
 
     def _merge(
         self, connection: Connection, records: Sequence[ParsedRecord], task_key: str
     ) -> None:
         inserted, updated = merge_rows(connection, records, task_key)
-        self._tally(len(records), inserted, updated)
+        self._count(len(records), inserted, updated)
 
-    def _tally(self, records: int, inserted: int, updated: int) -> None:
-        self._done.inserted += inserted
-        self._done.updated += updated
-        self._done.skipped += records - inserted - updated
+    def _count(self, records: int, inserted: int, updated: int) -> None:
+        self._counts.inserted += inserted
+        self._counts.updated += updated
+        self._counts.skipped += records - inserted - updated
 
     def _load_documents(
         self,
         connection: Connection,
-        documented: Mapping[str, tuple[ParsedRecord, str]],
+        with_document: Mapping[str, tuple[ParsedRecord, str]],
         now: datetime,
     ) -> None:
-        if not documented:
+        if not with_document:
             return
-        chunker = self._job.context.chunker
+        chunker = self._active.context.chunker
         writings = [
-            writing_of(record, task_key, chunker) for record, task_key in documented.values()
+            writing_of(record, task_key, chunker) for record, task_key in with_document.values()
         ]
         written = write_documents(
             connection,
-            self._job.context.database.fulltext,
+            self._active.context.database.fulltext,
             writings,
             now,
             derive=lambda document: passages_of(document, chunker),
         )
-        records = {key: record for key, (record, _) in documented.items()}
+        records = {key: record for key, (record, _) in with_document.items()}
         new = [record for key, record in records.items() if key in written.inserted]
         changed = [record for key, record in records.items() if key in written.updated]
         insert_records(connection, new, self._tables)
         update_records(connection, changed, self._tables)
-        self._tally(len(records), len(new), len(changed))
+        self._count(len(records), len(new), len(changed))
 
-    def _finish(self, connection: Connection, finished: Sequence[Finished], now: datetime) -> None:
-        remember_files(connection, [file for one in finished for file in one.arrival.learned])
-        known = [(one.arrival.task.key, self._known(one, now)) for one in finished]
-        kept = [(key, one) for key, one in known if key not in self._withdrawn]
-        remember_inputs(connection, self._source, kept)
-        loaded = [one for one in finished if not one.unchanged]
-        keys = [one.arrival.task.key for one in loaded]
-        record_loaded(connection, self._job.run.id, self._source, keys, now)
-        resolved = [key for key, _ in known if key in self._standing]
+    def _finish(
+        self, connection: Connection, finished: Sequence[FinishedTask], now: datetime
+    ) -> None:
+        remember_files(connection, [file for end in finished for file in end.fetched.validators])
+        inputs = [(end.fetched.task.key, self._input_of(end, now)) for end in finished]
+        listed = [(key, known) for key, known in inputs if key not in self._withdrawn]
+        remember_inputs(connection, self._source, listed)
+        loaded = [end for end in finished if not end.is_unchanged]
+        keys = [end.fetched.task.key for end in loaded]
+        record_loaded(connection, self._active.run.id, self._source, keys, now)
+        resolved = [key for key, _ in inputs if key in self._active.open_errors]
         resolve(connection, self._source, resolved, now)
-        self._drop_unyielded(connection, [one for one in loaded if one.arrival.known], now)
+        self._drop_unyielded(connection, [end for end in loaded if end.fetched.known], now)
 
-    def _known(self, finished: Finished, now: datetime) -> KnownInput:
-        arrival = finished.arrival
+    def _input_of(self, finished: FinishedTask, now: datetime) -> KnownInput:
+        fetched = finished.fetched
         records = len(finished.yielded)
-        if finished.unchanged and arrival.known is not None:
-            records = arrival.known.records
+        if finished.is_unchanged and fetched.known is not None:
+            records = fetched.known.records
         return KnownInput(
-            input_sha256=arrival.input_sha256,
-            recipe=recipe_of(self._job),
-            fingerprint=arrival.task.fingerprint,
+            input_sha256=fetched.input_sha256,
+            recipe=recipe_of(self._active),
+            fingerprint=fetched.task.fingerprint,
             records=records,
             validated_at=now,
         )
 
     def _drop_unyielded(
-        self, connection: Connection, reloaded: Sequence[Finished], now: datetime
+        self, connection: Connection, reloaded: Sequence[FinishedTask], now: datetime
     ) -> None:
-        """What a task gave before and gives no more: documents are gone, other rows deleted."""
+        """Mark documents that tasks no longer yield as withdrawn, and delete their other rows."""
         if not reloaded:
             return
-        held = self._documents_of(connection, [one.arrival.task.key for one in reloaded])
-        yielded = {key for one in reloaded for _, (key, *_) in one.yielded}
-        missing = [row.id for row in held if row.id not in yielded]
+        task_keys = [end.fetched.task.key for end in reloaded]
+        yielded = {key for end in reloaded for _, (key, *_) in end.yielded}
+        stored = self._documents_of(connection, task_keys)
+        missing = [row.id for row in stored if row.id not in yielded]
         if missing:
-            self._done.gone += mark_withdrawn(connection, missing, now)
-            self._doubt_other_files(connection, [one.arrival.task.key for one in reloaded])
-        for one in reloaded:
-            drop_unyielded(connection, self._tables, one.arrival.task.key, one.yielded)
+            self._counts.gone += mark_withdrawn(connection, missing, now)
+            self._forget_other_files(connection, task_keys)
+        for end in reloaded:
+            drop_unyielded(connection, self._tables, end.fetched.task.key, end.yielded)
 
-    def _doubt_other_files(self, connection: Connection, task_keys: Sequence[str]) -> None:
+    def _forget_other_files(self, connection: Connection, task_keys: Sequence[str]) -> None:
         """Let the next run read the source's other files again, although they have not changed.
 
-        A record that moves between files may have been taken for gone because a cache served us
+        A record that moved between files may have been taken for withdrawn because a cache served
         the old version of one and the new version of the other.
         """
         table = ingestion_inputs.c
@@ -266,199 +266,205 @@ class BatchWriter:
             table.published_at >= listing.since.isoformat(),
             table.published_at < after.isoformat(),
         )
-        held = list(connection.execute(query))
-        missing = [row for row in held if row.task_key not in listing.task_keys]
+        stored = list(connection.execute(query))
+        missing = [row for row in stored if row.task_key not in listing.task_keys]
         name = f"listing {listing.since}..{listing.until}"
         try:
-            if not self._job.run.request.accept_loss:
+            if not self._active.run.request.accept_loss:
                 check_loss(
-                    f"the listing from {listing.since} to {listing.until}", len(held), len(missing)
+                    f"the listing from {listing.since} to {listing.until}",
+                    len(stored),
+                    len(missing),
                 )
         except SuspiciousYieldError as error:
             return [Failure.of(error, "discover", name)]
-        if name in self._standing:
+        if name in self._active.open_errors:
             resolve(connection, self._source, [name], now)
-        self._done.gone += mark_withdrawn(connection, [row.id for row in missing], now)
+        self._counts.gone += mark_withdrawn(connection, [row.id for row in missing], now)
         self._withdrawn.update(row.task_key for row in missing)
         self._forget(connection, [row.task_key for row in missing])
         return []
 
     def _forget(self, connection: Connection, task_keys: Sequence[str]) -> None:
-        """So that an item which comes back is loaded again, even if it comes back unchanged."""
+        """Forget tasks, so that one that is listed again is loaded again, even if unchanged."""
         table = ingestion_inputs
         for batch in batched(task_keys):
             stale = (table.c.source == self._source) & table.c.task_key.in_(batch)
             connection.execute(delete(table).where(stale))
 
     def _fail(self, connection: Connection, failures: Sequence[Failure], now: datetime) -> None:
-        run = self._job.run
-        self._done.error += len(failures)
+        run = self._active.run
+        self._counts.error += len(failures)
         for failure in failures:
             run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
             context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}
             run.log("error", failure.error, **context)
-            earlier = self._standing.get(failure.task_key)
+            earlier = self._active.open_errors.get(failure.task_key)
             if earlier is not None and earlier.attempts + 1 == MAX_ATTEMPTS:
-                told = f"failed in {MAX_ATTEMPTS} runs; the next ones wait until it is listed again"
-                run.log("warn", told, task=failure.task_key, type="given-up")
-        record_failures(connection, run.id, self._source, failures, earlier=self._standing, now=now)
+                message = (
+                    f"failed in {MAX_ATTEMPTS} runs; the next ones wait until it is listed again"
+                )
+                run.log("warn", message, task=failure.task_key, type="given-up")
+        record_failures(
+            connection, run.id, self._source, failures, earlier=self._active.open_errors, now=now
+        )
 
 
 ENTRIES_PER_RECORD: Final = 4
-"""A batch may also fill with failures and tasks that are found unchanged."""
+"""A batch may also fill with failures and tasks that are unchanged."""
 FLUSH_AFTER: Final = 5.0
 """Seconds after which a batch is written although it is not full: upstreams can be slow."""
 
 
 class Loader:
-    """Parses arrivals and loads what they hold; used by one thread at a time."""
+    """Parses fetched tasks and loads their records in batches; used by one thread at a time."""
 
     def __init__(
-        self,
-        job: ActiveRun,
-        standing: Mapping[str, OpenError],
-        learned: Callable[[], Iterable[FileRecord]],
+        self, active: ActiveRun[Source], take_validators: Callable[[], Iterable[FileRecord]]
     ) -> None:
-        self._job = job
-        self.standing = standing
-        """Failures of earlier runs, by task."""
-        self._writer = BatchWriter(job, standing, learned)
-        self._hosts = frozenset[str]()
-        """Those that are noted."""
+        self._active = active
+        self._writer = BatchWriter(active, take_validators)
+        self._recorded_hosts = frozenset[str]()
         self._entries: list[Entry] = []
         self._records = 0
         self._size = 0
         self._yielded: dict[str, set[Identity]] = {}
-        self._flushed_at = job.context.seams.clock.monotonic()
+        self._flushed_at = active.context.seams.clock.monotonic()
 
-    def take(self, waiting: deque[Fetched]) -> tuple[FetchedTask, list[FetchTask]] | None:
-        """Parse and queue what is waiting, writing as batches fill.
+    def load(self, queue: deque[Fetched]) -> tuple[FetchedTask, list[FetchTask]] | None:
+        """Parse what is in the queue, and write it as batches fill.
 
-        Stops at an arrival whose bytes ask for further tasks, and gives both back: what comes
-        after it must not be written before they are settled.
+        Stops at a task whose bytes name further tasks, and returns both: what comes after it must
+        not be written before they are loaded and `finish_task` is called.
         """
-        while waiting:
-            item = waiting.popleft()
+        while queue:
+            item = queue.popleft()
             if not isinstance(item, FetchedTask):
                 self._entries.append(item)
-            elif not self._seen_before(item):
-                if further := self._timed(item):
-                    return item, further
-                self.settle(item)
-            if self._full() or self._overdue():
+            elif not self._is_unchanged(item):
+                if further_tasks := self._parse_timed(item):
+                    return item, further_tasks
+                self.finish_task(item)
+            if self._is_full() or self._is_overdue():
                 self.flush()
         return None
 
-    def settle(self, arrival: FetchedTask) -> None:
-        """Count a task as finished: all it holds and all it asked for is taken."""
-        if arrival.task.key in self._yielded:
-            self._finish(arrival, frozenset(self._yielded.pop(arrival.task.key)))
+    def finish_task(self, fetched: FetchedTask) -> None:
+        """Queue the end of a task whose records and further tasks are queued before it."""
+        key, previous = fetched.task.key, fetched.known
+        if key not in self._yielded:
+            return
+        yielded = frozenset(self._yielded.pop(key))
+        before = previous.records if previous else 0
+        try:
+            if not self._active.run.request.accept_loss:
+                check_loss(key, before, before - len(yielded))
+        except SuspiciousYieldError as error:
+            self._entries.append(Failure.of(error, "parse", fetched.task))
+        else:
+            self._entries.append(FinishedTask(fetched=fetched, yielded=yielded))
 
     def flush(self) -> None:
         """Write what is queued."""
         entries, self._entries, self._records, self._size = self._entries, [], 0, 0
-        self._flushed_at = self._job.context.seams.clock.monotonic()
+        active, info = self._active, self._active.source.info
+        self._flushed_at = active.context.seams.clock.monotonic()
         if entries:
-            self._hosts = note_hosts(self._job.source.info, self._job.context, self._hosts)
-            began = self._job.run.stages.load.begin()
+            # What is loaded is not fetched again by the next run, so its hosts are recorded before.
+            self._recorded_hosts = record_hosts(info, active.context, self._recorded_hosts)
+            started = active.run.stages.load.begin()
             self._writer.write(entries)
-            self._job.run.stages.load.end(began)
-        self._job.context.progress(self._job.source.info.name, self._job.run.counts)
+            active.run.stages.load.end(started)
+        active.context.progress(info.name, active.run.counts)
 
-    def _timed(self, arrival: FetchedTask) -> list[FetchTask]:
-        """Parse; what is loaded while a long file is being parsed is no part of that."""
-        stages = self._job.run.stages
-        began, loaded = stages.parse.begin(), stages.load.seconds
+    def _parse_timed(self, fetched: FetchedTask) -> list[FetchTask]:
+        """Parse; the time of batches that are written meanwhile is not counted as parsing."""
+        stages = self._active.run.stages
+        started, load_seconds = stages.parse.begin(), stages.load.seconds
         try:
-            return self._parse(arrival)
+            return self._parse(fetched)
         finally:
-            stages.parse.end(began, less=stages.load.seconds - loaded)
+            stages.parse.end(started, less=stages.load.seconds - load_seconds)
 
-    def _parse(self, arrival: FetchedTask) -> list[FetchTask]:
-        further: list[FetchTask] = []
-        queued = ParsedTask(task=arrival.task)
-        yielded = self._yielded[arrival.task.key] = set[Identity]()
+    def _parse(self, fetched: FetchedTask) -> list[FetchTask]:
+        """Queue the records of a task, and return the further tasks that it names."""
+        further_tasks: list[FetchTask] = []
+        queued = ParsedTask(task=fetched.task)
+        yielded = self._yielded[fetched.task.key] = set[Identity]()
         self._entries.append(queued)
-        for item in self._items(arrival):
+        for item in self._parsed_items(fetched):
             if isinstance(item, FetchTask):
-                further.append(item)
+                further_tasks.append(item)
             elif isinstance(item, ParsedRecord) and identity_of(item) not in yielded:
                 yielded.add(identity_of(item))
                 queued = self._queue(queued, item)
             else:
-                del self._yielded[arrival.task.key]
-                self._entries.pop()  # what is queued of it; nothing came after
-                self._entries.append(item if isinstance(item, Failure) else _doubled(item, arrival))
+                failure = item if isinstance(item, Failure) else _duplicate_key(item, fetched)
+                del self._yielded[fetched.task.key]
+                self._entries[-1] = failure  # in place of the records that are still queued
                 return []
-        return further
+        return further_tasks
 
-    def _items(self, arrival: FetchedTask) -> Iterator[ParsedRecord | FetchTask | Failure]:
+    def _parsed_items(self, fetched: FetchedTask) -> Iterator[ParsedRecord | FetchTask | Failure]:
         try:
-            yield from self._job.source.parse(self._read(arrival))
+            yield from self._active.source.parse(self._read(fetched))
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
-            yield Failure.of(error, "parse", arrival.task)
+            yield Failure.of(error, "parse", fetched.task)
 
-    def _seen_before(self, arrival: FetchedTask) -> bool:
-        """Whether these exact bytes were loaded by this exact recipe."""
-        known = arrival.known
-        if known is None or known.recipe != recipe_of(self._job):
+    def _is_unchanged(self, fetched: FetchedTask) -> bool:
+        """True if these exact bytes were loaded before, by the same versions."""
+        previous = fetched.known
+        if previous is None or previous.recipe != recipe_of(self._active):
             return False
-        if known.input_sha256 != arrival.input_sha256:
+        if previous.input_sha256 != fetched.input_sha256:
             return False
-        self._job.run.count(skipped=known.records)
-        failed_before = arrival.task.key in self.standing
-        if arrival.task.fingerprint is not None or arrival.learned or failed_before:
-            self._entries.append(Finished(arrival=arrival, yielded=frozenset(), unchanged=True))
+        self._active.run.count(skipped=previous.records)
+        failed_before = fetched.task.key in self._active.open_errors
+        if fetched.task.fingerprint is not None or fetched.validators or failed_before:
+            self._entries.append(
+                FinishedTask(fetched=fetched, yielded=frozenset(), is_unchanged=True)
+            )
         return True
 
-    def _read(self, arrival: FetchedTask) -> Raw:
+    def _read(self, fetched: FetchedTask) -> Raw:
         parts = tuple(
-            RawPart(name=part.name, archived=archived, data=self._bytes(archived))
-            for part, archived in arrival.parts
+            RawPart(name=part.name, archived=archived, data=self._read_file(archived))
+            for part, archived in fetched.parts
         )
-        return Raw(task=arrival.task, parts=parts)
+        return Raw(task=fetched.task, parts=parts)
 
-    def _bytes(self, archived: Archived) -> bytes:
-        return b"" if self._job.collector else self._job.context.archive.read(archived)
+    def _read_file(self, archived: Archived) -> bytes:
+        return b"" if self._active.collector else self._active.context.archive.read(archived)
 
     def _queue(self, queued: ParsedTask, record: ParsedRecord) -> ParsedTask:
+        """Queue a record; returns where the next ones of the task go."""
         queued.records.append(record)
-        self._job.run.count(parsed=1)
+        self._active.run.count(parsed=1)
         self._records += 1
         body = record.document.body if record.document else None
         if body is not None and body.normalized is not None:
             self._size += len(body.normalized.markdown)
-        if len(queued.records) < self._job.context.settings.batch_records:
+        if len(queued.records) < self._active.context.settings.batch_records:
             return queued
         self.flush()
         rest = ParsedTask(task=queued.task)
         self._entries.append(rest)
         return rest
 
-    def _finish(self, arrival: FetchedTask, yielded: frozenset[Identity]) -> None:
-        before = arrival.known.records if arrival.known else 0
-        try:
-            if not self._job.run.request.accept_loss:
-                check_loss(arrival.task.key, before, before - len(yielded))
-        except SuspiciousYieldError as error:
-            self._entries.append(Failure.of(error, "parse", arrival.task))
-        else:
-            self._entries.append(Finished(arrival=arrival, yielded=yielded))
-
-    def _full(self) -> bool:
-        settings = self._job.context.settings
+    def _is_full(self) -> bool:
+        settings = self._active.context.settings
         return (
             self._records >= settings.batch_records
             or self._size >= settings.batch_mib << 20
             or len(self._entries) >= settings.batch_records * ENTRIES_PER_RECORD
         )
 
-    def _overdue(self) -> bool:
-        waited = self._job.context.seams.clock.monotonic() - self._flushed_at
+    def _is_overdue(self) -> bool:
+        waited = self._active.context.seams.clock.monotonic() - self._flushed_at
         return bool(self._entries) and waited > FLUSH_AFTER
 
 
-def _doubled(record: ParsedRecord, arrival: FetchedTask) -> Failure:
-    task = arrival.task
+def _duplicate_key(record: ParsedRecord, fetched: FetchedTask) -> Failure:
+    task = fetched.task
     error = DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
     return Failure.of(error, "parse", task)

@@ -23,8 +23,8 @@ from fonds.stores import leases
 from fonds.stores.database import Database
 
 LEASE: Final = timedelta(seconds=60)
-GLANCE: Final = 1.0
-"""Seconds between looks whether somebody wants a run to end."""
+POLL_SECONDS: Final = 1.0
+"""Seconds between checks whether a command cancels the run."""
 
 _PREFIX: Final = "ingest-"
 
@@ -138,35 +138,40 @@ def _claimed(
 
 
 @asynccontextmanager
-async def kept(claim: SourceLock) -> AsyncIterator[None]:
-    """Renew a claim for as long as the block lasts, also while nothing is written.
+async def keep_lock(lock: SourceLock) -> AsyncIterator[None]:
+    """Renew a lock for as long as the block lasts, also while nothing is written.
 
-    A block whose run is cancelled by a command ends by CancelledError, though nobody has asked its
-    task to stop: `Task.cancelling` tells the two apart.
+    If a command cancels the run, the block ends with CancelledError; `is_task_cancelled` tells this
+    from a caller that cancels the task.
     """
-    working = asyncio.current_task()
-    assert working is not None
-    heart = asyncio.create_task(_beat(claim, working))
+    task = asyncio.current_task()
+    assert task is not None
+    renewal = asyncio.create_task(_renew_until_cancelled(lock, task))
     try:
         yield
     finally:
-        if heart.done():
-            working.uncancel()
-        heart.cancel()
+        if renewal.done():
+            task.uncancel()
+        renewal.cancel()
 
 
-async def _beat(claim: SourceLock, working: asyncio.Task[object]) -> None:
-    """Keep a claim until the run is cancelled."""
-    often = int(LEASE.total_seconds() / 3 / GLANCE)
-    for look in count(1):
-        await asyncio.sleep(GLANCE)
-        # A database that is away comes back, or the next write says so; and whoever lost the
-        # lease learns it from `confirm`, before that write.
+def is_task_cancelled() -> bool:
+    """Whether a caller has cancelled this task, as opposed to a command that cancelled its run."""
+    task = asyncio.current_task()
+    return task is None or bool(task.cancelling())
+
+
+async def _renew_until_cancelled(lock: SourceLock, task: asyncio.Task[object]) -> None:
+    polls_per_renewal = int(LEASE.total_seconds() / 3 / POLL_SECONDS)
+    for poll in count(1):
+        await asyncio.sleep(POLL_SECONDS)
+        # A database that is unavailable comes back, or the next write fails; and a process that
+        # lost the lease learns it from `confirm`, before that write.
         with suppress(LeaseLostError, SQLAlchemyError):
-            if look % often == 0:
-                await asyncio.to_thread(claim.renew)
-            if await asyncio.to_thread(claim.is_cancelled):
-                working.cancel()
+            if poll % polls_per_renewal == 0:
+                await asyncio.to_thread(lock.renew)
+            if await asyncio.to_thread(lock.is_cancelled):
+                task.cancel()
                 return
 
 

@@ -154,8 +154,8 @@ class StageTime:
         """A request of this stage was repeated."""
         self.retries += 1
 
-    def conclude(self, items: int) -> None:
-        """Nothing more is to come."""
+    def finish(self, items: int) -> None:
+        """Log the totals of the stage, once."""
         if self.began_at is not None and not self._is_over:
             self._is_over = True
             took = {"items": items, "seconds": round(self.seconds, 3)}
@@ -201,10 +201,10 @@ class Stages:
         rows = [one.row(run_id, items[one.stage], now) for one in begun]
         upsert(connection, ingestion_stages, rows)
 
-    def conclude(self, items: Mapping[str, int]) -> None:
-        """Say of all stages that they have ended."""
+    def finish(self, items: Mapping[str, int]) -> None:
+        """Log the totals of all stages."""
         for one in self._all():
-            one.conclude(items[one.stage])
+            one.finish(items[one.stage])
 
     def _all(self) -> list[StageTime]:
         return [self.discover, self.fetch, self.parse, self.load]

@@ -33,7 +33,7 @@ from fonds.model import Counts
 from fonds.runs.schedule import TIME_ZONE, next_run
 from fonds.runs.state import RunReport, RunStatus
 from fonds.sources.base import Registered
-from fonds.sources.registry import all_sources
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import batched
@@ -607,12 +607,14 @@ class SourceHeld:
     last: str | None
 
 
-def sources_held(database: Database, *, owner: UUID | None = None) -> list[SourceHeld]:
+def sources_held(
+    database: Database, registry: SourceRegistry, *, owner: UUID | None = None
+) -> list[SourceHeld]:
     """All sources with a document, by name; found through an index, however many there are."""
     table = documents.c
     found = []
     with database.read() as connection:
-        for name, source in sorted(all_sources().items()):
+        for name, source in sorted(registry.items()):
             own = select(table.published_at).where(table.source == name, visible_to(owner)).limit(1)
             if connection.execute(own).one_or_none() is None:
                 continue

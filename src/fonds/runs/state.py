@@ -226,7 +226,7 @@ class Run:
         )
 
     def _say_farewell(self, status: RunStatus, error_summary: str | None) -> None:
-        self.stages.conclude(self.counts.by_stage())
+        self.stages.finish(self.counts.by_stage())
         self._journal.tell_the_rest()
         told = {name: number for name, number in asdict(self.counts).items() if number}
         cause = {"cause": error_summary} if error_summary else {}

@@ -38,7 +38,6 @@ from fonds.runs.normalization import (
     writing_of,
 )
 from fonds.sources.base import Source
-from fonds.sources.registry import get_feed
 from fonds.stores.blobs import read_reference
 from fonds.stores.citations import resolve
 from fonds.stores.documents import visible_to
@@ -61,7 +60,7 @@ def verify(
     name: str,
     *,
     owner: UUID | None = None,
-    find_source: FindSource = get_feed,
+    find_source: FindSource | None = None,
 ) -> Verification:
     """Make a document, or one passage of it, again from the archive, and compare each link.
 
@@ -70,7 +69,12 @@ def verify(
     """
     with context.database.read() as connection:
         row, ordinal = _named(connection, name.replace("\0", "\ufffd"), owner)
-        proof = _Proof(context, row, find_source, _passages(connection, row.uid, ordinal))
+        proof = _Proof(
+            context,
+            row,
+            find_source or context.sources.parser,
+            _passages(connection, row.uid, ordinal),
+        )
     if ordinal is not None and not proof.held:
         raise UnknownDocumentError(f"{row.id} has no passage {ordinal}")
     steps = list(proof.steps(ordinal))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, func, or_, select
 
 from fonds.errors import UsageError
 from fonds.search.query import Query
-from fonds.sources.registry import all_sources, get_source
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import by_bytes
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
@@ -21,9 +21,9 @@ UPLOADS: Final = "uploads"
 """The source of what users brought themselves; no publisher stands behind it."""
 
 
-def source_named(name: str) -> str:
-    """The name of a source as documents have it; an error names those there are."""
-    return name if name == UPLOADS else get_source(name).info.name
+def require_source(name: str, registry: SourceRegistry) -> str:
+    """The name, if it is that of a source or of uploads; else an error that lists the sources."""
+    return name if name == UPLOADS else registry.require(name).info.name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,18 +65,18 @@ class Filters:
         )
 
 
-def eligible(connection: Connection, filters: Filters) -> Select[Any]:
+def eligible(connection: Connection, filters: Filters, registry: SourceRegistry) -> Select[Any]:
     """The rows of all passages whose document passes."""
     table = documents.c
     query = select(document_chunk_buffer.c.id).join(
         documents, table.uid == document_chunk_buffer.c.document_id
     )
-    for condition in _conditions(connection, filters):
+    for condition in _conditions(connection, filters, registry):
         query = query.where(condition)
     return query
 
 
-def _conditions(connection: Connection, filters: Filters) -> list[Any]:
+def _conditions(connection: Connection, filters: Filters, registry: SourceRegistry) -> list[Any]:
     table = documents.c
     conditions: list[Any] = [visible_to(filters.owner)]
     if not filters.include_gone:
@@ -97,19 +97,19 @@ def _conditions(connection: Connection, filters: Filters) -> list[Any]:
         years = [f"{year:04}" for year in filters.years]
         conditions.append(func.substr(table.published_at, 1, 4).in_(years))
     if filters.jurisdictions:
-        conditions.append(table.source.in_(_sources_of(filters.jurisdictions)))
+        conditions.append(table.source.in_(_sources_of(filters.jurisdictions, registry)))
     if filters.under:
         conditions.append(_below(connection, filters.under.rstrip("/")))
     return [*conditions, *_editions(filters)]
 
 
-def _sources_of(jurisdictions: Sequence[str]) -> list[str]:
+def _sources_of(jurisdictions: Sequence[str], registry: SourceRegistry) -> list[str]:
     by_jurisdiction: dict[str, list[str]] = {}
-    for name, source in all_sources().items():
+    for name, source in registry.items():
         by_jurisdiction.setdefault(source.info.jurisdiction.casefold(), []).append(name)
     for wanted in jurisdictions:
         if not wanted or wanted.casefold() not in by_jurisdiction:
-            known = {source.info.jurisdiction for source in all_sources().values()} - {""}
+            known = {source.info.jurisdiction for source in registry.values()} - {""}
             raise UsageError(
                 f"no source is of {wanted!r}; there are sources of: {', '.join(sorted(known))}"
             )

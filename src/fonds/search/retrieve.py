@@ -38,8 +38,7 @@ from fonds.search.filters import Filters, eligible
 from fonds.search.query import Query, read_query, snippet_of, words_asked
 from fonds.search.rank import Candidate, Question, Score
 from fonds.settings import Settings
-from fonds.sources.base import Registered
-from fonds.sources.registry import all_sources
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.fulltext import headings_of
 from fonds.stores.sqlite import select_in
@@ -223,35 +222,35 @@ MOST_VALUES: Final = 30
 _UNTITLED: Final = {"uploads": "Uploads"}
 
 
-def facets_of(rows: Iterable[Row[Any]], *, is_all: bool) -> Facets:
+def facets_of(rows: Iterable[Row[Any]], registry: SourceRegistry, *, is_all: bool) -> Facets:
     """The facets of passages, by document; `is_all` unless a deeper look would find more."""
     documents = {row.document_id: row for row in rows}
-    known = all_sources()
     sources = Counter(row.source for row in documents.values())
     kinds = Counter(row.kind for row in documents.values())
     organizations = Counter(row.source_org for row in documents.values())
     years = Counter(row.published_at[:4] for row in documents.values() if row.published_at)
     return Facets(
-        sources=_most(sources, lambda name: _title(name, known)),
+        sources=_most(sources, lambda name: _title(name, registry)),
         kinds=_most(kinds, lambda kind: kind.replace("_", " ")),
         organizations=_most(organizations),
         years=sorted(_most(years), key=lambda each: each.value, reverse=True),
-        jurisdictions=_most(_jurisdictions(sources, known)),
+        jurisdictions=_most(_jurisdictions(sources, registry)),
         counted=len(documents),
         is_all=is_all,
     )
 
 
-def _jurisdictions(sources: Counter[str], known: Mapping[str, Registered]) -> Counter[str]:
+def _jurisdictions(sources: Counter[str], registry: SourceRegistry) -> Counter[str]:
     found: Counter[str] = Counter()
     for name, count in sources.items():
-        if name in known and known[name].info.jurisdiction:
-            found[known[name].info.jurisdiction] += count
+        if (source := registry.get(name)) and source.info.jurisdiction:
+            found[source.info.jurisdiction] += count
     return found
 
 
-def _title(name: str, known: Mapping[str, Registered]) -> str:
-    return known[name].info.title if name in known else _UNTITLED.get(name, name)
+def _title(name: str, registry: SourceRegistry) -> str:
+    source = registry.get(name)
+    return source.info.title if source else _UNTITLED.get(name, name)
 
 
 def _most(
@@ -275,6 +274,7 @@ _NOTHING: Final = Looked(candidates=(), rows={}, is_all=True)
 
 def search(
     database: Database,
+    registry: SourceRegistry,
     query: str,
     filters: Filters,
     *,
@@ -285,13 +285,14 @@ def search(
 ) -> list[RetrievalResult]:
     """The best passage of each of the best documents, by words, by meaning, or by both."""
     _refuse_beyond(limit, offset)
-    looked = _look(database, query, filters, meaning=meaning, by_words=by_words)
+    looked = _look(database, registry, query, filters, meaning=meaning, by_words=by_words)
     with looked as (_, best):
         return list(islice(best, offset, offset + limit))
 
 
 def look(
     database: Database,
+    registry: SourceRegistry,
     query: str,
     filters: Filters,
     *,
@@ -302,10 +303,12 @@ def look(
 ) -> SearchPage:
     """What `search` gives, and the facets of the documents that were ranked first for it."""
     _refuse_beyond(limit, offset)
-    looked = _look(database, query, filters, meaning=meaning, by_words=by_words)
+    looked = _look(database, registry, query, filters, meaning=meaning, by_words=by_words)
     with looked as (first, best):
         results = list(islice(best, offset, offset + limit))
-    return SearchPage(results=results, facets=facets_of(first.rows.values(), is_all=first.is_all))
+    return SearchPage(
+        results=results, facets=facets_of(first.rows.values(), registry, is_all=first.is_all)
+    )
 
 
 def _refuse_beyond(limit: int, offset: int) -> None:
@@ -319,7 +322,13 @@ def _refuse_beyond(limit: int, offset: int) -> None:
 
 @contextmanager
 def _look(
-    database: Database, query: str, filters: Filters, *, meaning: Meaning | None, by_words: bool
+    database: Database,
+    registry: SourceRegistry,
+    query: str,
+    filters: Filters,
+    *,
+    meaning: Meaning | None,
+    by_words: bool,
 ) -> Iterator[tuple[Looked, Iterator[RetrievalResult]]]:
     """What a first look finds, and all results in their order, which may look deeper."""
     asked = read_query(query)
@@ -331,7 +340,7 @@ def _look(
         return
     named = cited(database, asked, filters.owner)
     with database.read() as connection:
-        passages = eligible(connection, filters).where(
+        passages = eligible(connection, filters, registry).where(
             *database.fulltext.holding(asked.phrases, asked.excluded)
         )
         if named is not None and (row := cited_passage(connection, named, passages)) is not None:

@@ -269,7 +269,15 @@ def ask(*, home: str, corpus: str) -> None:
     with open_library(home, **SETTINGS) as library, library.database.write() as connection:
         now = library.seams.clock.now()
         for feed in chain(*corpus_named(corpus).feeds):
-            commands.ask(connection, "backfill", feed, days, requested_by=USER, now=now)
+            commands.ask(
+                connection,
+                "backfill",
+                feed,
+                days,
+                registry=library.sources,
+                requested_by=USER,
+                now=now,
+            )
 
 
 def open_commands(*, home: str) -> int:

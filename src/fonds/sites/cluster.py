@@ -32,7 +32,6 @@ from fonds.sites.robots import FORBIDDEN
 from fonds.sites.session import CrawlPart, CrawlSession, Plan, WebsiteProgress
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
-from fonds.sites.website import PREFIX
 
 MEMORY_MIB: Final = 4096
 """What an engine allows a part; a crawl needs far less."""
@@ -131,7 +130,7 @@ def _merge(
     part.discard()
     known = {report.source: report for report in outcome.result or ()}
     reports = [
-        known.get(f"{PREFIX}{each.id}") or _report(session, each.id, told, outcome.error)
+        known.get(ids.site_source(each.id)) or _report(session, each.id, told, outcome.error)
         for each in plan.websites
     ]
     for website, report in zip(plan.websites, reports, strict=True):
@@ -158,8 +157,8 @@ def _report(
 ) -> RunReport:
     """The report of a website whose part came twice, or did not come back."""
     if error is not None and told.websites[website] == "failed":
-        return RunReport.refused(f"{PREFIX}{website}", error)
-    return last_report(session.context.database, f"{PREFIX}{website}")
+        return RunReport.refused(ids.site_source(website), error)
+    return last_report(session.context.database, ids.site_source(website))
 
 
 def _listed(session: CrawlSession, website: str) -> list[str]:

@@ -26,7 +26,7 @@ from fonds.errors import (
     SourceBusyError,
     StoreError,
 )
-from fonds.runs.locks import LEASE, SourceLock, claim_source, kept
+from fonds.runs.locks import LEASE, SourceLock, claim_source, keep_lock
 from fonds.seams import Seams
 from fonds.sites.filenames import collided
 from fonds.stores.blobs import Blobs, Data, open_blobs
@@ -227,7 +227,7 @@ async def turn_at(
             raise SourceBusyError(
                 f"another crawl writes to {address}: wait for its end, or give another output"
             ) from None
-        async with kept(claim):
+        async with keep_lock(claim):
             yield
 
 

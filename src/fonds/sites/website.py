@@ -48,7 +48,7 @@ class Website:
 
     def __post_init__(self) -> None:
         info = SourceInfo(
-            name=f"{PREFIX}{self.configuration.id}",
+            name=ids.site_source(self.configuration.id),
             title=self.configuration.name,
             organisation=self.configuration.name,
             version=VERSION,

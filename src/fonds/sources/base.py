@@ -104,7 +104,10 @@ class Registered(Protocol):
 class Source(Protocol):
     """A feed. One file, no state shared with other sources."""
 
-    info: SourceInfo
+    @property
+    def info(self) -> SourceInfo:
+        """What is known about it without asking its upstream."""
+        ...
 
     def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """Say what there is to fetch, in load order, and how far that list reaches."""

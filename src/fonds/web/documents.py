@@ -23,7 +23,6 @@ from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.citations.export import cited_as
 from fonds.codes.diff.redline import Op
 from fonds.library import Library
-from fonds.sources.registry import csl_type
 from fonds.stores.database import Database
 from fonds.web.rendering import Kept, Visitor, at, page, texts_of, visitor_of
 
@@ -143,7 +142,7 @@ def _template(document: Mapping[str, Any]) -> str:
 
 def _around(library: Library, document: Mapping[str, Any], visitor: Visitor) -> dict[str, Any]:
     """What is shown of every document."""
-    database, name, csl = library.database, document["id"], csl_type(document)
+    database, name, csl = library.database, document["id"], library.sources.csl_type(document)
     whose: dict[str, Any] = {"owner": visitor.user_id, "limit": LINKS}
     return {
         "citations": {
@@ -193,7 +192,8 @@ _Version = Annotated[str | None, Query(pattern="^[0-9a-f]{8,64}$")]
 @router.get("/c")
 def show_codes(request: Request) -> Response:
     """All codes that are held."""
-    return page(request, "codes.html", codes=codes(desk_of(request).library.database))
+    library = desk_of(request).library
+    return page(request, "codes.html", codes=codes(library.database, library.sources))
 
 
 @router.get("/c/{path:path}")
@@ -205,16 +205,22 @@ def show_place(
     fragment: bool = False,
 ) -> Response:
     """A code with its editions, or a place in the tree of one; of a text, its own page."""
-    database = desk_of(request).library.database
+    library = desk_of(request).library
+    database, registry = library.database, library.sources
     name = path.strip("/")
     if "/" not in name:
-        return page(request, "code.html", code=code(database, name))
+        return page(request, "code.html", code=code(database, registry, name))
     here = place(database, name, offset=start)
     if here.node is not None and here.node.is_leaf:
         return RedirectResponse(at(here.node.id))
     template = "branches.html" if fragment else "place.html"
     return page(
-        request, template, here=here, code=code(database, here.source), start=start, path=name
+        request,
+        template,
+        here=here,
+        code=code(database, registry, here.source),
+        start=start,
+        path=name,
     )
 
 

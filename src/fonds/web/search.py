@@ -19,7 +19,7 @@ from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, SearchPage
 from fonds.runs.overview import sources_held
-from fonds.search.filters import Filters, source_named
+from fonds.search.filters import Filters, require_source
 from fonds.search.query import highlights, read_query
 from fonds.web.rendering import Visitor, page, plain, query, visitor_of
 
@@ -111,22 +111,24 @@ def show_search(
 
 
 def _home(request: Request, visitor: Visitor) -> Response:
-    held = sources_held(desk_of(request).library.database, owner=visitor.user_id)
+    library = desk_of(request).library
+    held = sources_held(library.database, library.sources, owner=visitor.user_id)
     return page(request, "home.html", visitor=visitor, held=held, examples=EXAMPLES)
 
 
 def _look(
     request: Request, visitor: Visitor, q: str, chosen: Mapping[str, list[Any]], start: int
 ) -> SearchPage:
+    library = desk_of(request).library
     filters = Filters(
-        sources=[source_named(name) for name in chosen["source"]],
+        sources=[require_source(name, library.sources) for name in chosen["source"]],
         kinds=chosen["kind"],
         organizations=chosen["organization"],
         years=chosen["year"],
         jurisdictions=chosen["jurisdiction"],
         owner=visitor.user_id,
     )
-    return desk_of(request).library.look(q, filters, limit=ON_A_PAGE + 1, offset=start)
+    return library.look(q, filters, limit=ON_A_PAGE + 1, offset=start)
 
 
 def _is_more(found: SearchPage, start: int) -> bool:
@@ -202,11 +204,11 @@ def show_changes(
     request: Request, source: _Text = "", under: _Text = "", cursor: _Text = ""
 ) -> Response:
     """A page of changes."""
-    visitor, database = visitor_of(request), desk_of(request).library.database
+    visitor, library = visitor_of(request), desk_of(request).library
     wanted = ChangeFilter(
         source=source or None, under=under or None, owner=visitor.user_id, newest_first=True
     )
-    found = changes(database, wanted, limit=CHANGES_ON_A_PAGE, cursor=cursor or None)
+    found = changes(library.database, wanted, limit=CHANGES_ON_A_PAGE, cursor=cursor or None)
     here = {"source": source, "under": under}
     return page(
         request,
@@ -215,7 +217,7 @@ def show_changes(
         found=found,
         source=source,
         under=under,
-        held=sources_held(database, owner=visitor.user_id),
+        held=sources_held(library.database, library.sources, owner=visitor.user_id),
         following=f"/changes?{query({**here, 'cursor': found.next_cursor})}"
         if found.next_cursor
         else None,

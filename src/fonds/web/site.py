@@ -24,7 +24,6 @@ from fonds.api.app import make_app
 from fonds.api.dependencies import desk_of, refuse_hurry
 from fonds.api.problems import ErrorText, ProblemError
 from fonds.library import Library
-from fonds.sources.registry import all_sources
 from fonds.uploads.users import authenticate
 from fonds.web import documents, search, uploads
 from fonds.web.admin import actions, runs, status
@@ -192,7 +191,7 @@ def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = 
     app.state.kept = Kept(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)
-    all_sources()  # importing them takes a second, which the first visitor would wait for
+    len(library.sources)  # importing them takes a second, which the first visitor would wait for
     return app
 
 

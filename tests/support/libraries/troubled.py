@@ -17,6 +17,7 @@ from fonds.shards.compiler import Locks
 from fonds.shards.inbox import put
 from fonds.shards.index import open_index
 from fonds.sites.tables import site_addresses, websites
+from fonds.sources.registry import SourceRegistry
 from fonds.stores.tables import (
     ingestion_audits,
     ingestion_embedding_queue,
@@ -222,7 +223,9 @@ def _queue(now: datetime) -> list[dict[str, Any]]:
 
 def _commands(connection: Connection, run_id: UUID, now: datetime) -> int:
     earlier = now - timedelta(hours=2)
-    asked = partial(commands.ask, connection, requested_by="maria", now=earlier)
+    asked = partial(
+        commands.ask, connection, registry=SourceRegistry(), requested_by="maria", now=earlier
+    )
     first = asked("backfill", "bills", {"since": "2026-01-01"})
     held = commands.claim(connection, "elsewhere:1", earlier, ["backfill"])
     assert held is not None

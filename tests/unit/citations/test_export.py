@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fonds.citations.export import bibtex, csl_json
-from fonds.sources.registry import builtin_sources, csl_type
+from fonds.sources.registry import SourceRegistry, builtin_sources
 
 # The types and the variables of the CSL 1.0.2 schema that we use.
 CSL_FIELDS = {
@@ -63,7 +63,7 @@ def test_csl_item_leaves_out_what_is_unknown() -> None:
     ],
 )
 def test_type_follows_source_and_kind(source: str, kind: str, expected: str) -> None:
-    assert csl_type({"source": source, "kind": kind}) == expected
+    assert SourceRegistry().csl_type({"source": source, "kind": kind}) == expected
 
 
 def test_types_that_sources_state_are_in_the_schema() -> None:

@@ -15,7 +15,15 @@ from fonds.runs.commands import Kind
 def ask(home: Path, command: Kind, source: str | None, **args: Any) -> int:
     with open_library(home) as library, library.database.write() as connection:
         now = library.seams.clock.now()
-        return commands.ask(connection, command, source, args, requested_by="maria", now=now)
+        return commands.ask(
+            connection,
+            command,
+            source,
+            args,
+            registry=library.sources,
+            requested_by="maria",
+            now=now,
+        )
 
 
 def test_commands_are_shown_with_who_asked_and_what_came_of_it(fonds: Fonds, empty: Path) -> None:

@@ -97,6 +97,34 @@ def test_websites_that_were_crawled_are_listed_shown_and_run_as_sources(
     assert fonds("search", "soa", "--source", source, "--json").json
 
 
+def test_a_website_is_recorded_replayed_and_filled_like_any_source(
+    fonds: Fonds, config: str, tmp_path: Path, zoo: Zoo
+) -> None:
+    fonds("crawl", config, "--output", str(tmp_path / "output"), "--site", TABLE.id)
+    source, recording = f"site-{TABLE.id}", tmp_path / "run.warc.gz"
+    recorded = fonds("run", source, "--record", str(recording), "--json").json
+    assert (recorded["status"], recorded["counts"]["skipped"]) == ("success", len(TABLE.listed))
+    zoo.reset()
+    replayed = fonds("run", source, "--replay", str(recording), "--json").json
+    assert (replayed["status"], replayed["counts"]) == ("success", recorded["counts"])
+    assert zoo.requests == []
+    filled = fonds("backfill", source, "--json").json
+    assert (filled["status"], filled["counts"]) == ("success", recorded["counts"])
+    assert {one.path for one in zoo.requests} >= {truth.path for truth in TABLE.listed}
+    runs = fonds("status", "--source", source, "--json").json["runs"]
+    assert [run["mode"] for run in runs] == ["backfill", "incremental", "incremental", "manual"]
+
+
+def test_a_website_is_run_among_other_sources(fonds: Fonds, config: str, tmp_path: Path) -> None:
+    fonds("crawl", config, "--output", str(tmp_path / "output"), "--site", TABLE.id)
+    (report,) = fonds("bootstrap", f"site-{TABLE.id}", "--json").json
+    assert (report["status"], report["counts"]["skipped"]) == ("success", len(TABLE.listed))
+    assert (
+        "has no option --congresses"
+        in fonds("backfill", f"site-{TABLE.id}", "--congresses", "118").err
+    )
+
+
 def test_a_strategy_is_shown_and_forgotten(fonds: Fonds, config: str, tmp_path: Path) -> None:
     fonds("crawl", config, "--output", str(tmp_path / "output"), "--site", TABLE.id)
     standing = json.loads(fonds("site", "strategy", TABLE.id, "--json").json)

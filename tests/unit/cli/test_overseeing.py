@@ -13,7 +13,7 @@ from fonds.cli.status import _follow_up
 from fonds.demo.bundle import FEEDS
 from fonds.demo.http import Response
 from fonds.library import Library, open_library
-from fonds.sources.registry import all_codes, builtin_sources
+from fonds.sources.registry import SourceRegistry, builtin_sources
 
 REGISTER = "www.federalregister.gov"
 TEXT = "/documents/full_text/xml/2026/01/12/2026-00101.xml"
@@ -39,7 +39,7 @@ def test_status_shows_every_source_on_a_line(fonds: Fonds) -> None:
     assert sorted(shown) == sorted(builtin_sources())
     assert shown["federal_register"] == ["23", "0", "success"]
     assert {shown[name][2] for name in FEEDS} == {"success"}
-    assert {shown[name][2] for name in all_codes()} == {"–"}
+    assert {shown[name][2] for name in SourceRegistry().codes()} == {"–"}
 
 
 def test_status_as_json_tells_checked_from_changed(fonds: Fonds) -> None:

@@ -20,7 +20,7 @@ def test_each_comes_after_those_it_depends_on() -> None:
         finished.append(name)
         return name.upper()
 
-    results = asyncio.run(in_order(GRAPH, act, at_once=4))
+    results = asyncio.run(in_order(GRAPH, act, concurrency=4))
     assert results == {name: name.upper() for name in finished}
     assert sorted(finished) == ["bills", "committees", "gao", "legislators"]
 
@@ -38,7 +38,7 @@ def test_independent_ones_go_side_by_side_but_no_more_than_allowed(at_once: int)
             await asyncio.sleep(0)
         going.remove(name)
 
-    asyncio.run(in_order({name: set() for name in "abcdef"}, act, at_once=at_once))
+    asyncio.run(in_order({name: set() for name in "abcdef"}, act, concurrency=at_once))
     assert most == at_once
 
 
@@ -53,7 +53,7 @@ def test_what_is_under_way_is_ended_before_a_cancellation_is_passed_on() -> None
             ended.append(name)
 
     async def main() -> None:
-        work = asyncio.ensure_future(in_order({"a": set(), "b": set()}, act, at_once=2))
+        work = asyncio.ensure_future(in_order({"a": set(), "b": set()}, act, concurrency=2))
         await asyncio.sleep(0.01)
         work.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -72,11 +72,11 @@ def test_time_is_added_up_over_items_that_overlap(clock: ManualClock) -> None:
 def test_stage_tells_its_beginning_and_its_end_once(clock: ManualClock) -> None:
     told: list[str] = []
     fetch = stage(clock, told)
-    fetch.conclude(0)
+    fetch.finish(0)
     for _ in range(3):
         fetch.end(fetch.begin())
-    fetch.conclude(3)
-    fetch.conclude(3)
+    fetch.finish(3)
+    fetch.finish(3)
     assert told == ["fetching began", "fetching ended"]
 
 

@@ -184,12 +184,20 @@ def _ask(
 ) -> Response:
     """Write a command down, and lead back to where it is shown."""
     if source is not None:
-        source_named(source)
+        source_named(request, source)
     desk = desk_of(request)
     assert visitor.caller is not None
     by = visitor.caller.user_name
     with desk.library.database.write() as connection:
-        asked = commands.ask(connection, kind, source, args, requested_by=by, now=desk.now())
+        asked = commands.ask(
+            connection,
+            kind,
+            source,
+            args,
+            registry=desk.library.sources,
+            requested_by=by,
+            now=desk.now(),
+        )
     place = shown_at or f"{AT}/sources/{source}"
     return RedirectResponse(f"{place}?{query({'asked': asked})}", HTTPStatus.SEE_OTHER)
 

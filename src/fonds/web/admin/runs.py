@@ -17,7 +17,6 @@ from fonds.api.dependencies import desk_of
 from fonds.runs import audit, overview
 from fonds.runs.overview import YIELD_DAYS
 from fonds.runs.state import RunStatus
-from fonds.sources.registry import all_sources
 from fonds.web import charts
 from fonds.web.admin.actions import AT, Asked, admin_page, standing
 from fonds.web.admin.status import is_late
@@ -35,7 +34,7 @@ def show_source(
 ) -> Response:
     """One source, with its runs, the newest first."""
     visitor, desk = operator_of(request), desk_of(request)
-    source, now = source_named(name), desk.now()
+    source, now = source_named(request, name), desk.now()
     before = read_cursor(cursor) if cursor else None
     with desk.library.database.read() as connection:
         detail = overview.source_detail(connection, source, now)
@@ -58,7 +57,7 @@ def show_source(
         strip=charts.strip(detail.insight.strip, now),
         speed=_speed(detail.insight.strip),
         chart=charts.by_day(detail.days, now.date(), YIELD_DAYS),
-        is_late=is_late(detail.insight, now),
+        is_late=is_late(detail.insight, source.info, now),
     )
 
 
@@ -113,7 +112,7 @@ def show_runs(
         visitor,
         state,
         runs=found[:ON_A_PAGE],
-        sources=sorted(all_sources()),
+        sources=sorted(desk.library.sources),
         statuses=list(RunStatus),
         source=source,
         wanted=status,
@@ -144,6 +143,7 @@ def show_run(
     more = len(tasks) > TASKS
     next_ = query({"stage": stage, "after": tasks[TASKS - 1].id}) if more else None
     ended = run.finished_at or now
+    source = desk.library.sources.get(run.source)
     return admin_page(
         request,
         "run.html",
@@ -158,7 +158,7 @@ def show_run(
         following=f"{AT}/runs/{run_id}?{next_}#tasks" if next_ else None,
         lines=lines,
         most_lines=LINES,
-        title=all_sources()[run.source].info.title if run.source in all_sources() else run.source,
+        title=source.info.title if source else run.source,
         is_going=run.status is RunStatus.RUNNING,
         is_ending=any(each.args.get("run_id") == run_id for each in state.under_way),
     )

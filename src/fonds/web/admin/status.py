@@ -28,7 +28,7 @@ from fonds.runs.overview import SourceInsight, sources_at_a_glance
 from fonds.runs.queue_status import Backlog, backlogs, embedding_work
 from fonds.runs.schedule import next_run
 from fonds.runs.state import RunStatus
-from fonds.sources.registry import all_sources
+from fonds.sources.base import SourceInfo
 from fonds.uploads.states import FAILURES, WORKED_ON, JobStatus
 from fonds.web import charts
 from fonds.web.admin.actions import AT, Asked, admin_page, standing
@@ -68,10 +68,11 @@ def show_overview(request: Request, asked: Asked = 0) -> Response:
     visitor, desk = operator_of(request), desk_of(request)
     now = desk.now()
     with desk.library.database.read() as connection:
-        sources = sources_at_a_glance(connection, list(all_sources().values()), now)
+        sources = sources_at_a_glance(connection, list(desk.library.sources.values()), now)
         queues = backlogs(connection, now)
         state = standing(connection, now, asked)
-    late = {each.name for each in sources if is_late(each, now)}
+    registry = desk.library.sources
+    late = {each.name for each in sources if is_late(each, registry[each.name].info, now)}
     troubles = [*_of_sources(sources, late, now), *_of_queues(queues, now)]
     return admin_page(
         request,
@@ -88,12 +89,12 @@ def show_overview(request: Request, asked: Asked = 0) -> Response:
     )
 
 
-def is_late(each: SourceInsight, now: datetime) -> bool:
+def is_late(each: SourceInsight, info: SourceInfo, now: datetime) -> bool:
     """Whether a source should have succeeded since it last did."""
     since = each.overview.last_success_at or each.overview.last_run_at
     if since is None:
         return False
-    due = next_run(all_sources()[each.name].info, since + timedelta(seconds=1))
+    due = next_run(info, since + timedelta(seconds=1))
     return due is not None and due + LATE < now
 
 
@@ -241,7 +242,7 @@ def show_audits(
         visitor,
         state,
         audits=found[:ON_A_PAGE],
-        sources=sorted(all_sources()),
+        sources=sorted(desk.library.sources),
         source=source,
         before=before,
         following=f"{AT}/audits?{next_}" if next_ else None,
@@ -276,7 +277,7 @@ def show_commands(
         visitor,
         state,
         commands=found[:ON_A_PAGE],
-        sources=sorted(all_sources()),
+        sources=sorted(desk.library.sources),
         source=source,
         which=which,
         before=before,
@@ -321,7 +322,7 @@ def show_sites(request: Request, asked: Asked = 0) -> Response:
     with desk.library.database.read() as connection:
         state = standing(connection, desk.now(), asked)
     return admin_page(
-        request, "sites.html", visitor, state, sites=sites, known=frozenset(all_sources())
+        request, "sites.html", visitor, state, sites=sites, known=frozenset(desk.library.sources)
     )
 
 
