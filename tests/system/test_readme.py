@@ -8,8 +8,10 @@ imports.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -28,6 +30,7 @@ from tests.support.libraries.demo import FONDS, copy_demo_library
 from fonds.demo.bundle import StaticFiles, bundled_sites
 from fonds.demo.http import Handler
 from fonds.demo.server import DemoUpstream
+from fonds.stores.revisions import HEAD
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -38,7 +41,10 @@ _BEGUN: Final = ("serving ", "working ")
 _PATIENCE: Final = 60.0
 _LONGEST: Final = 600.0
 """Seconds that a command of a page may take, on a machine that has much else to do."""
-_RUNNABLE: Final = re.compile(r"(?:FONDS_\w+=\S+ )*(?:fonds|python|cp|rm) ")
+_RUNNABLE: Final = re.compile(r"(?:FONDS_\w+=\S+ )*(?:fonds|python|cp|rm|scripts/renew) ")
+ADDING: Final = "docs/how-to/add-a-source.md"
+"""The page that adds a source to this repository: it is followed in a copy."""
+COPIED: Final = ("src", "scripts", "tests", "docs", "README.md", "pyproject.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +83,10 @@ class Reader:
             "FONDS_HOSTS": upstream.hosts_variable,
             "FONDS_ALLOW_PRIVATE": "1",
         }
+
+    def use_copy(self) -> None:
+        """Let commands import the copy of this repository in the folder."""
+        self.variables |= {"PYTHONPATH": str(self.folder / "src"), "PYTHON": sys.executable}
 
     def follow(self, blocks: Sequence[Block]) -> None:
         """Write the files, type the commands, run the programs."""
@@ -198,30 +208,68 @@ def assert_shown(shown: str, printed: str) -> None:
 
 @pytest.fixture
 def reader(page: str, tmp_path: Path) -> Iterator[Reader]:
-    (tmp_path / "src").symlink_to(ROOT / "src")
     # The source that a page builds is served the files which that page shows.
-    sites: dict[str, Handler] = {"harbour.example": StaticFiles(tmp_path)}
+    files = "tests/sources/harbour_notices/files" if page == ADDING else ""
+    sites: dict[str, Handler] = {"harbour.example": StaticFiles(tmp_path / files)}
     with DemoUpstream(bundled_sites() | sites) as upstream:
-        fonds = FONDS if page == "README.md" else servers.fonds_command()
+        fonds = FONDS if page in {"README.md", ADDING} else servers.fonds_command()
         with closing(Reader(tmp_path, upstream, fonds)) as reading:
             yield reading
 
 
 def _followed_pages() -> list[Any]:
     marks = {"README.md": [pytest.mark.smoke]}
-    return [pytest.param(page, marks=marks.get(page, []), id=page) for page in _tested_pages()]
+    pages = [page for page in _tested_pages() if page != ADDING]
+    return [pytest.param(page, marks=marks.get(page, []), id=page) for page in pages]
 
 
 @pytest.mark.parametrize("page", _followed_pages())
 def test_page_can_be_followed_to_the_letter(page: str, reader: Reader) -> None:
+    (reader.folder / "src").symlink_to(ROOT / "src")
     blocks = blocks_of(ROOT / page)
     if page != "docs/tutorial.md" and any("demo-library" in block.text for block in blocks):
         copy_demo_library(reader.folder)
     reader.follow(blocks)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("page", [ADDING])
+def test_source_is_added_with_a_module_its_tests_and_one_command(page: str, reader: Reader) -> None:
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, reader.folder / name)
+    reader.use_copy()
+    before = _contents(reader.folder)
+    reader.follow(blocks_of(ROOT / page))
+    after = _contents(reader.folder)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == {
+        "src/fonds/sources/harbour_notices.py",
+        "tests/sources/harbour_notices/files/notices.xml",
+        "tests/sources/harbour_notices/files/notices/12.html",
+        "tests/sources/harbour_notices/golden/12.jsonl",
+        "tests/sources/harbour_notices/test_harbour_notices.py",
+        # Written by scripts/renew:
+        "README.md",
+        "docs/reference/sources.md",
+        "docs/reference/tables.md",
+        f"src/fonds/stores/migrations/versions/{int(HEAD) + 1:04d}_add_harbour_notices.py",
+        "src/fonds/stores/revisions.py",
+        "tests/public_surface.json",
+    }
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """The hashes of the files of a copy of this repository, by their paths."""
+    paths = [path for name in COPIED for path in [folder / name, *(folder / name).rglob("*")]]
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
 def test_readme_and_tutorial_are_among_the_pages_that_are_followed() -> None:
-    assert {"README.md", "docs/tutorial.md", "docs/how-to/add-a-source.md"} <= set(_tested_pages())
+    assert {"README.md", "docs/tutorial.md", ADDING} <= set(_tested_pages())
 
 
 @pytest.mark.parametrize(
