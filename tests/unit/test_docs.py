@@ -16,7 +16,7 @@ import pytest
 import typer.main
 
 from fonds import errors
-from fonds.cli.main import app
+from fonds.cli.main import MENU, app
 from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.sources.registry import builtin_sources
@@ -181,17 +181,41 @@ def test_every_tool_is_in_the_table_for_those_who_connect_agents() -> None:
     assert set(told) <= set(rows)
 
 
-def test_the_architecture_is_told_in_ten_sentences() -> None:
-    page = _FENCE.sub("", _text(DOCS / "explanation" / "architecture.md"))
-    items = re.split(r"^\d+\. ", page, flags=re.MULTILINE)[1:]
-    items[-1] = items[-1].partition("\n\n")[0]
-    sentences = [re.findall(r"\.(?=\s|$)", _LINK.sub("", item)) for item in items]
-    assert [len(ends) for ends in sentences] == [1] * 10
+def test_the_readme_groups_commands_as_the_help_does() -> None:
+    section = _text(ROOT / "README.md").partition("\n## Commands\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([\w ,]+) \| (.*`.*) \|$", section, re.MULTILINE)
+    listed = {
+        group: [name.split()[0] for name in re.findall(r"`fonds ([^`]+)`", row)]
+        for group, row in rows
+    }
+    grouped = {
+        group: [name for name, entry in MENU.items() if entry.group == group]
+        for group in dict.fromkeys(entry.group for entry in MENU.values())
+    }
+    assert {group: list(dict.fromkeys(names)) for group, names in listed.items()} == grouped
+    assert list(listed) == list(grouped)
 
 
-def test_the_picture_of_the_architecture_fits_a_terminal() -> None:
-    (picture,) = _FENCE.findall(_text(DOCS / "explanation" / "architecture.md"))
-    assert max(map(len, picture.splitlines())) <= 90
+def test_the_map_in_the_readme_names_every_folder_and_a_file_in_it() -> None:
+    section = _text(ROOT / "README.md").partition("\n## Map of the source code\n")[2]
+    package = ROOT / "src" / "fonds"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    rows = [_LINK.findall(line) for line in section.splitlines() if line.startswith("| [")]
+    mapped = [Path(link).name for row in rows for link in row if (ROOT / link).parent == package]
+    assert sorted(name for name in mapped if name in folders) == sorted(folders)
+    assert all(any(link.endswith(".py") for link in row) for row in rows)
+
+
+def test_the_architecture_names_a_module_for_each_stage() -> None:
+    page = _text(DOCS / "explanation" / "architecture.md")
+    assert "```mermaid\n" in page
+    rows = re.findall(r"^\| [^|]+ \| .* \|$", page, re.MULTILINE)
+    assert len(rows) > 20
+    assert [
+        row
+        for row in rows
+        if not row.startswith(("| stage", "| question")) and "](../../src/fonds/" not in row
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
