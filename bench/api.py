@@ -146,7 +146,7 @@ def prepared(home: Path) -> tuple[str, str]:
                 label="bench",
                 scope="user",
                 now=library.seams.clock.now(),
-                chance=library.seams.chance,
+                rng=library.seams.chance,
             )
         return secret, str(announce(library, token.user_id, TEXT.encode()).document_id)
 

@@ -142,7 +142,7 @@ def test_job_whose_file_never_came_fails_and_begins_again_when_announced(
     expire_uploads(api.library.context)
     job = api.job(announced["document_id"])
     assert job["status"] == "failed_parse"
-    assert job["last_error"]["message"] == "the file never came"
+    assert job["last_error"]["message"] == "the file did not arrive in time"
     again = api.announce(DATA).json()
     assert again["status"] == "uploaded"
     assert api.deliver(again["upload"], DATA) < 300

@@ -11,7 +11,7 @@ from fonds import ids
 from fonds.errors import ParserError, RetryableEmbedError
 from fonds.stores.database import Database
 from fonds.uploads.states import JobStatus
-from fonds.uploads.usage import DEAREST, ModelUsage, StorageUsage
+from fonds.uploads.usage import MAX_DOCUMENTS, ModelUsage, StorageUsage
 
 
 def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:
@@ -26,15 +26,15 @@ def test_only_the_shares_of_uploads_are_counted(database: Database) -> None:
     assert costs.batches.buckets[:3] == ((100, 0), (300, 1), (1000, 2))
     assert (costs.documents.count, costs.documents.sum) == (2, 508)
     assert costs.documents.buckets[:3] == ((100, 1), (300, 1), (1000, 2))
-    assert [(each.id, each.spent.tokens) for each in costs.dearest] == [(one, 500), (two, 8)]
+    assert [(each.id, each.usage.tokens) for each in costs.top_documents] == [(one, 500), (two, 8)]
 
 
 def test_dearest_documents_are_a_short_list(database: Database) -> None:
     made = generation(database)
-    for tokens in range(DEAREST + 5):
+    for tokens in range(MAX_DOCUMENTS + 5):
         batch(database, made, {ids.upload_id(uuid4()): tokens})
-    dearest = [each.spent.tokens for each in told(database).costs.dearest]
-    assert dearest == list(range(DEAREST + 4, 4, -1))
+    dearest = [each.usage.tokens for each in told(database).costs.top_documents]
+    assert dearest == list(range(MAX_DOCUMENTS + 4, 4, -1))
 
 
 def test_cost_of_retries_is_what_was_spent_after_something_failed(database: Database) -> None:

@@ -14,7 +14,7 @@ from fonds.maintenance.metrics import ALL_USERS, render_uploads
 from fonds.stores.database import Database
 from fonds.uploads.jobs import Job
 from fonds.uploads.states import JobStatus
-from fonds.uploads.usage import LISTED_USERS
+from fonds.uploads.usage import MAX_USERS
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -112,10 +112,10 @@ def test_no_name_and_no_message_is_exposed(database: Database) -> None:
 
 
 def test_many_users_are_exposed_as_one_sum(database: Database) -> None:
-    for number in range(LISTED_USERS):
+    for number in range(MAX_USERS):
         job(database, user(database, f"user {number}"), size=10)
     name = "fonds_upload_user_storage_bytes"
-    assert sum(key == name for key, _ in samples(exposed(database))) == 2 * LISTED_USERS
+    assert sum(key == name for key, _ in samples(exposed(database))) == 2 * MAX_USERS
     job(database, user(database, "one too many"), size=10)
     found = samples(exposed(database))
     assert sum(key == name for key, _ in found) == 2

@@ -34,7 +34,7 @@ from fonds.stores.tables import upload_jobs, webhook_nonces
 from fonds.testing import ManualClock
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, events_of
-from fonds.uploads.llamaparse import Fetched, LlamaParse
+from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.states import JobStatus
 from fonds.uploads.webhook import Effect, receive_webhook, sign
 from fonds.uploads.worker import BaseWorker
@@ -336,19 +336,19 @@ def test_of_different_answers_at_once_one_is_taken(library: Library, job: Job) -
 class Outside(LlamaParse):
     """The parser outside, which does what a test wants when it is asked for an answer."""
 
-    def __init__(self, library: Library, asked: Callable[[], Fetched | None]) -> None:
+    def __init__(self, library: Library, asked: Callable[[], ParsedText | None]) -> None:
         super().__init__(library.settings, library.seams)
         self._asked = asked
 
     def submit(self, *_: Any, **__: Any) -> str:
         return "theirs"
 
-    def fetch(self, their_id: str) -> Fetched | None:
+    def fetch(self, their_id: str) -> ParsedText | None:
         assert their_id == "theirs"
         return self._asked()
 
 
-def _asking(library: Library, clock: ManualClock, asked: Callable[[], Fetched | None]) -> None:
+def _asking(library: Library, clock: ManualClock, asked: Callable[[], ParsedText | None]) -> None:
     """A worker submits the file, and asks for the answer when it is overdue."""
     with library.worker_resources() as resources:
         resources._llamaparse = Outside(library, asked)
@@ -361,9 +361,9 @@ def _asking(library: Library, clock: ManualClock, asked: Callable[[], Fetched | 
 def test_answer_that_is_fetched_and_sent_at_once_is_taken_once(
     library: Library, job: Job, clock: ManualClock
 ) -> None:
-    def asked() -> Fetched:
+    def asked() -> ParsedText:
         assert deliver(library, parsed(job)) == "taken"
-        return Fetched(markdown=TEXT, parser_version="api-v1")
+        return ParsedText(markdown=TEXT, parser_version="api-v1")
 
     _asking(library, clock, asked)
     assert statuses(library, job)[2:].count("parsed") == 1

@@ -33,10 +33,10 @@ def test_empty_library_has_figures_and_all_are_zero(database: Database) -> None:
     assert all((spread.count, spread.mean) == (0, 0) for spread in found.durations.values())
     assert found.errors == ()
     assert [(one.entered, one.rate) for one in found.stages] == [(0, 0)] * 3
-    assert (found.queue.due, found.queue.lag, found.queue.longest) == (0, 0, None)
+    assert (found.queue.due, found.queue.lag, found.queue.oldest) == (0, 0, None)
     assert found.reprocessing.rate == 0
     assert found.costs.total == found.costs.repeated == ModelUsage(tokens=0, cost=0)
-    assert (found.costs.requests, found.costs.retries, found.costs.dearest) == (0, 0, ())
+    assert (found.costs.requests, found.costs.retries, found.costs.top_documents) == (0, 0, ())
     assert (found.storage.by_format, found.storage.by_user, found.storage.users) == ({}, (), 0)
     assert found.storage.total == StorageUsage(raw=0, parsed=0)
 
@@ -138,7 +138,7 @@ def test_error_rate_is_the_share_of_jobs_that_came_to_the_stage(database: Databa
     for _ in range(2):
         one = stumbling(database, one, RetryableEmbedError("x"))
     job(database, owner, JobStatus.COMPLETE)
-    found = {one.stage: (one.entered, one.met, one.rate) for one in told(database).stages}
+    found = {one.stage: (one.entered, one.with_error, one.rate) for one in told(database).stages}
     assert found == {"parse": (5, 1, 0.2), "chunking": (3, 1, 1 / 3), "embedding": (2, 1, 0.5)}
 
 
@@ -146,7 +146,7 @@ def test_job_that_fails_has_entered_the_stage_it_failed_in(database: Database) -
     owner = user(database)
     for status in WAY[:-1]:
         failing(database, job(database, owner, status), ParserError("x"))
-    found = [(one.stage, one.entered, one.met) for one in told(database).stages]
+    found = [(one.stage, one.entered, one.with_error) for one in told(database).stages]
     assert found == [("parse", 9, 3), ("chunking", 6, 2), ("embedding", 4, 4)]
 
 
@@ -186,7 +186,7 @@ def test_job_that_is_held_or_rests_is_not_due(database: Database) -> None:
         assert claim(connection, "worker", ago(90), timedelta(seconds=120)) is not None
     queue = told(database).queue
     assert (queue.due, queue.lag) == (0, 0)
-    assert queue.longest is not None
+    assert queue.oldest is not None
 
 
 def test_lag_begins_when_a_rest_or_a_lease_is_over(database: Database) -> None:
@@ -208,7 +208,7 @@ def test_longest_waiting_job_is_the_oldest_that_has_come_and_not_ended(database:
     job(database, owner, JobStatus.COMPLETE, made=ago(900))
     oldest = job(database, owner, JobStatus.CHUNKING, made=ago(300), arrived_at=ago(200))
     job(database, owner, made=ago(400), arrived_at=ago(100))
-    longest = told(database).queue.longest
+    longest = told(database).queue.oldest
     assert longest is not None
     assert (longest.job_id, longest.status, longest.seconds) == (
         oldest.job_id,
@@ -220,5 +220,5 @@ def test_longest_waiting_job_is_the_oldest_that_has_come_and_not_ended(database:
 def test_clock_that_is_behind_makes_no_negative_age(database: Database) -> None:
     job(database, user(database))
     queue = told(database, ago(60)).queue
-    assert queue.longest is not None
-    assert (queue.due, queue.lag, queue.longest.seconds) == (1, 0, 0)
+    assert queue.oldest is not None
+    assert (queue.due, queue.lag, queue.oldest.seconds) == (1, 0, 0)

@@ -65,7 +65,7 @@ def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) ->
     with opener() as world:
         worker = BaseWorker(world.resources())
         job = _carried(world, worker, JobStatus.EMBEDDINGS_STORED)
-        worker._settle(job, ParserError("something broke just before the end"))
+        worker._handle_error(job, ParserError("something broke just before the end"))
         assert now_of(world.library, job).status is JobStatus.FAILED_EMBEDDING
         retry_upload(world.context, job, by="tester")
         world.drain([worker])
@@ -123,7 +123,7 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
                     connection.execute(update(upload_jobs).values(lease_owner="another"))
 
         event.listen(engine, "before_cursor_execute", stolen)
-        worker._settle(job, ParserError("too late to tell"))
+        worker._handle_error(job, ParserError("too late to tell"))
         held = now_of(world.library, job)
         assert (held.status, held.lease_owner) == (JobStatus.PARSED, "another")
         assert world.rows(upload_errors.c.id) == []

@@ -45,12 +45,12 @@ from fonds.testing import ManualClock
 from fonds.uploads.jobs import Job, claim, events_of, job_transition
 from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import MOVES, WORKED_ON, JobStatus
+from fonds.uploads.states import ACTIVE, MOVES, JobStatus
 from fonds.uploads.worker import LEASE, BaseWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
 """Where a job stands only within a step, or between two batches."""
-PATH: Final = ["uploaded", *(status.value for status in WORKED_ON), "complete"]
+PATH: Final = ["uploaded", *(status.value for status in ACTIVE), "complete"]
 
 
 class CrashError(BaseException):
@@ -170,11 +170,11 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
     user = make_user(library)
     left: dict[JobStatus, Job] = {}
     with _ready(library) as (resources, _):
-        for number, status in enumerate(WORKED_ON):
+        for number, status in enumerate(ACTIVE):
             left[status] = send(library, user, _text(number))
             _leave_at(resources, status)
     assert {status: now_of(library, job).status for status, job in left.items()} == {
-        status: status for status in WORKED_ON
+        status: status for status in ACTIVE
     }
     around.clock.move(seconds=LEASE.total_seconds() + 1)
     work(library)
@@ -183,7 +183,7 @@ def test_job_left_at_any_status_is_taken_over_and_ends_the_same(
         with calm.database.write() as connection:
             row = {"id": user, "name": "somebody", "created_at": around.clock.now()}
             connection.execute(insert(users).values(row))
-        for number in range(len(WORKED_ON)):
+        for number in range(len(ACTIVE)):
             send(calm, user, _text(number))
         work(calm)
         assert stored(calm)["vectors"] == stored(library)["vectors"]  # which say what was cut

@@ -49,7 +49,7 @@ from fonds.uploads.jobs import Job, claim, events_of, release
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
-from fonds.uploads.worker import TAKEOVERS, BaseWorker
+from fonds.uploads.worker import MAX_TAKEOVERS, BaseWorker
 
 _vector = document_vector_buffer.c
 
@@ -359,7 +359,7 @@ def test_file_that_never_comes_ends_the_job_after_an_hour(
     failed = now_of(library, job)
     assert failed.status is JobStatus.FAILED_PARSE
     assert failed.last_error is not None
-    assert failed.last_error["message"] == "the file never came"
+    assert failed.last_error["message"] == "the file did not arrive in time"
     assert send(library, user, TEXT.encode()).status is JobStatus.PARSE_QUEUED
 
 
@@ -403,7 +403,7 @@ def test_job_whose_worker_vanished_is_taken_over(library: Library, clock: Manual
 
 def test_job_that_every_worker_dies_of_ends(library: Library, clock: ManualClock) -> None:
     job = send(library, make_user(library), TEXT.encode())
-    for _ in range(TAKEOVERS + 1):
+    for _ in range(MAX_TAKEOVERS + 1):
         with library.database.write() as connection:
             assert claim(connection, "dies", clock.now(), timedelta(seconds=30))
         clock.move(seconds=31)
@@ -423,7 +423,7 @@ def test_worker_that_lost_its_lease_writes_nothing(library: Library, clock: Manu
     work(library)
     before = stored(library)
     with library.worker_resources() as resources:
-        BaseWorker(resources)._carry(slow)
+        BaseWorker(resources)._work_on(slow)
     assert stored(library) == before
     assert now_of(library, job).status is JobStatus.COMPLETE
 

@@ -245,7 +245,7 @@ def payload(**changes: Any) -> dict[str, Any]:
 
 def read(given: Any, *, most: int = MOST) -> ParsedUpload | ParseFailure:
     body = given if isinstance(given, bytes) else json.dumps(given).encode()
-    return read_payload(body, most=most)
+    return read_payload(body, max_bytes=most)
 
 
 def refused(given: Any, *, most: int = MOST) -> str:

@@ -40,7 +40,7 @@ from fonds.uploads.intake import (
     staging_key,
 )
 from fonds.uploads.jobs import Job
-from fonds.uploads.llamaparse import Fetched, LlamaParse
+from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.webhook import receive_webhook, sign
 from fonds.uploads.worker import BaseWorker
@@ -292,14 +292,14 @@ class _Outside(LlamaParse):
         self._world.scheduler.pause(self._world.chance.uniform(0, 90))
         self._world.announce(job)
 
-    def fetch(self, their_id: str) -> Fetched | None:
+    def fetch(self, their_id: str) -> ParsedText | None:
         self._pass_by("fetch")
         weather = self._world.weather
         if weather.strikes(weather.refuse / 2):
             raise ParserError("the parser could not read it")
         if weather.strikes(0.3):
             return None
-        return Fetched(markdown=SAID[UUID(their_id)], parser_version="api-v1")
+        return ParsedText(markdown=SAID[UUID(their_id)], parser_version="api-v1")
 
     def _pass_by(self, what: str) -> None:
         weather = self._world.weather

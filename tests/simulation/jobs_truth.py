@@ -11,7 +11,7 @@ from fonds.stores.database import Database
 from fonds.stores.fulltext import SqliteFullText
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, page_of_jobs
-from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus
+from fonds.uploads.states import ACTIVE, FAILURES, MOVES, JobStatus
 from tests.simulation.database import SeededDatabase
 from tests.simulation.scheduler import ViolationError
 from tests.simulation.store import SeededBlobs
@@ -96,7 +96,7 @@ class JobsTruth:
         """Every job has ended as its file deserves."""
         require_truth(self._seen, self._calm)
         for job in self.jobs():
-            if job.status in WORKED_ON or job.status is not self._expected(job):
+            if job.status in ACTIVE or job.status is not self._expected(job):
                 raise ViolationError(f"{job.name} is {job.status}, though nothing goes wrong")
         if wrong := problems(self._quiet, generation):
             raise ViolationError(f"vectors: {wrong}")

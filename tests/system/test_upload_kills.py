@@ -37,7 +37,7 @@ from fonds.stores.tables import (
 )
 from fonds.testing import ManualClock, Saboteur
 from fonds.uploads.states import ENDED, JobStatus
-from fonds.uploads.worker import TAKEOVERS
+from fonds.uploads.worker import MAX_TAKEOVERS
 
 USER: Final = UUID(int=7, version=4)
 TABLES: Final = ("documents", "document_aliases", "document_chunk_buffer", "document_vector_buffer")
@@ -206,7 +206,7 @@ def test_killed_very_often_uploads_end_the_same(
     place: Place, undisturbed: Undisturbed, seed: int
 ) -> None:
     # One more death at one stage, and a job counts as what workers die of.
-    kills = TAKEOVERS
+    kills = MAX_TAKEOVERS
     _kill_and_finish(place, random.Random(seed), kills, undisturbed.operations)
     _same(place, undisturbed)
     _check_repeated(place, undisturbed, kills)

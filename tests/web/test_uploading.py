@@ -50,7 +50,7 @@ def card(page: Page, name: str) -> Any:
 def user(site: Site, name: str = LOCAL) -> UUID:
     seams = site.library.seams
     with site.library.database.write() as connection:
-        return ensure_user(connection, name, now=seams.clock.now(), chance=seams.chance)
+        return ensure_user(connection, name, now=seams.clock.now(), rng=seams.chance)
 
 
 def failed(site: Site, text: str, name: str) -> Job:
@@ -92,7 +92,7 @@ def test_files_are_sent_followed_and_found(site: Site, page: Page) -> None:
     expect(card(page, "cellar.md")).to_contain_text("Waiting to be read")
     expect(card(page, "letter.pdf")).to_contain_text("the name claims a PDF")
     refused = page.locator("#sending .job")
-    expect(refused).to_contain_text("files of this kind are not taken in")
+    expect(refused).to_contain_text("files of this kind cannot be uploaded")
     check_page(page, "uploads-waiting")
     with site.worker():
         expect(card(page, "cellar.md")).to_contain_text("Ready")

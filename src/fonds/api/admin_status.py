@@ -21,8 +21,8 @@ from fonds.sites.tables import websites
 from fonds.sites.website import summaries
 from fonds.stores.blobs import BlobInfo, Blobs, open_blobs
 from fonds.stores.tables import upload_jobs
-from fonds.uploads.states import WORKED_ON
-from fonds.uploads.statistics import UploadFigures, figures
+from fonds.uploads.states import ACTIVE
+from fonds.uploads.statistics import UploadStatistics, upload_statistics
 
 SHOWN_JOBS: Final = 20
 MOST_OBJECTS: Final = 100_000
@@ -52,7 +52,7 @@ class WaitingUpload:
 class UploadWork:
     """How uploads are doing, and which have waited longest."""
 
-    figures: UploadFigures
+    figures: UploadStatistics
     waiting: tuple[WaitingUpload, ...]
 
 
@@ -130,7 +130,7 @@ def upload_work(connection: Connection, now: datetime) -> UploadWork:
             _job.last_error,
             began,
         )
-        .where(_job.status.in_([status.value for status in WORKED_ON]))
+        .where(_job.status.in_([status.value for status in ACTIVE]))
         .order_by(began, _job.job_id)
         .limit(SHOWN_JOBS)
     )
@@ -148,7 +148,7 @@ def upload_work(connection: Connection, now: datetime) -> UploadWork:
         )
         for row in connection.execute(query)
     ]
-    return UploadWork(figures=figures(connection, now), waiting=tuple(waiting))
+    return UploadWork(figures=upload_statistics(connection, now), waiting=tuple(waiting))
 
 
 def site_health(library: Library) -> list[SiteHealth]:

@@ -29,7 +29,7 @@ from fonds.serving import is_loopback
 from fonds.stores.blobs import Method
 from fonds.stores.columns import format_timestamp
 from fonds.uploads.signing import Signer
-from fonds.uploads.users import Caller, Scope, authenticate, caller_of_token, user_named
+from fonds.uploads.users import Caller, Scope, authenticate, caller_of_token, user_by_name
 
 VALID_FOR: Final = timedelta(minutes=5)
 """How long a signed address may be used."""
@@ -126,7 +126,7 @@ class AppState:
         """Whoever sits at this machine, if nobody else can have asked."""
         if self.needs_login or not self.is_local(request) or not is_our_own(request):
             return None
-        user_id = user_named(connection, LOCAL) or NOBODY
+        user_id = user_by_name(connection, LOCAL) or NOBODY
         return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NOBODY)
 
     def is_local(self, request: Request) -> bool:

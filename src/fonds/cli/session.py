@@ -44,10 +44,10 @@ def owner_named(library: Library, user: str | None) -> UUID | None:
     """The id of a user, whose uploads a command may show; None without a name."""
     if user is None:
         return None
-    from fonds.uploads.users import user_named  # noqa: PLC0415 — see the module
+    from fonds.uploads.users import user_by_name  # noqa: PLC0415 — see the module
 
     with library.database.read() as connection:
-        owner = user_named(connection, user)
+        owner = user_by_name(connection, user)
     if owner is None:
         raise UsageError(f"no such user: {user!r}; `fonds token list` lists all users")
     return owner

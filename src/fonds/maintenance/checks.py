@@ -39,7 +39,7 @@ from fonds.stores.tables import (
     upload_jobs,
 )
 from fonds.uploads.signing import KEY_FILE
-from fonds.uploads.statistics import figures as upload_figures
+from fonds.uploads.statistics import upload_statistics
 
 LOW: Final = 1 << 30
 """Bytes; with less there is no room for a large source."""
@@ -290,7 +290,7 @@ def check_uploads(patient: Patient) -> Iterator[Finding]:
     """Whether uploads are worked on."""
     failed = select(func.count()).where(upload_jobs.c.status.startswith("failed_"))
     with patient.database.read() as connection:
-        told = upload_figures(connection, patient.now)
+        told = upload_statistics(connection, patient.now)
         failures = connection.scalar(failed) or 0
     if told.queue.lag > IGNORED.total_seconds():
         found = f"{told.queue.due:,} are due, the first for {told.queue.lag / 60:,.0f} minutes"

@@ -44,8 +44,8 @@ from fonds.stores.tables import (
     ingestion_stages,
     ingestion_tasks,
 )
-from fonds.uploads.statistics import UploadFigures, figures
-from fonds.uploads.usage import Costs, Distribution, Storage, StorageUsage, spread
+from fonds.uploads.statistics import UploadStatistics, upload_statistics
+from fonds.uploads.usage import Costs, Distribution, Storage, StorageUsage, distribution_columns
 
 SECONDS: Final = (1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)
 QUEUES: Final[Mapping[str, Table]] = {
@@ -137,7 +137,7 @@ def _durations(connection: Connection) -> dict[str, Distribution]:
     spans = select(_run.source, took.label("took")).where(_run.status != RunStatus.RUNNING).cte()
     # SQLite would compute a span anew wherever it is compared.
     spans = spans.prefix_with("MATERIALIZED")
-    columns = spread(spans.c.took, SECONDS, unit=1000)
+    columns = distribution_columns(spans.c.took, SECONDS, unit=1000)
     query = select(spans.c.source, *columns).group_by(spans.c.source)
     return {
         row[0]: Distribution.read(iter(row[1:]), SECONDS, unit=1000)
@@ -317,14 +317,14 @@ def render_uploads(connection: Connection, now: datetime) -> str:
 
 def upload_families(connection: Connection, now: datetime) -> Iterator[Metric]:
     """The figures of uploads."""
-    told = figures(connection, now)
+    told = upload_statistics(connection, now)
     yield from _jobs(told)
     yield from _errors(told)
     yield from _costs(told.costs)
     yield from _storage(told.storage)
 
 
-def _jobs(told: UploadFigures) -> Iterator[Metric]:
+def _jobs(told: UploadStatistics) -> Iterator[Metric]:
     statuses = [((status.value,), count) for status, count in told.jobs.items()]
     yield gauge("fonds_upload_jobs", "Jobs by where they stand.", statuses, ["status"])
     yield histogram(
@@ -340,7 +340,7 @@ def _jobs(told: UploadFigures) -> Iterator[Metric]:
         "How long the first job that is due has waited.",
         only(queue.lag),
     )
-    longest = queue.longest.seconds if queue.longest else 0
+    longest = queue.oldest.seconds if queue.oldest else 0
     yield gauge(
         "fonds_upload_longest_wait_seconds",
         "How long ago the file of the oldest open job came.",
@@ -352,7 +352,7 @@ def _jobs(told: UploadFigures) -> Iterator[Metric]:
     yield gauge("fonds_upload_repeated_ratio", "Their share of all jobs.", only(again.rate))
 
 
-def _errors(told: UploadFigures) -> Iterator[Metric]:
+def _errors(told: UploadStatistics) -> Iterator[Metric]:
     counts = [
         ((one.stage, one.type, "true" if one.is_final else "false"), one.count)
         for one in told.errors

@@ -172,7 +172,7 @@ def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
     context, settings, now = library.context, library.settings, library.seams.clock.now()
     with library.database.write() as connection:
         # The ids of uploads follow from their user's.
-        user = ensure_user(connection, USER, now=now, chance=random.Random(USER))  # noqa: S311 — no secret
+        user = ensure_user(connection, USER, now=now, rng=random.Random(USER))  # noqa: S311 — no secret
     for name, data in corpus.papers.items():
         claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         job = begin_upload(context, settings, user, claim)

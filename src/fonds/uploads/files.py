@@ -1,4 +1,4 @@
-"""Which files are taken in: by their names, by what is said of them, and by what they are."""
+"""The file formats that can be uploaded, told by name and by content."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from fonds.model import BodyFormat
 from fonds.normalize.docx.package import OLD_OFFICE, ZipArchive
 from fonds.normalize.encodings import decode
 
-LONGEST_NAME: Final = 255
+MAX_NAME_LENGTH: Final = 255
 """Characters of a file's name."""
-LOOKED_AT: Final = 65_536
-"""Bytes at the beginning of a file that tell what it is."""
+SNIFFED_BYTES: Final = 65_536
+"""Bytes at the beginning of a file by which its format is detected."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileFormat:
-    """A format of files that are taken in."""
+    """A format of files that can be uploaded."""
 
     called: str
     """Its name in a sentence."""
     extension: str
-    """The end of its key in the store, without a dot."""
+    """The extension of its key in the store, without a dot."""
     endings: tuple[str, ...]
-    """How names of such files end, in lower case."""
+    """The extensions of file names, in lower case."""
     normalizer: str
     body_format: BodyFormat
-    """As documents record it."""
+    """The format that documents record."""
     media_type: str
 
 
@@ -79,7 +79,7 @@ FORMATS: Final = {
 }
 """By name; the order is that of the message that lists them."""
 
-# By first bytes: what a refusal calls a file.
+# Formats by first bytes, as keys of `_CALLED`.
 _MAGIC: Final = (
     (b"%PDF-", "pdf"),
     (b"PK\x03\x04", "zip"),
@@ -98,7 +98,7 @@ _MAGIC: Final = (
     (b"MZ\x90\0", "program"),
 )
 _CALLED: Final = {
-    "zip": "a ZIP archive that is no Word file",
+    "zip": "a ZIP archive, and not a Word file",
     "old-office": "an old Office file (.doc), or one locked with a password: "
     "save it as .docx without one",
     "image": "a picture",
@@ -106,7 +106,7 @@ _CALLED: Final = {
     "packed": "a packed archive",
     "program": "a program",
     "binary": "neither text nor any known format",
-    **{name: one.called for name, one in FORMATS.items()},
+    **{name: form.called for name, form in FORMATS.items()},
 }
 _BEFORE: Final = b"\xef\xbb\xbf \t\r\n\f\v"
 _PAGE: Final = re.compile(
@@ -127,33 +127,34 @@ _ENDING: Final = re.compile(r"\.[^.\s]{1,16}$")
 
 
 def clean_name(name: str) -> str:
-    """A file's name that is safe to show: no folders, no control signs, not too long."""
+    """A file name that is safe to show: without folders and control characters, not too long."""
     last = re.split(r"[/\\]", name)[-1]
-    # Signs that turn the direction of writing can make an ending look like another.
-    seen = "".join(one if unicodedata.category(one) not in _INVISIBLE else " " for one in last)
-    shown = " ".join(unicodedata.normalize("NFC", seen).split())
-    if not shown.strip(". "):
+    # Characters that change the direction of writing can disguise an extension.
+    visible = "".join(" " if unicodedata.category(sign) in _INVISIBLE else sign for sign in last)
+    cleaned = " ".join(unicodedata.normalize("NFC", visible).split())
+    if not cleaned.strip(". "):
         raise UploadRefusedError("the file has no name; give it one", kind="bad-name")
-    if len(shown) <= LONGEST_NAME:
-        return shown
-    ending = found[0] if (found := _ENDING.search(shown)) else ""
-    return shown[: LONGEST_NAME - len(ending)] + ending
+    if len(cleaned) <= MAX_NAME_LENGTH:
+        return cleaned
+    match = _ENDING.search(cleaned)
+    ending = match[0] if match else ""
+    return cleaned[: MAX_NAME_LENGTH - len(ending)] + ending
 
 
 def claimed_format(name: str) -> str:
     """The format that a file's name claims, as a key of `FORMATS`."""
     lower = name.strip().lower()
-    for key, one in FORMATS.items():
-        if lower.endswith(one.endings):
+    for key, form in FORMATS.items():
+        if lower.endswith(form.endings):
             return key
-    accepted = ", ".join(ending for one in FORMATS.values() for ending in one.endings)
+    accepted = ", ".join(ending for form in FORMATS.values() for ending in form.endings)
     raise UploadRefusedError(
-        f"files of this kind are not taken in; names may end in {accepted}", kind="type-unknown"
+        f"files of this kind cannot be uploaded; names may end in {accepted}", kind="type-unknown"
     )
 
 
 def check_claim(size: int, sha256: str, *, limit: int) -> None:
-    """Refuse a file by what is said of it, before a byte of it is sent; the limit is in bytes."""
+    """Refuse a file by its announcement, before it is sent; `limit` is in bytes."""
     if size <= 0:
         raise UploadRefusedError("the file is empty", kind="empty")
     if size > limit:
@@ -170,27 +171,27 @@ def normalizer_of(format_name: str) -> str:
 
 
 def extension_of(format_name: str) -> str:
-    """The end of the key that a file of a format is stored under, without a dot."""
+    """The extension of the key of a file of a format, without a dot."""
     return FORMATS[format_name].extension
 
 
 def raw_format_of(format_name: str) -> BodyFormat:
-    """The format of its raw bytes that a document records."""
+    """The format that a document records for such a file."""
     return FORMATS[format_name].body_format
 
 
 def sniff_format(head: bytes, file: BinaryIO | None = None) -> str:
-    """What a file is by its first bytes: a key of `FORMATS`, or the name of what is refused.
+    """The format of a file by its first bytes: a key of `FORMATS`, or of `_CALLED` if refused.
 
-    Markdown is `text`. Whether an archive is a Word file only the whole `file` tells; without it,
-    or if it is broken, the answer is `zip`.
+    Markdown is `text`. A Word file is recognised only with the whole `file`; without it, or if it
+    is damaged, the result is `zip`.
     """
     start = head.lstrip(_BEFORE)
-    found = next((name for magic, name in _MAGIC if start.startswith(magic)), None)
-    if found == "zip":
+    by_magic = next((name for magic, name in _MAGIC if start.startswith(magic)), None)
+    if by_magic == "zip":
         return "docx" if file is not None and _is_word(file) else "zip"
-    if found is not None:
-        return found
+    if by_magic is not None:
+        return by_magic
     if _PAGE.match(_in_utf8(start)):
         return "html"
     if _LATE_PDF.search(head, 0, _PDF_WITHIN):
@@ -199,25 +200,25 @@ def sniff_format(head: bytes, file: BinaryIO | None = None) -> str:
 
 
 def check_content(path: Path, claimed: str) -> None:
-    """Refuse a file that is not what its name claims, or that must not be unpacked."""
+    """Refuse a file whose format differs from its name's, or that is a zip bomb."""
     with path.open("rb") as file:
-        head = file.read(LOOKED_AT)
+        head = file.read(SNIFFED_BYTES)
         if not head:
             raise UploadRefusedError("the file is empty", kind="empty")
         if claimed == "docx":
             _refuse_bomb(head, file)
-        found = sniff_format(head, file)
-    if found != claimed and not _passes(head, found, claimed):
+        detected = sniff_format(head, file)
+    if detected != claimed and not _passes(head, detected, claimed):
         raise UploadRefusedError(
-            f"the name claims {_CALLED[claimed]}, but the file is {_CALLED[found]}",
+            f"the name claims {_CALLED[claimed]}, but the file is {_CALLED[detected]}",
             kind="type-mismatch",
         )
 
 
-def _passes(head: bytes, found: str, claimed: str) -> bool:
-    if found != "text":
+def _passes(head: bytes, detected: str, claimed: str) -> bool:
+    if detected != "text":
         return False
-    # A page may be only a part of one, without the head that would tell.
+    # HTML may be a fragment, without the tags at the start by which it is detected.
     return claimed in {"text", "markdown"} or (claimed == "html" and bool(_TAG.search(head)))
 
 
@@ -229,7 +230,9 @@ def _refuse_bomb(head: bytes, file: BinaryIO) -> None:
     except MalformedError as error:
         raise UploadRefusedError(str(error), kind="type-mismatch") from None
     if why:
-        raise UploadRefusedError(f"the Word file may not be unpacked: {why}", kind="archive-bomb")
+        raise UploadRefusedError(
+            f"the Word file is rejected as a possible zip bomb: {why}", kind="archive-bomb"
+        )
 
 
 def _is_word(file: BinaryIO) -> bool:
@@ -240,17 +243,17 @@ def _is_word(file: BinaryIO) -> bool:
 
 
 def _in_utf8(start: bytes) -> bytes:
-    """The same text in UTF-8 if it is in UTF-16, where a tag looks like none."""
+    """The same text in UTF-8 if it is in UTF-16, in which no tag would be recognised."""
     return decode(start[:_SAMPLE]).text.encode() if b"\0" in start[:_SAMPLE] else start
 
 
 def _is_text(head: bytes) -> bool:
     decoded = decode(head[:_SAMPLE])
-    # NULs are removed later, and counted; in a wide encoding they are halves of letters.
+    # NULs are removed and counted later; in a wide encoding they are halves of letters.
     wide = decoded.encoding.startswith(("utf-16", "utf-32"))
     nuls = 0 if wide else head[:_SAMPLE].count(0)
     odd = sum(
-        one == "\ufffd" or (one not in _USUAL_CONTROLS and unicodedata.category(one) in _ODD)
-        for one in decoded.text
+        sign == "\ufffd" or (sign not in _USUAL_CONTROLS and unicodedata.category(sign) in _ODD)
+        for sign in decoded.text
     )
     return odd <= max(_FEW, len(decoded.text) // 20) and nuls <= len(decoded.text) // 3

@@ -1,4 +1,4 @@
-"""Taking files in: announced, stored by their user, checked, and queued."""
+"""Upload intake: a file is announced, stored by its user, checked, and queued."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from fonds.uploads.files import check_claim, check_content, claimed_format, clea
 from fonds.uploads.jobs import Job, create, fail, job_of, move
 from fonds.uploads.states import JobStatus
 
-ARRIVES_WITHIN: Final = timedelta(hours=1)
-"""A file that was announced and has not come by then does not come."""
-AT_ONCE: Final = 100
+UPLOAD_TIMEOUT: Final = timedelta(hours=1)
+"""An announced file that has not arrived by then is given up."""
+EXPIRY_BATCH: Final = 100
 PARSERS: Final = ("local", "llamaparse")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UploadRequest:
-    """What a user says of a file before it comes."""
+    """The announcement of a file by its user."""
 
     name: str
     size: int
@@ -46,14 +46,14 @@ class UploadRequest:
 
 
 def staging_key(job: Job) -> str:
-    """Where a file is put by its user, before it is believed."""
+    """The key under which a user stores a file, before it is checked."""
     return f"incoming/{job.user_id}/{job.job_id}"
 
 
 def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: UploadRequest) -> Job:
-    """The job of a file: made, or the one there is already of the same bytes of the same user.
+    """Create the job of a file, or return the one of the same bytes of the same user.
 
-    One that failed before its file came begins again.
+    A job that failed before its file arrived starts again.
     """
     check_claim(claim.size, claim.sha256, limit=settings.max_file_mib * 1024 * 1024)
     name = clean_name(claim.name)
@@ -72,21 +72,21 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
         "bytes": claim.size,
         "raw_sha256": claim.sha256.lower(),
         "raw_path": f"raw/{user_id}/{uid}.{extension_of(form)}",
-        # Others cannot do more with a text than we can.
+        # An external parser does no better on text.
         "parser": settings.parser if form in {"pdf", "docx"} else "local",
         "chunks_version": chunker_label(context.chunker),
         "moved_by": f"user:{user_id}",
         "moved_why": "announced",
     }
     with context.database.write() as connection:
-        held = job_of(connection, uid, to_write=True)
-        held = held or create(connection, values, now) or job_of(connection, uid, to_write=True)
-        assert held is not None
-        if held.status is JobStatus.FAILED_PARSE and held.arrived_at is None:
+        job = job_of(connection, uid, to_write=True)
+        job = job or create(connection, values, now) or job_of(connection, uid, to_write=True)
+        assert job is not None
+        if job.status is JobStatus.FAILED_PARSE and job.arrived_at is None:
             renamed = {key: values[key] for key in ("name", "format", "raw_path", "parser")}
             return move(
                 connection,
-                held,
+                job,
                 JobStatus.UPLOADED,
                 by=f"user:{user_id}",
                 why="announced again",
@@ -94,20 +94,20 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
                 last_error=None,
                 **renamed,
             )
-        return held
+        return job
 
 
 def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
-    """Check the file that has come against what was said of it, keep it, and queue it.
+    """Check the file that has arrived against its announcement, store it, and queue its job.
 
-    Whatever is wrong with it ends the job, with a reason its user can read.
+    If it fails a check, its job fails with a reason that its user can read.
     """
     if job.status is not JobStatus.UPLOADED:
         return job
     try:
         with _staged_file(context, settings, job) as path:
             check_content(path, job.format)
-            _keep(context, job, path)
+            _store(context, job, path)
     except UploadRefusedError as error:
         if error.kind != "not-there":
             _refuse(context, job, error)
@@ -115,80 +115,80 @@ def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
         raise
     now = context.seams.clock.now()
     with context.database.write() as connection:
-        held = job_of(connection, job.document_id, to_write=True)
-        assert held is not None
-        if held.status is JobStatus.UPLOADED and held.raw_path == job.raw_path:
-            why = f"{job.bytes} bytes came, as announced"
+        current = job_of(connection, job.document_id, to_write=True)
+        assert current is not None
+        if current.status is JobStatus.UPLOADED and current.raw_path == job.raw_path:
+            why = f"{job.bytes} bytes arrived, as announced"
             by = f"user:{job.user_id}"
-            held = move(
-                connection, held, JobStatus.PARSE_QUEUED, by=by, why=why, now=now, arrived_at=now
+            current = move(
+                connection, current, JobStatus.PARSE_QUEUED, by=by, why=why, now=now, arrived_at=now
             )
     context.blobs.delete(staging_key(job))
-    return held
+    return current
 
 
 @contextmanager
 def _staged_file(context: Context, settings: Settings, job: Job) -> Iterator[Path]:
-    """The bytes that came, in a file that nobody else can change."""
+    """The bytes that arrived, in a file that no other process changes."""
     folder = settings.home / "tmp"
     folder.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         try:
-            for piece in context.blobs.stream(staging_key(job)):
-                size += len(piece)
+            for block in context.blobs.stream(staging_key(job)):
+                size += len(block)
                 if size > job.bytes:
                     break
-                digest.update(piece)
-                file.write(piece)
+                digest.update(block)
+                file.write(block)
         except BlobMissingError:
             raise UploadRefusedError(
-                "the file has not come yet: send it to the upload address first", kind="not-there"
+                "the file has not arrived: send it to the upload address first", kind="not-there"
             ) from None
         file.flush()
         if size != job.bytes:
-            said = f"{job.bytes} bytes were announced, "
-            came = "but more came" if size > job.bytes else f"but {size} came"
-            raise UploadRefusedError(said + came, kind="size-mismatch")
+            count = "more" if size > job.bytes else str(size)
+            raise UploadRefusedError(
+                f"{job.bytes} bytes were announced, but {count} arrived", kind="size-mismatch"
+            )
         if digest.hexdigest() != job.raw_sha256:
             raise UploadRefusedError(
-                "the bytes that came are not those that were announced: their SHA-256 differs",
+                "the bytes are not those that were announced: their SHA-256 differs",
                 kind="hash-mismatch",
             )
         yield Path(file.name)
 
 
-def _keep(context: Context, job: Job, path: Path) -> None:
+def _store(context: Context, job: Job, path: Path) -> None:
     try:
         context.blobs.create(job.raw_path, path)
     except BlobExistsError:
-        # The key follows from user and hash: what is there are these bytes.
+        # The key is derived from user and hash: the stored bytes are these.
         return
 
 
 def _refuse(context: Context, job: Job, error: FondsError) -> None:
     now = context.seams.clock.now()
     with context.database.write() as connection:
-        held = job_of(connection, job.document_id, to_write=True)
-        if held is not None and held.status is JobStatus.UPLOADED:
-            fail(connection, held, error, now, by=f"user:{job.user_id}")
+        current = job_of(connection, job.document_id, to_write=True)
+        if current is not None and current.status is JobStatus.UPLOADED:
+            fail(connection, current, error, now, by=f"user:{job.user_id}")
 
 
 def retry_upload(context: Context, job: Job, *, by: str) -> Job:
     """Send a failed job back to its last good stage."""
     now = context.seams.clock.now()
     with context.database.write() as connection:
-        held = job_of(connection, job.document_id, to_write=True)
-        assert held is not None
-        target = _last_good(held)
+        current = job_of(connection, job.document_id, to_write=True)
+        assert current is not None
         return move(
             connection,
-            held,
-            target,
+            current,
+            _last_good(current),
             by=by,
             why="retry",
             now=now,
-            reprocessed=held.reprocessed + 1,
+            reprocessed=current.reprocessed + 1,
             submission=None,
         )
 
@@ -204,16 +204,18 @@ def _last_good(job: Job) -> JobStatus:
 
 
 def expire_uploads(context: Context) -> int:
-    """End the jobs whose file never came; says how many."""
+    """Fail the jobs whose file has not arrived in time; returns how many."""
     now = context.seams.clock.now()
     table = upload_jobs.c
-    overdue = (table.status == JobStatus.UPLOADED.value) & (table.updated_at < now - ARRIVES_WITHIN)
+    query = select(table.document_id).where(
+        table.status == JobStatus.UPLOADED.value, table.updated_at < now - UPLOAD_TIMEOUT
+    )
     with context.database.read() as connection:
-        found = list(connection.scalars(select(table.document_id).where(overdue).limit(AT_ONCE)))
-    for document_id in found:
+        document_ids = list(connection.scalars(query.limit(EXPIRY_BATCH)))
+    for document_id in document_ids:
         with context.database.write() as connection:
             job = job_of(connection, document_id, to_write=True)
             if job is not None and job.status is JobStatus.UPLOADED:
-                error = UploadRefusedError("the file never came", kind="not-there")
+                error = UploadRefusedError("the file did not arrive in time", kind="not-there")
                 fail(connection, job, error, now)
-    return len(found)
+    return len(document_ids)

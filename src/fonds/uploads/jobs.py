@@ -1,4 +1,6 @@
-"""Jobs as rows: made, claimed by lease, moved, postponed, failed. The caller owns the transaction.
+"""Upload jobs in the database: created, claimed by lease, moved, postponed, failed.
+
+The caller owns the transaction.
 
 A worker writes only while it owns the job's lease, and each statement that writes has that as a
 condition. The database checks each move, and writes an event for it.
@@ -39,11 +41,11 @@ from fonds.stores.columns import Timestamp
 from fonds.stores.database import run
 from fonds.stores.leases import Leases
 from fonds.stores.tables import upload_errors, upload_events, upload_jobs
-from fonds.uploads.states import WORKED_ON, JobStatus, failure_of, stage_of
+from fonds.uploads.states import ACTIVE, JobStatus, failure_of, stage_of
 
-RETRIES: Final = 3
-FIRST_WAIT: Final = timedelta(seconds=3)
-LONGEST_MESSAGE: Final = 2000
+MAX_RETRIES: Final = 3
+FIRST_RETRY_WAIT: Final = timedelta(seconds=3)
+MAX_MESSAGE_LENGTH: Final = 2000
 
 LEASES: Final = Leases(upload_jobs, key="job_id")
 
@@ -52,14 +54,14 @@ _job: Final = upload_jobs.c
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """One upload on its way, as it was when it was read."""
+    """An upload job, as it was when it was read."""
 
     job_id: UUID
     user_id: UUID
     document_id: UUID
     status: JobStatus
     name: str
-    """Of the file, as its user calls it."""
+    """The name of the file, as its user gave it."""
     format: str
     bytes: int
     raw_sha256: str
@@ -78,14 +80,14 @@ class Job:
     retry_count: int
     next_attempt_at: datetime | None
     takeovers: int
-    """How often its lease ran out at this stage."""
+    """The number of times that its lease expired at this stage."""
     reprocessed: int
-    """How often it was sent back by a retry."""
+    """The number of times that a retry sent it back."""
     last_error: Mapping[str, Any] | None
     lease_owner: str | None
-    """Who may write; None: whoever finds it where it stands."""
+    """The worker that may write to it; None: any process that finds it at this status."""
     arrived_at: datetime | None
-    """None: the file has not come, or was not what was announced."""
+    """None: the file has not arrived, or differs from the one announced."""
     first_embedded_at: datetime | None
     created_at: datetime
     updated_at: datetime
@@ -93,9 +95,9 @@ class Job:
     @classmethod
     def from_row(cls, row: Row[Any]) -> Self:
         """The job of a row that has all the columns."""
-        values = row._asdict()
-        told = {name: values[name] for name in KNOWN}
-        return cls(**{**told, "status": JobStatus(told["status"])})
+        columns = row._asdict()
+        values = {name: columns[name] for name in _FIELDS}
+        return cls(**{**values, "status": JobStatus(values["status"])})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,8 +112,7 @@ class JobEvent:
     why: str
 
 
-KNOWN: Final = frozenset(field.name for field in fields(Job))
-"""The columns of a job that are read with it."""
+_FIELDS: Final = frozenset(field.name for field in fields(Job))
 RESET_COUNTERS: Final[Mapping[str, Any]] = {
     "retry_count": 0,
     "next_attempt_at": None,
@@ -130,10 +131,10 @@ def job_of(
     user_id: UUID | None = None,
     to_write: bool = False,
 ) -> Job | None:
-    """The job of a document; only if it is this user's, where one is named.
+    """The job of a document; with `user_id`, only if that user owns it.
 
-    One that is read `to_write` stays as it is until the transaction ends, and whoever works on it
-    loses the lease when it is moved.
+    A job that is read `to_write` is locked until the transaction ends. The worker that has claimed
+    it loses the lease when it is moved.
     """
     query = select(upload_jobs).where(_job.document_id == document_id)
     query = query if user_id is None else query.where(_job.user_id == user_id)
@@ -154,24 +155,24 @@ def page_of_jobs(
 ) -> list[Job]:
     """Jobs without their maps, the newest first.
 
-    `before` is when the last one seen was made, and its id.
+    `before` is the creation time and the id of the last job of the previous page.
     """
     columns: list[Any] = [column for column in _job if column.name != "parsed_map"]
     query: Select[Any] = select(*columns, null().label("parsed_map"))
     query = query.order_by(_job.created_at.desc(), _job.job_id.desc()).limit(limit)
     if user_id is not None:
         query = query.where(_job.user_id == user_id)
-    if wanted := [status.value for status in statuses]:
-        query = query.where(_job.status.in_(wanted))
+    if values := [status.value for status in statuses]:
+        query = query.where(_job.status.in_(values))
     if before is not None:
-        made, job_id = before
-        earlier = and_(_job.created_at == made, _job.job_id < job_id)
-        query = query.where(or_(_job.created_at < made, earlier))
+        created_at, job_id = before
+        earlier = and_(_job.created_at == created_at, _job.job_id < job_id)
+        query = query.where(or_(_job.created_at < created_at, earlier))
     return [Job.from_row(row) for row in connection.execute(query)]
 
 
 def events_of(connection: Connection, job_id: UUID, *, after: int = 0) -> list[JobEvent]:
-    """The moves of a job in their order, those behind one only."""
+    """The moves of a job in their order; only those after one, if given."""
     event = upload_events.c
     query = select(event.id, event.from_status, event.to_status, event.at, event.by, event.why)
     query = query.where(event.job_id == job_id, event.id > after).order_by(event.id)
@@ -188,7 +189,7 @@ def can_be_claimed(now: datetime) -> ColumnElement[bool]:
 
 def _is_due(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     return and_(
-        _job.status.in_([status.value for status in WORKED_ON]),
+        _job.status.in_([status.value for status in ACTIVE]),
         or_(_job.next_attempt_at.is_(None), _job.next_attempt_at <= now),
     )
 
@@ -214,12 +215,12 @@ def _claim() -> ReturningUpdate[Any]:
 def renew(
     connection: Connection, owner: str, job_ids: Sequence[UUID], now: datetime, lease: timedelta
 ) -> None:
-    """Keep the leases on jobs that are being worked on."""
+    """Renew the leases on jobs that are being worked on."""
     LEASES.renew(connection, LEASES.is_owned(owner, job_ids), now + lease)
 
 
 def release(connection: Connection, job: Job) -> None:
-    """Give a job back as it stands; it may be gone already."""
+    """End the lease on a job, unless another worker has claimed it."""
     assert job.lease_owner is not None
     LEASES.release(connection, LEASES.is_owned(job.lease_owner, [job.job_id]))
 
@@ -228,12 +229,12 @@ def release(connection: Connection, job: Job) -> None:
 
 
 def create(connection: Connection, values: Mapping[str, Any], now: datetime) -> Job | None:
-    """Make a job; None where another request made the one of this document a moment ago."""
+    """Create a job; None if another request has just created the one of this document."""
     row = {**values, "created_at": now, "updated_at": now}
     try:
         with connection.begin_nested():
-            made = connection.execute(insert(upload_jobs).values(row).returning(upload_jobs))
-            return Job.from_row(made.one())
+            created = connection.execute(insert(upload_jobs).values(row).returning(upload_jobs))
+            return Job.from_row(created.one())
     except IntegrityError:
         return None
 
@@ -249,10 +250,10 @@ def move(
 ) -> Job:
     """Move a job along a path, in the transaction of the writes that justify it.
 
-    LeaseLostError if it stands elsewhere by now, or another worker has it.
+    LeaseLostError if its status has changed meanwhile, or another worker has claimed it.
     """
     for status in path:
-        given = columns if status is path[-1] else {}
+        last = columns if status is path[-1] else {}
         job = _write(
             connection,
             job,
@@ -262,37 +263,37 @@ def move(
                 "moved_why": why,
                 "updated_at": now,
                 **RESET_COUNTERS,
-                **given,
+                **last,
             },
         )
     return job
 
 
-def keep(connection: Connection, job: Job, now: datetime, **columns: Any) -> Job:
-    """Write what became of a job that stays where it is."""
+def update_job(connection: Connection, job: Job, now: datetime, **columns: Any) -> Job:
+    """Set columns of a job without moving it."""
     return _write(connection, job, {"updated_at": now, **columns})
 
 
 def postpone(
     connection: Connection, job: Job, until: datetime, now: datetime, **columns: Any
 ) -> Job:
-    """Let a job rest; whoever claims it then goes on."""
-    rest = {"next_attempt_at": until, "lease_owner": None, "lease_until": None}
-    return keep(connection, job, now, **rest, **columns)
+    """Release a job, which no worker claims before a time."""
+    released = {"next_attempt_at": until, "lease_owner": None, "lease_until": None}
+    return update_job(connection, job, now, **released, **columns)
 
 
 def retry_later(connection: Connection, job: Job, error: FondsError, now: datetime) -> Job:
-    """Note an error that may pass, and try again in 3, 6 and 12 seconds; then the job fails."""
-    if job.retry_count >= RETRIES:
-        return fail(connection, job, error, now, why=f"gave up after {RETRIES} retries")
-    _note(connection, job, error, now, is_final=False)
+    """Record a transient error, and retry in 3, 6 and 12 seconds; then the job fails."""
+    if job.retry_count >= MAX_RETRIES:
+        return fail(connection, job, error, now, why=f"gave up after {MAX_RETRIES} retries")
+    _record_error(connection, job, error, now, is_final=False)
     return postpone(
         connection,
         job,
-        now + FIRST_WAIT * 2**job.retry_count,
+        now + FIRST_RETRY_WAIT * 2**job.retry_count,
         now,
         retry_count=job.retry_count + 1,
-        last_error=_told(job, error, now),
+        last_error=_error_details(job, error, now),
     )
 
 
@@ -305,59 +306,61 @@ def fail(
     why: str | None = None,
     by: str | None = None,
 ) -> Job:
-    """End a job with a reason that its user can read."""
-    _note(connection, job, error, now, is_final=True)
-    told = _told(job, error, now)
+    """Fail a job with a reason that its user can read."""
+    _record_error(connection, job, error, now, is_final=True)
+    details = _error_details(job, error, now)
     return move(
         connection,
         job,
         failure_of(job.status),
         by=by or job.lease_owner or "fonds",
-        why=why or told["message"],
+        why=why or details["message"],
         now=now,
-        last_error=told,
+        last_error=details,
         lease_owner=None,
         lease_until=None,
     )
 
 
 def _write(connection: Connection, job: Job, values: Mapping[str, Any]) -> Job:
-    given = {f"new_{name}": value for name, value in values.items()}
-    given |= {"of": job.job_id, "at_status": job.status.value}
+    params = {f"new_{name}": value for name, value in values.items()}
+    params |= {"of": job.job_id, "at_status": job.status.value}
     if job.lease_owner is not None:
-        given["holder"] = job.lease_owner
-    statement = _update(frozenset(values), is_held=job.lease_owner is not None)
-    if run(connection, statement, given).rowcount != 1:
-        raise LeaseLostError(f"job {job.job_id} has moved on; nothing was written")
-    known = {name: value for name, value in values.items() if name in KNOWN}
-    return replace(job, **{**known, "status": JobStatus(values.get("status", job.status))})
+        params["owner"] = job.lease_owner
+    statement = _update(frozenset(values), is_claimed=job.lease_owner is not None)
+    if run(connection, statement, params).rowcount != 1:
+        raise LeaseLostError(
+            f"job {job.job_id} was moved or claimed by another process; nothing was written"
+        )
+    changed = {name: value for name, value in values.items() if name in _FIELDS}
+    return replace(job, **{**changed, "status": JobStatus(values.get("status", job.status))})
 
 
 @cache
-def _update(columns: frozenset[str], *, is_held: bool) -> Update:
-    # Building the statement takes longer than the database takes to do it.
+def _update(columns: frozenset[str], *, is_claimed: bool) -> Update:
+    # Building the statement takes longer than the database takes to execute it.
     same = and_(_job.job_id == bindparam("of"), _job.status == bindparam("at_status"))
-    if is_held:
-        same &= _job.lease_owner == bindparam("holder")
+    if is_claimed:
+        same &= _job.lease_owner == bindparam("owner")
     values = {name: bindparam(f"new_{name}", type_=_job[name].type) for name in sorted(columns)}
     return update(upload_jobs).where(same).values(values)
 
 
-def _note(
+def _record_error(
     connection: Connection, job: Job, error: FondsError, now: datetime, *, is_final: bool
 ) -> None:
-    told = _told(job, error, now)
-    row = {name: told[name] for name in ("stage", "type", "message")}
+    details = _error_details(job, error, now)
+    row = {name: details[name] for name in ("stage", "type", "message")}
     connection.execute(
         insert(upload_errors).values(job_id=job.job_id, at=now, is_final=is_final, **row)
     )
 
 
-def _told(job: Job, error: FondsError, now: datetime) -> dict[str, str]:
+def _error_details(job: Job, error: FondsError, now: datetime) -> dict[str, str]:
     return {
         "stage": stage_of(job.status),
         "type": type(error).__name__,
-        "message": str(error).replace("\0", "\ufffd")[:LONGEST_MESSAGE],
+        "message": str(error).replace("\0", "\ufffd")[:MAX_MESSAGE_LENGTH],
         "at": now.isoformat(timespec="milliseconds"),
     }
 
@@ -381,7 +384,7 @@ class JobTransition:
 
     def update(self, **columns: Any) -> None:
         """Set columns of the job without moving it."""
-        self.job = keep(self.connection, self.job, self.now, **columns)
+        self.job = update_job(self.connection, self.job, self.now, **columns)
 
     def postpone(self, until: datetime, **columns: Any) -> None:
         """Release the job, which no worker claims before a time."""

@@ -1,8 +1,8 @@
-"""LlamaParse: a file goes out, its text comes back later, by webhook or when asked for.
+"""The client of LlamaParse, which parses files and returns their text by webhook or on request.
 
-The service answers an upload with an id of its own. `GET job/{id}` then tells how far it is
-(PENDING, SUCCESS, PARTIAL_SUCCESS, ERROR, CANCELLED), and `GET job/{id}/result/markdown` gives
-the text. It takes webhook addresses only with https and a host name, of less than 200 characters.
+The service answers an upload with an id of its own. `GET job/{id}` then returns the status
+(PENDING, SUCCESS, PARTIAL_SUCCESS, ERROR, CANCELLED), and `GET job/{id}/result/markdown` the
+text. It takes webhook addresses only with https and a host name, of less than 200 characters.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from fonds.settings import Settings
 
 NAME: Final = "llamaparse"
 VERSION: Final = "api-v1"
-"""What a fetched text was made by: the service does not tell more than its API's version."""
+"""The parser version of a fetched text: the service states only its API's version."""
 HOST: Final = "api.cloud.llamaindex.ai"
 
 _BASE: Final = f"https://{HOST}/api/v1/parsing"
 _MIB: Final = 1 << 20
-_STATEMENT: Final = _MIB
-"""Bytes of any answer but a text."""
+_MAX_STATUS_BYTES: Final = _MIB
+"""The limit of any response but a text."""
 _READ_TIMEOUTS: Final = 4
-"""Times the setting `timeout`, for a whole answer: a server that drips must not hold a worker."""
-# Shorter than the waits between a job's tries taken together, or no job would outlive it.
+"""Times the setting `timeout`, for a whole response: a slow server must not block a worker."""
+# Shorter than the waits between a job's retries taken together, or every job would fail meanwhile.
 _PAUSE: Final = 10.0
-_QUOTED: Final = 300
+_MAX_DETAIL_LENGTH: Final = 300
 _OK: Final = 200
 _KEY_REFUSED: Final = frozenset({401, 403})
 _TRANSIENT: Final = frozenset({408, 425, 429, *range(500, 600)})
@@ -62,15 +62,15 @@ _TYPES: Final = {
     ".txt": "text/plain",
 }
 
-# What would end the header it stands in, as browsers write it.
+# Characters that would end the header, escaped as browsers do.
 _ESCAPES: Final = {ord("\n"): "%0A", ord("\r"): "%0D", ord('"'): "%22"}
 
-_Answer = TypeVar("_Answer")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fetched:
-    """A text that the service has made."""
+class ParsedText:
+    """A text that the service has made of a file."""
 
     markdown: str = field(repr=False)
     parser_version: str
@@ -78,15 +78,15 @@ class Fetched:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Form:
-    """A body of known length that is made while it is sent."""
+    """A request body of known length that is produced while it is sent."""
 
     content_type: str
     size: int
-    pieces: Iterator[bytes] = field(repr=False)
+    blocks: Iterator[bytes] = field(repr=False)
 
 
 class LlamaParse:
-    """Asks the service; one for a process, shared by its threads, none of which runs a loop."""
+    """The client of the service; shared by the threads of a process, none with an event loop."""
 
     def __init__(self, settings: Settings, seams: Seams) -> None:
         self._settings = settings
@@ -95,7 +95,7 @@ class LlamaParse:
 
     def submit(
         self,
-        pieces: Iterable[bytes],
+        blocks: Iterable[bytes],
         size: int,
         name: str,
         *,
@@ -103,69 +103,69 @@ class LlamaParse:
         job_id: UUID,
         document_id: UUID,
     ) -> str:
-        """Send a file piece by piece and give the service's id of the job."""
+        """Send a file in blocks, and return the service's id of its job."""
         fields = {"job_id": str(job_id), "document_id": str(document_id)}
         if webhook_url:
             fields["webhook_url"] = webhook_url
-        form = _form(pieces, size, name, fields)
-        return self._ask("upload", _submitted, form=form)
+        form = _form(blocks, size, name, fields)
+        return self._request("upload", _submitted, form=form)
 
-    def fetch(self, their_id: str) -> Fetched | None:
-        """The text of a job, or None while it is worked on; ParserError if it failed there."""
-        job = f"job/{_checked_id(their_id)}"
-        if not self._ask(job, self._is_done):
+    def fetch(self, external_id: str) -> ParsedText | None:
+        """The text of a job, or None while it is under way; ParserError if it failed."""
+        job = f"job/{_checked_id(external_id)}"
+        if not self._request(job, self._is_done):
             return None
-        most = self._settings.max_file_mib * _MIB
-        markdown = self._ask(f"{job}/result/markdown", _markdown, most=most)
-        return Fetched(markdown=markdown, parser_version=VERSION)
+        limit = self._settings.max_file_mib * _MIB
+        markdown = self._request(f"{job}/result/markdown", _markdown, max_bytes=limit)
+        return ParsedText(markdown=markdown, parser_version=VERSION)
 
-    def _ask(
+    def _request(
         self,
         path: str,
-        read: Callable[[dict[str, Any]], _Answer],
+        read: Callable[[dict[str, Any]], _T],
         *,
         form: _Form | None = None,
-        most: int = _STATEMENT,
-    ) -> _Answer:
+        max_bytes: int = _MAX_STATUS_BYTES,
+    ) -> _T:
         with self._watched():
             spend("http")
-            # A job asks a few times in minutes, so every request may have a loop and a connection
-            # of its own, which its file may block while it is read.
-            return read(_decoded(asyncio.run(self._exchange(path, form, most))))
+            # A job sends a few requests in minutes, so each may have an event loop and a connection
+            # of its own, which reading the file may block.
+            return read(_decoded(asyncio.run(self._exchange(path, form, max_bytes))))
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
         try:
             self._breaker.check()
         except BreakerOpenError as error:
-            raise RetryableParserError(f"{HOST} is not asked for now: {error}") from error
+            raise RetryableParserError(f"{HOST} gets no requests for now: {error}") from error
         try:
-            with _our_errors():
+            with _parser_errors():
                 yield
         except RetryableParserError as error:
             self._breaker.failed(str(error))
             raise
         except BaseException:
-            # Neither a refusal nor a trouble of our own says that the service is down.
+            # Neither a refusal nor a local error means that the service is down.
             self._breaker.succeeded()
             raise
         self._breaker.succeeded()
 
-    async def _exchange(self, path: str, form: _Form | None, most: int) -> bytes:
+    async def _exchange(self, path: str, form: _Form | None, max_bytes: int) -> bytes:
         settings = self._settings
         network = HttpTransport(allow_private=settings.allow_private, hosts=settings.hosts)
         async with aclosing(network):
             response = await read_response(
                 network,
-                self._request(path, form),
-                max_bytes=most,
+                self._http_request(path, form),
+                max_bytes=max_bytes,
                 seconds=settings.timeout * _READ_TIMEOUTS,
             )
         if response.status != _OK:
             raise self._failure(response.status, response.content)
         return response.content
 
-    def _request(self, path: str, form: _Form | None) -> HttpRequest:
+    def _http_request(self, path: str, form: _Form | None) -> HttpRequest:
         headers = dict(self._headers)
         if form is not None:
             headers["Content-Type"] = form.content_type
@@ -175,7 +175,7 @@ class LlamaParse:
             headers=list(headers.items()),
             timeout=self._settings.timeout,
             method="GET" if form is None else "POST",
-            body=None if form is None else _iterated(form.pieces),
+            body=None if form is None else _iterated(form.blocks),
         )
 
     def _failure(self, status: int, content: bytes) -> ParserError:
@@ -187,34 +187,34 @@ class LlamaParse:
                 f"{message}: set FONDS_LLAMAPARSE_KEY to a key that is valid there and may parse"
             )
         try:
-            said = json.loads(content)["detail"]
+            detail = json.loads(content)["detail"]
         except (ValueError, RecursionError, KeyError, TypeError):
-            said = None
-        return ParserError(f"{message}{self._quoted(said)}")
+            detail = None
+        return ParserError(f"{message}{self._quoted(detail)}")
 
     def _is_done(self, job: dict[str, Any]) -> bool:
         status = job.get("status")
         if status in _WORKING:
             return False
         if status in _FAILED:
-            said = self._quoted(job.get("error_message") or job.get("error_code"))
-            raise ParserError(f"{HOST} could not read the file{said}")
+            detail = self._quoted(job.get("error_message") or job.get("error_code"))
+            raise ParserError(f"{HOST} could not read the file{detail}")
         if status == "PARTIAL_SUCCESS":
-            # A document that lacks pages nobody knows of would be found, cited, and wrong.
+            # A document with missing pages would be searched and cited as if it were complete.
             raise ParserError(f"{HOST} could read only some pages of the file")
         if status != "SUCCESS":
             raise _broken("a status that is not known")
         return True
 
-    def _quoted(self, said: Any) -> str:
-        if not isinstance(said, str):
+    def _quoted(self, detail: Any) -> str:
+        if not isinstance(detail, str):
             return ""
-        shown = " ".join(said.split()).replace(self._settings.llamaparse_key, "[key]")
-        return f" ({shown[:_QUOTED]})" if shown else ""
+        line = " ".join(detail.split()).replace(self._settings.llamaparse_key, "[key]")
+        return f" ({line[:_MAX_DETAIL_LENGTH]})" if line else ""
 
 
 @contextmanager
-def _our_errors() -> Iterator[None]:
+def _parser_errors() -> Iterator[None]:
     try:
         yield
     except RetryableFetchError as error:
@@ -225,38 +225,38 @@ def _our_errors() -> Iterator[None]:
         raise ParserError(str(error)) from error
 
 
-async def _iterated(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        yield piece
+async def _iterated(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for block in blocks:
+        yield block
 
 
 def _decoded(content: bytes) -> dict[str, Any]:
     try:
-        answer = json.loads(content)
+        response = json.loads(content)
     except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
+        response = None
+    if not isinstance(response, dict):
         raise _broken("something other than a JSON object")
-    return answer
+    return response
 
 
-def _submitted(answer: dict[str, Any]) -> str:
-    their_id = answer.get("id")
-    if not isinstance(their_id, str) or not _ID.fullmatch(their_id):
+def _submitted(response: dict[str, Any]) -> str:
+    external_id = response.get("id")
+    if not isinstance(external_id, str) or not _ID.fullmatch(external_id):
         raise _broken("no id of the job")
-    return their_id
+    return external_id
 
 
-def _markdown(answer: dict[str, Any]) -> str:
-    text = answer.get("markdown")
+def _markdown(response: dict[str, Any]) -> str:
+    text = response.get("markdown")
     if not isinstance(text, str):
         raise _broken("no text")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ParserError(f"{HOST} gave a text with halves of characters") from None
+        raise ParserError(f"{HOST} returned a text with halves of characters") from None
     if "\0" in text:
-        raise ParserError(f"{HOST} gave a text that holds NUL characters")
+        raise ParserError(f"{HOST} returned a text that contains NUL characters")
     return text
 
 
@@ -264,20 +264,20 @@ def _broken(what: str) -> RetryableParserError:
     return RetryableParserError(f"{HOST} answered with {what}")
 
 
-def _checked_id(their_id: str) -> str:
+def _checked_id(external_id: str) -> str:
     # It becomes part of a path.
-    if not _ID.fullmatch(their_id):
-        raise ParserError(f"{HOST} has no job of this id: it is malformed")
-    return their_id
+    if not _ID.fullmatch(external_id):
+        raise ParserError(f"the id of the job at {HOST} is malformed")
+    return external_id
 
 
 def _headers(settings: Settings) -> dict[str, str]:
     key = settings.llamaparse_key
     if not key:
-        raise MissingKeyError("the parser llamaparse wants a key: set FONDS_LLAMAPARSE_KEY")
+        raise MissingKeyError("the parser llamaparse needs a key: set FONDS_LLAMAPARSE_KEY")
     # A line break in a header would make a library quote the key in its error.
     if not (key.isascii() and key.isprintable()) or key != key.strip():
-        raise SettingsError("FONDS_LLAMAPARSE_KEY holds characters that no key has")
+        raise SettingsError("FONDS_LLAMAPARSE_KEY contains characters that no key has")
     return {
         "Accept": "application/json",
         "Accept-Encoding": "identity",
@@ -286,26 +286,26 @@ def _headers(settings: Settings) -> dict[str, str]:
     }
 
 
-def _form(pieces: Iterable[bytes], size: int, name: str, fields: Mapping[str, str]) -> _Form:
+def _form(blocks: Iterable[bytes], size: int, name: str, fields: Mapping[str, str]) -> _Form:
     boundary = uuid4().hex
     opening = f"--{boundary}\r\nContent-Disposition: form-data; name="
-    told = "".join(f'{opening}"{each}"\r\n\r\n{value}\r\n' for each, value in fields.items())
+    parts = "".join(f'{opening}"{key}"\r\n\r\n{value}\r\n' for key, value in fields.items())
     media_type = _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
     file = f'{opening}"file"; filename="{name.translate(_ESCAPES)}"\r\nContent-Type: {media_type}'
-    head = f"{told}{file}\r\n\r\n".encode("utf-8", "replace")
+    head = f"{parts}{file}\r\n\r\n".encode("utf-8", "replace")
     tail = f"\r\n--{boundary}--\r\n".encode()
     return _Form(
         content_type=f"multipart/form-data; boundary={boundary}",
         size=len(head) + size + len(tail),
-        pieces=chain([head], _counted(pieces, size), [tail]),
+        blocks=chain([head], _counted(blocks, size), [tail]),
     )
 
 
-def _counted(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _counted(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     sent = 0
-    for piece in pieces:
-        sent += len(piece)
+    for block in blocks:
+        sent += len(block)
         if sent <= size:
-            yield piece
+            yield block
     if sent != size:
-        raise ParserError(f"the stored file has {sent} bytes, and not the {size} it should have")
+        raise ParserError(f"the stored file has {sent} bytes instead of {size}")

@@ -1,4 +1,4 @@
-"""From a file to Markdown: by our own normalizers, or by a parser outside; both end here."""
+"""Parsing of files to Markdown, by the local normalizers or by an external parser."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.states import JobStatus, check_parsed
 
 MARKDOWN: Final = "markdown_v1"
-"""What reads the Markdown of parsers outside."""
-ANSWER_WITHIN: Final = timedelta(minutes=1)
-"""A parser outside is asked itself when its webhook has not come by then."""
-
-ASK_AGAIN: Final = timedelta(seconds=5)
-"""A parser outside that cannot call us is asked so often."""
-GIVE_UP: Final = timedelta(hours=1)
-"""A file that a parser outside works on for so long is not read."""
+"""The normalizer for the Markdown of external parsers."""
+WEBHOOK_TIMEOUT: Final = timedelta(minutes=1)
+"""The external parser is polled if its webhook has not arrived by then."""
+POLL_INTERVAL: Final = timedelta(seconds=5)
+"""The interval of polling the external parser."""
+PARSER_TIMEOUT: Final = timedelta(hours=1)
+"""After this time the external parser is taken to have failed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedFile:
-    """What a parser made of a file, stored."""
+    """The stored text that a parser made of a file."""
 
     path: str
     sha256: str
@@ -48,11 +47,11 @@ class ParsedFile:
 
     @property
     def why(self) -> str:
-        """What the event of the move says."""
+        """The text of the move's event."""
         return f"{self.size} bytes of text by {self.by}"
 
     def columns(self, now: datetime) -> dict[str, Any]:
-        """What the job knows of it."""
+        """The columns of the job for it."""
         return {
             "parsed_path": self.path,
             "parsed_sha256": self.sha256,
@@ -63,7 +62,7 @@ class ParsedFile:
         }
 
 
-def parse_here(claimed: ClaimedJob) -> None:
+def parse_locally(claimed: ClaimedJob) -> None:
     """Make the text of a file in the worker."""
     job, blobs = claimed.job, claimed.context.blobs
     name = normalizer_of(job.format)
@@ -75,7 +74,7 @@ def parse_here(claimed: ClaimedJob) -> None:
 def _raw(blobs: Blobs, job: Job) -> bytes:
     data = blobs.get(job.raw_path)
     if hashlib.sha256(data).hexdigest() != job.raw_sha256:
-        raise GateError("the stored file is not the one that was uploaded: its hash differs")
+        raise GateError("the stored file has changed since it was uploaded: its hash differs")
     return data
 
 
@@ -89,8 +88,8 @@ def _normalized(resources: WorkerResources, work: BodyToNormalize) -> Normalized
     return text
 
 
-def parse_outside(claimed: ClaimedJob) -> None:
-    """Send a file to the parser outside, or ask it for an answer that is overdue."""
+def parse_externally(claimed: ClaimedJob) -> None:
+    """Send a file to the external parser, or poll it for a result that is overdue."""
     submission = claimed.job.submission
     if submission is None:
         _submit(claimed)
@@ -105,26 +104,26 @@ def parse_outside(claimed: ClaimedJob) -> None:
 
 
 def _wait_longer(claimed: ClaimedJob, submitted_at: datetime) -> None:
-    if claimed.context.seams.clock.now() - submitted_at > GIVE_UP:
+    if claimed.context.seams.clock.now() - submitted_at > PARSER_TIMEOUT:
         raise ParserError("the parser did not finish within an hour")
     with claimed.transition() as transition:
-        transition.postpone(transition.now + ASK_AGAIN, retry_count=0, takeovers=0)
+        transition.postpone(transition.now + POLL_INTERVAL, retry_count=0, takeovers=0)
 
 
 def _submit(claimed: ClaimedJob) -> None:
     job, context = claimed.job, claimed.context
-    theirs = claimed.resources.llamaparse.submit(
+    external_id = claimed.resources.llamaparse.submit(
         context.blobs.stream(job.raw_path),
         job.bytes,
-        f"{job.document_id}.{extension_of(job.format)}",  # how its user calls it stays here
+        f"{job.document_id}.{extension_of(job.format)}",  # the user's name for it is private
         webhook_url=_webhook_address(context.settings),
         job_id=job.job_id,
         document_id=job.document_id,
     )
-    wait = ANSWER_WITHIN if context.settings.public_url else ASK_AGAIN
+    wait = WEBHOOK_TIMEOUT if context.settings.public_url else POLL_INTERVAL
     with claimed.transition() as transition:
         at = transition.now.isoformat(timespec="milliseconds")
-        transition.postpone(transition.now + wait, submission={"id": theirs, "at": at})
+        transition.postpone(transition.now + wait, submission={"id": external_id, "at": at})
 
 
 def _finish_parsing(claimed: ClaimedJob, parsed: ParsedFile) -> None:
@@ -135,15 +134,15 @@ def _finish_parsing(claimed: ClaimedJob, parsed: ParsedFile) -> None:
 
 
 def _webhook_address(settings: Settings) -> str | None:
-    """Where the answer is to be sent; without an address of ours we come and ask."""
+    """The address for the result; None without a public URL, so that the parser is polled."""
     return f"{settings.public_url}/webhooks/llamaparse" if settings.public_url else None
 
 
-# The one end of all parsers ---------------------------------------------------------------
+# Storing ----------------------------------------------------------------------------------
 
 
 def store_parsed(blobs: Blobs, job: Job, text: NormalizedBody, *, by: str) -> ParsedFile:
-    """Keep the Markdown under the job's own key; other text gets a key of its own."""
+    """Store the Markdown under the job's key; a different text later gets another key."""
     data = text.markdown.encode()
     sha256 = hashlib.sha256(data).hexdigest()
     path = f"parsed/{job.user_id}/{job.document_id}.md"
@@ -180,11 +179,17 @@ def _checked(data: bytes, job: Job) -> NormalizedBody:
     return stored_text(check_parsed(data, job.parsed_sha256, offsets), offsets)
 
 
-def take_parsed(
+def move_to_parsed(
     connection: Connection, job: Job, stored: ParsedFile, *, by: str, now: datetime, **columns: Any
 ) -> Job:
-    """Move a job to `parsed` that no worker holds."""
-    told = stored.columns(now)
+    """Move a job that no worker has claimed to `parsed`."""
     return move(
-        connection, job, JobStatus.PARSED, by=by, why=stored.why, now=now, **told, **columns
+        connection,
+        job,
+        JobStatus.PARSED,
+        by=by,
+        why=stored.why,
+        now=now,
+        **stored.columns(now),
+        **columns,
     )

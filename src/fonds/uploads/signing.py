@@ -1,4 +1,4 @@
-"""Addresses of our own that allow one thing for a while, for stores that give out none."""
+"""Signed addresses that allow one request until a time, for stores that cannot sign."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from fonds.stores.blobs import Method
 
 KEY_FILE: Final = "server.key"
 KEY_BYTES: Final = 32
-SHORTEST_SECRET: Final = 16
-"""Bytes of a secret that somebody sets; fewer can be guessed."""
+MIN_SECRET_BYTES: Final = 16
+"""The least bytes of a secret in the settings; a shorter one can be guessed."""
 
 # Part of what is signed, so that no signature made for another purpose, or by another scheme,
-# with the same secret is ever good for an address.
+# with the same secret is ever valid for an address.
 _SCHEME: Final = "fonds:address:1"
 
 
 class Signer:
-    """Signs addresses with a secret, and tells its own signatures from others."""
+    """Signs addresses with a secret, and verifies the signatures."""
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) < SHORTEST_SECRET:
+        if len(secret) < MIN_SECRET_BYTES:
             raise SettingsError(
-                f"FONDS_SERVER_SECRET is too short to sign with: give {SHORTEST_SECRET} bytes "
+                f"FONDS_SERVER_SECRET is too short to sign with: give {MIN_SECRET_BYTES} bytes "
                 "or more, or leave it empty to have one made"
             )
         self._secret = secret
 
     def sign(self, method: Method, key: str, expires: int, *, filename: str | None = None) -> str:
-        """The query of an address that allows this until a moment, in seconds since 1970."""
+        """The query of an address that is valid until `expires`, in seconds since 1970."""
         pairs: dict[str, str | int] = {"expires": expires}
         if filename is not None:
             pairs["filename"] = filename
@@ -57,28 +57,28 @@ class Signer:
         *,
         filename: str | None = None,
     ) -> None:
-        """Let pass what `sign` allowed and is not over yet; AddressRefusedError for the rest."""
+        """Raise AddressRefusedError unless `sign` made the signature and it has not expired."""
         expected = self._signature(method, key, expires, filename)
-        given = signature.encode("utf-8", "backslashreplace")
-        if not hmac.compare_digest(expected.encode(), given):
+        received = signature.encode("utf-8", "backslashreplace")
+        if not hmac.compare_digest(expected.encode(), received):
             raise AddressRefusedError(
-                "this address was not signed by this server; ask for another one",
+                "this address was not signed by this server; request another one",
                 kind="bad-signature",
             )
         if now.timestamp() >= expires:
             raise AddressRefusedError(
-                "the time of this address is over; ask for another one", kind="expired"
+                "this address has expired; request another one", kind="expired"
             )
 
     def _signature(self, method: Method, key: str, expires: int, filename: str | None) -> str:
-        # As JSON no field can run over into the next, and an absent name is not an empty one.
+        # JSON keeps fields apart, and an absent name from an empty one.
         content = json.dumps([_SCHEME, method, key, expires, filename]).encode()
         digest = hmac.digest(self._secret, content, "sha256")
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def server_secret(settings: Settings) -> bytes:
-    """The secret that was set, or one that is made once and kept in the home folder."""
+    """The secret of the settings, or one that is made once and stored in the home folder."""
     if settings.server_secret:
         return settings.server_secret.encode()
     path = settings.home / KEY_FILE
@@ -88,15 +88,15 @@ def server_secret(settings: Settings) -> bytes:
         secret = path.read_bytes()
     except OSError as error:
         raise SettingsError(
-            f"{path} cannot be kept ({error.strerror}): set FONDS_SERVER_SECRET instead"
+            f"{path} cannot be written or read ({error.strerror}): set FONDS_SERVER_SECRET instead"
         ) from error
     if len(secret) != KEY_BYTES:
-        raise SettingsError(f"{path} is damaged: remove it, and another one is made")
+        raise SettingsError(f"{path} is damaged: remove it to have another one made")
     return secret
 
 
 def _make_once(path: Path) -> None:
-    """A name appears only with the whole key behind it; of two who make one, the first wins."""
+    """Create the file atomically; of two processes that do so, the first one wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     making = path.with_name(f".{KEY_FILE}.{uuid4().hex}")
     handle = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -35,7 +35,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.uploads.embedding import embed, queue_embedding
 from fonds.uploads.files import raw_format_of
 from fonds.uploads.jobs import Job, JobTransition
-from fonds.uploads.parsing import MARKDOWN, parse_here, parse_outside, text_of
+from fonds.uploads.parsing import MARKDOWN, parse_externally, parse_locally, text_of
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.states import JobStatus, check_chunks, check_embedded
 
@@ -49,15 +49,15 @@ SOURCE: Final = "uploads"
 
 
 def parse(claimed: ClaimedJob) -> None:
-    """`parse_queued` → `parsed`, now or when the parser outside answers."""
+    """`parse_queued` → `parsed`, now, or when the external parser has finished."""
     if claimed.job.parser == "local":
-        parse_here(claimed)
+        parse_locally(claimed)
     else:
-        parse_outside(claimed)
+        parse_externally(claimed)
 
 
 def validate(claimed: ClaimedJob) -> None:
-    """`parsed` → `parse_validated` → `chunking`; a text that the user has already is kept once."""
+    """`parsed` → `parse_validated` → `chunking`; equal texts of a user are stored once."""
     text_of(claimed)
     parsed_path = claimed.job.parsed_path
     with claimed.transition() as transition:
@@ -69,7 +69,7 @@ def validate(claimed: ClaimedJob) -> None:
         )
         _begin_chunking(transition, claimed.context)
     if earlier_path and parsed_path is not None:
-        with suppress(StoreError):  # one text too many is no harm
+        with suppress(StoreError):  # a second copy does no harm
             claimed.context.blobs.delete(parsed_path)
 
 
@@ -133,9 +133,9 @@ def chunk(claimed: ClaimedJob) -> None:
 
 
 def _check_stored(connection: Connection, passages: Passages) -> None:
-    held = staged_hashes(connection, passages.document_uid)
-    if held != {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in passages.chunks}:
-        raise GateError("the passages that are stored are not those that were cut")
+    stored = staged_hashes(connection, passages.document_uid)
+    if stored != {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in passages.chunks}:
+        raise GateError("the stored passages differ from those that were cut")
 
 
 def publish(claimed: ClaimedJob) -> None:
@@ -152,13 +152,13 @@ def publish(claimed: ClaimedJob) -> None:
             lease_until=None,
         )
         _check_counts(connection, job)
-        writing = _writing(claimed, text)
-        publish_document(connection, writing, now)
-        there = searched(connection)
-        publish_passages(connection, database, there.generations, job.document_id, job.name)
+        write = _document_write(claimed, text)
+        publish_document(connection, write, now)
+        vectors = searched(connection)
+        publish_passages(connection, database, vectors.generations, job.document_id, job.name)
         made_by = (job.embed_model, job.embed_version)
-        if there.current and (there.current.name, there.current.version) != made_by:
-            queue_vectors(connection, writing, now)  # another model was chosen meanwhile
+        if vectors.current and (vectors.current.name, vectors.current.version) != made_by:
+            queue_vectors(connection, write, now)  # another model was chosen meanwhile
 
 
 def _check_counts(connection: Connection, job: Job) -> None:
@@ -168,7 +168,7 @@ def _check_counts(connection: Connection, job: Job) -> None:
     check_embedded(count.passages, count.vectors, (job.progress or {}).get("chunks_total", 0))
 
 
-def _writing(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
+def _document_write(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
     job = claimed.job
     document_id = ids.upload_id(job.document_id)
     raw = Archived(
@@ -178,7 +178,7 @@ def _writing(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
         size=job.bytes,
         retrieved_at=job.created_at,
     )
-    body = _body(job, raw, text)
+    content = _content(job, raw, text)
     document = Document(
         id=document_id,
         source=SOURCE,
@@ -190,25 +190,29 @@ def _writing(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
             name=job.name, sha256=job.raw_sha256, uploaded=job.created_at.date()
         ),
         raw=raw,
-        body=body,
+        body=content,
         owner=str(job.user_id),
     )
     return DocumentWrite(
         document=document,
         content_sha256=ids.json_sha256([job.name, job.raw_sha256, job.parsed_sha256]),
         body_text_sha256=ids.text_sha256(text.markdown),
-        recipe=recipe_of(body.normalizer, claimed.context.chunker),
+        recipe=recipe_of(content.normalizer, claimed.context.chunker),
         task_key=job.raw_path,
     )
 
 
-def _body(job: Job, raw: Archived, text: NormalizedBody) -> Body:
-    """What the text can be made from again: the file, or what a parser outside made of it."""
+def _content(job: Job, raw: Archived, text: NormalizedBody) -> Body:
+    """The body, archived as the file itself, or as the Markdown of an external parser."""
     assert job.parsed_path is not None
     assert job.parsed_sha256 is not None
     if job.parser == "local":
-        form = raw_format_of(job.format)
-        return Body(archived=raw, format=form, normalizer=job.parsed_by, normalized=text)
+        return Body(
+            archived=raw,
+            format=raw_format_of(job.format),
+            normalizer=job.parsed_by,
+            normalized=text,
+        )
     parsed = Archived(
         url=raw.url,
         key=job.parsed_path,

@@ -1,4 +1,4 @@
-"""The states of an upload job, and the moves between them, as the database knows them too.
+"""The statuses of an upload job, and the moves between them; triggers are made from both.
 
     uploaded ─ parse_queued ─ parsed ─ parse_validated ─ chunking ─ chunks_stored ─┐
     ┌──────────────────────────────────────────────────────────────────────────────┘
@@ -6,7 +6,7 @@
 
 Every stage may end in its failure, and a retry leads back from there to the last good stage.
 
-What a stage must have left behind before a job may leave it. Pure; each raises GateError.
+The checks of what a stage has stored, without which a job does not move on; they raise GateError.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from fonds.model import Chunk
 
 
 class JobStatus(StrEnum):
-    """Where a job stands."""
+    """The status of a job."""
 
     UPLOADED = "uploaded"
-    """The upload is announced; the file is on its way."""
+    """The upload is announced, and its file is expected."""
     PARSE_QUEUED = "parse_queued"
     PARSED = "parsed"
     PARSE_VALIDATED = "parse_validated"
@@ -61,22 +61,22 @@ MOVES: Final = {
 }
 
 INITIAL: Final = (JobStatus.UPLOADED, JobStatus.PARSE_QUEUED)
-"""A job begins with one of these."""
+"""The statuses of a new job."""
 FAILURES: Final = frozenset(
     {JobStatus.FAILED_PARSE, JobStatus.FAILED_CHUNKING, JobStatus.FAILED_EMBEDDING}
 )
 ENDED: Final = FAILURES | {JobStatus.COMPLETE}
-WORKED_ON: Final = tuple(status for status in MOVES if status not in {*ENDED, JobStatus.UPLOADED})
-"""What a worker takes forward; a file that is on its way is its user's business."""
+ACTIVE: Final = tuple(status for status in MOVES if status not in {*ENDED, JobStatus.UPLOADED})
+"""Statuses from which a worker takes a job further; `uploaded` waits for the user."""
 
 
 def failure_of(status: JobStatus) -> JobStatus:
-    """How a job ends that cannot go on from here."""
+    """The status of a job that fails at this one."""
     return next(after for after in MOVES[status] if after in FAILURES)
 
 
 def stage_of(status: JobStatus) -> str:
-    """`parse`, `chunking` or `embedding`: what a job at this status fails in."""
+    """The stage that a job at this status fails in: `parse`, `chunking` or `embedding`."""
     failure = status if status in FAILURES else failure_of(status)
     return failure.removeprefix("failed_")
 
@@ -85,7 +85,7 @@ _WORD: Final = re.compile(r"\w")
 
 
 def check_parsed(data: bytes, sha256: str, body_map: Mapping[str, Any]) -> str:
-    """The Markdown that a parser left, if it is what was promised and has words in it."""
+    """The Markdown that a parser stored, if it is unchanged and has words in it."""
     if hashlib.sha256(data).hexdigest() != sha256:
         raise GateError("the stored text is not the one that was parsed: its hash differs")
     try:
@@ -93,63 +93,63 @@ def check_parsed(data: bytes, sha256: str, body_map: Mapping[str, Any]) -> str:
     except UnicodeDecodeError as error:
         raise GateError("the stored text is not UTF-8") from error
     if "\0" in markdown:
-        raise GateError("the stored text holds NUL characters")
+        raise GateError("the stored text contains NUL characters")
     if not _WORD.search(markdown):
-        raise GateError("the file has no text in it: not one word was found")
+        raise GateError("the file has no text in it: no word was found")
     for part in ("sections", "pages"):
         offsets = [offset for offset, _ in body_map[part]]
         if offsets != sorted(offsets) or any(not 0 <= at <= len(markdown) for at in offsets):
-            raise GateError(f"the {part} of the text are not where they are said to be")
+            raise GateError(f"the offsets of the {part} are not in order or not within the text")
     return markdown
 
 
 def check_chunks(markdown: str, chunks: Sequence[Chunk], chunker: Chunker) -> None:
-    """That passages are exact, in order, of a plausible number and overlap, and lose nothing."""
-    below = _without_headings(markdown)
-    if not below.strip():
-        return  # headings and nothing below them: the document's title stands for it
+    """Check that passages are exact, ordered, of a plausible number and overlap, and complete."""
+    text = _without_headings(markdown)
+    if not text.strip():
+        return  # only headings: the document has its title as a passage
     if not chunks:
         raise GateError("the text has words, but no passage was made of it")
-    if len(chunks) > len(below.split()):
-        raise GateError(f"{len(chunks)} passages are too many for {len(below)} characters")
-    for place, chunk in enumerate(chunks):
-        if chunk.ordinal != place:
+    if len(chunks) > len(text.split()):
+        raise GateError(f"{len(chunks)} passages are too many for {len(text)} characters")
+    for ordinal, chunk in enumerate(chunks):
+        if chunk.ordinal != ordinal:
             raise GateError("the passages are not numbered in their order")
         if not chunk.text or chunk.text != markdown[chunk.start : chunk.end]:
-            raise GateError(f"passage {place} is not what stands at its place in the text")
+            raise GateError(f"passage {ordinal} differs from the text at its offsets")
         if chunk.tokens > chunker.max_tokens:
-            raise GateError(f"passage {place} is longer than passages may be")
-    for one, two in pairwise(chunks):
-        _check_neighbours(below, one, two, chunker)
-    _check_gap(below, 0, chunks[0].start)
-    _check_gap(below, chunks[-1].end, len(below))
+            raise GateError(f"passage {ordinal} is longer than passages may be")
+    for previous, chunk in pairwise(chunks):
+        _check_neighbours(text, previous, chunk, chunker)
+    _check_gap(text, 0, chunks[0].start)
+    _check_gap(text, chunks[-1].end, len(text))
 
 
 def _without_headings(markdown: str) -> str:
-    """The text with blanks for its headings, which passages have in their place instead."""
-    pieces, end = [], 0
+    """The text with blanks instead of its headings, which belong to no passage."""
+    parts, end = [], 0
     for line in read_outline(markdown).headings:
-        pieces += [markdown[end : line.start], " " * (line.end - line.start)]
+        parts += [markdown[end : line.start], " " * (line.end - line.start)]
         end = line.end
-    return "".join([*pieces, markdown[end:]])
+    return "".join([*parts, markdown[end:]])
 
 
-def _check_neighbours(below: str, one: Chunk, two: Chunk, chunker: Chunker) -> None:
-    if not one.start < two.start or not one.end <= two.end:
-        raise GateError(f"passage {two.ordinal} does not follow the one before it")
-    if two.start >= one.end:
-        _check_gap(below, one.end, two.start)
-    elif count(below[two.start : one.end]) > chunker.overlap_tokens:
-        raise GateError(f"passage {two.ordinal} repeats more of the one before it than allowed")
+def _check_neighbours(text: str, previous: Chunk, chunk: Chunk, chunker: Chunker) -> None:
+    if not previous.start < chunk.start or not previous.end <= chunk.end:
+        raise GateError(f"passage {chunk.ordinal} does not follow the one before it")
+    if chunk.start >= previous.end:
+        _check_gap(text, previous.end, chunk.start)
+    elif count(text[chunk.start : previous.end]) > chunker.overlap_tokens:
+        raise GateError(f"passage {chunk.ordinal} repeats more of the one before it than allowed")
 
 
-def _check_gap(below: str, start: int, end: int) -> None:
-    if below[start:end].strip():
-        raise GateError(f"no passage holds the text at {start}")
+def _check_gap(text: str, start: int, end: int) -> None:
+    if text[start:end].strip():
+        raise GateError(f"no passage contains the text at {start}")
 
 
 def check_embedded(passages: int, vectors: int, expected: int) -> None:
-    """That each passage that was cut is there, and has its vector."""
+    """Check that each passage that was cut is stored and has its vector."""
     if passages != expected:
         raise GateError(f"{expected} passages were cut, but {passages} are stored")
     if vectors != passages:

@@ -1,4 +1,4 @@
-"""Figures of uploads, computed from rows: any process can tell them, and none is lost with one."""
+"""Statistics of uploads, computed from the database, so that none depend on a process."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sqlalchemy import (
 from fonds.stores.columns import Timestamp
 from fonds.stores.tables import upload_errors, upload_jobs
 from fonds.uploads.jobs import can_be_claimed
-from fonds.uploads.states import WORKED_ON, JobStatus, stage_of
-from fonds.uploads.usage import Costs, Distribution, Storage, costs, spread, storage
+from fonds.uploads.states import ACTIVE, JobStatus, stage_of
+from fonds.uploads.usage import Costs, Distribution, Storage, costs, distribution_columns, storage
 
 SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 STAGES: Final = ("parse", "chunking", "embedding")
@@ -39,76 +39,76 @@ _MILESTONES: Final = {
     "complete": _job.completed_at,
 }
 _began: Final = func.coalesce(_job.arrived_at, _job.created_at)
-_under_way: Final = _job.status.in_([status.value for status in WORKED_ON])
+_is_active: Final = _job.status.in_([status.value for status in ACTIVE])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorCount:
-    """How often one type of error was noted at a stage."""
+    """The number of errors of one type at a stage."""
 
     stage: str
     type: str
     is_final: bool
-    """Whether jobs failed by it; after the others they were tried again."""
+    """Whether the jobs failed; else they were retried."""
     count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageErrors:
-    """How many of the jobs that came to a stage met an error there."""
+    """The numbers of jobs that entered a stage, and of those with an error there."""
 
     stage: str
     entered: int
-    met: int
+    with_error: int
 
     @property
     def rate(self) -> float:
-        """0 where no job has come."""
-        return self.met / self.entered if self.entered else 0.0
+        """0 if no job has entered."""
+        return self.with_error / self.entered if self.entered else 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WaitingJob:
-    """A job whose file has come and that has not ended."""
+    """A job whose file has arrived and that has not ended."""
 
     job_id: UUID
     status: JobStatus
     seconds: float
-    """Since its file came."""
+    """Since its file arrived."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Queue:
-    """What waits for a worker."""
+    """The jobs that wait for a worker."""
 
     due: int
-    """Jobs that a worker could take."""
+    """Jobs that a worker could claim."""
     lag: float
-    """Seconds since the first of them could be taken; 0 where there is none."""
-    longest: WaitingJob | None
-    """The oldest one under way, whoever has it and whatever it waits for."""
+    """Seconds since the first of them could be claimed; 0 if there is none."""
+    oldest: WaitingJob | None
+    """The oldest one under way, claimed or not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reprocessing:
-    """How many jobs did not come through at the first try."""
+    """The number of jobs that did not succeed at the first attempt."""
 
     jobs: int
     repeated: int
-    """Sent back after a failure, or tried again after an error that may pass."""
+    """Sent back after a failure, or retried after a transient error."""
 
     @property
     def rate(self) -> float:
-        """0 where there is no job."""
+        """0 if there is no job."""
         return self.repeated / self.jobs if self.jobs else 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UploadFigures:
-    """How uploads are doing."""
+class UploadStatistics:
+    """Statistics of all uploads."""
 
     jobs: Mapping[JobStatus, int]
-    """By every status there is."""
+    """By status; every one is a key."""
     durations: Mapping[str, Distribution]
     """Seconds from the arrival of files to their milestones: `parse`, `chunk`,
     `first_embedding`, `complete`."""
@@ -120,21 +120,25 @@ class UploadFigures:
     storage: Storage
 
 
-def figures(connection: Connection, now: datetime) -> UploadFigures:
-    """How uploads are doing, as the database has it."""
-    # PostgreSQL shows each statement what was committed meanwhile. Jobs only ever come to more
+def upload_statistics(connection: Connection, now: datetime) -> UploadStatistics:
+    """The statistics of all uploads at a time."""
+    # PostgreSQL shows each statement what was committed meanwhile. Jobs only ever enter more
     # stages, so with errors read first no stage has more jobs with errors than jobs.
-    errors, met = _errors(connection), _met(connection)
+    errors, jobs_with_error = _errors(connection), _jobs_with_error(connection)
     jobs = _jobs(connection)
-    return UploadFigures(
+    return UploadStatistics(
         jobs=jobs,
         durations=_durations(connection),
         errors=errors,
         stages=tuple(
-            StageErrors(stage=stage, entered=_entered(stage, jobs), met=met.get(stage, 0))
+            StageErrors(
+                stage=stage,
+                entered=_entered(stage, jobs),
+                with_error=jobs_with_error.get(stage, 0),
+            )
             for stage in STAGES
         ),
-        queue=Queue(**_due(connection, now), longest=_longest(connection, now)),
+        queue=Queue(**_due(connection, now), oldest=_oldest(connection, now)),
         reprocessing=_reprocessing(connection),
         costs=costs(connection),
         storage=storage(connection),
@@ -153,20 +157,20 @@ def _jobs(connection: Connection) -> dict[JobStatus, int]:
 def _errors(connection: Connection) -> tuple[ErrorCount, ...]:
     key = (_error.stage, _error.type, _error.is_final)
     query = select(*key, func.count()).group_by(*key)
-    found = (
+    counts = (
         ErrorCount(stage=stage, type=kind, is_final=is_final, count=count)
         for stage, kind, is_final, count in connection.execute(query)
     )
-    return tuple(sorted(found, key=lambda one: (one.stage, one.type, one.is_final)))
+    return tuple(sorted(counts, key=lambda count: (count.stage, count.type, count.is_final)))
 
 
-def _met(connection: Connection) -> dict[str, int]:
+def _jobs_with_error(connection: Connection) -> dict[str, int]:
     query = select(_error.stage, func.count(_error.job_id.distinct())).group_by(_error.stage)
     return dict(connection.execute(query).all())
 
 
 def _entered(stage: str, jobs: Mapping[JobStatus, int]) -> int:
-    """No retry leads back to an earlier stage: where a job stands tells which ones it has seen."""
+    """Count by status: since no retry leads to an earlier stage, it tells which were entered."""
     first = STAGES.index(stage)
     return sum(
         count
@@ -187,17 +191,19 @@ def _reprocessing(connection: Connection) -> Reprocessing:
 
 
 def _durations(connection: Connection) -> dict[str, Distribution]:
-    took = {name: _milliseconds(connection, reached) for name, reached in _MILESTONES.items()}
-    spans = select(*(span.label(name) for name, span in took.items())).cte("spans")
-    # SQLite would compute a span anew wherever it is compared.
+    times = {name: _milliseconds(connection, reached) for name, reached in _MILESTONES.items()}
+    spans = select(*(span.label(name) for name, span in times.items())).cte("spans")
+    # SQLite would compute a span again wherever it is compared.
     spans = spans.prefix_with("MATERIALIZED")
-    columns = (column for span in spans.c for column in spread(span, SECONDS, unit=1000))
+    columns = (
+        column for span in spans.c for column in distribution_columns(span, SECONDS, unit=1000)
+    )
     values = iter(connection.execute(select(*columns)).one())
-    return {name: Distribution.read(values, SECONDS, unit=1000) for name in took}
+    return {name: Distribution.read(values, SECONDS, unit=1000) for name in times}
 
 
 def _milliseconds(connection: Connection, reached: ColumnElement[Any]) -> ColumnElement[int]:
-    """A span as a whole number, so that sums are exact; 0 where clocks disagree on the order."""
+    """A span as a whole number, so that sums are exact; 0 if clocks disagree on the order."""
     exact: ColumnElement[int]
     if connection.dialect.name == "sqlite":
         days = func.julianday(reached) - func.julianday(_began)
@@ -209,21 +215,21 @@ def _milliseconds(connection: Connection, reached: ColumnElement[Any]) -> Column
 
 
 def _due(connection: Connection, now: datetime) -> dict[str, Any]:
-    """How many jobs a worker could take, and how long the first of them has waited for one."""
-    moments = (
+    """The number of jobs that a worker could claim, and how long the first has waited."""
+    times = (
         _job.updated_at,
         func.coalesce(_job.next_attempt_at, _job.updated_at),
         func.coalesce(_job.lease_until, _job.updated_at),
     )
     on_sqlite = connection.dialect.name == "sqlite"
-    since = func.max(*moments) if on_sqlite else func.greatest(*moments)
+    since = func.max(*times) if on_sqlite else func.greatest(*times)
     query = select(func.count(), func.min(since, type_=Timestamp()))
     count, first = connection.execute(query.where(can_be_claimed(now))).one()
     return {"due": count, "lag": 0.0 if first is None else _age(first, now)}
 
 
-def _longest(connection: Connection, now: datetime) -> WaitingJob | None:
-    query = select(_job.job_id, _job.status, _began.label("began")).where(_under_way)
+def _oldest(connection: Connection, now: datetime) -> WaitingJob | None:
+    query = select(_job.job_id, _job.status, _began.label("began")).where(_is_active)
     row = connection.execute(query.order_by(_began, _job.job_id).limit(1)).one_or_none()
     if row is None:
         return None

@@ -1,6 +1,6 @@
-"""What uploads take: tokens and money for their vectors, bytes in the object store.
+"""The usage of uploads: tokens and money for their vectors, bytes in the object store.
 
-How values are spread, counted by the database.
+Distributions of values are counted by the database.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from fonds.stores.tables import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Distribution:
-    """Of values that are not negative: how many there are, their sum, and how many are small."""
+    """The count, the sum and the histogram of values that are not negative."""
 
     count: int
     sum: float
     buckets: tuple[tuple[int, int], ...]
-    """Bounds, and how many values are not above them; `count` has those above the last, too."""
+    """Bounds, and how many values are not above them; `count` includes those above the last."""
 
     @property
     def mean(self) -> float:
-        """0 where there is no value."""
+        """0 if there is no value."""
         return self.sum / self.count if self.count else 0.0
 
     @classmethod
     def read(cls, values: Iterator[Any], bounds: Sequence[int], *, unit: int = 1) -> Self:
-        """Take what `spread` asked for from the values of a row; sums are of so many to one."""
+        """Read the columns of `distribution_columns` from a row; the sum is divided by `unit`."""
         count, total = next(values), next(values)
         return cls(
             count=count,
@@ -47,23 +47,23 @@ class Distribution:
         )
 
 
-def spread(
+def distribution_columns(
     value: ColumnElement[int], bounds: Sequence[int], *, unit: int = 1
 ) -> list[ColumnElement[Any]]:
-    """The columns that tell how a whole number is spread, as long as it is not NULL."""
+    """The columns for the distribution of a whole number; NULL is not counted."""
     within = (func.count(case((value <= bound * unit, 1))) for bound in bounds)
     return [func.count(value), func.sum(value), *within]
 
 
 TOKENS: Final = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-DEAREST: Final = 10
-LISTED_USERS: Final = 100
+MAX_DOCUMENTS: Final = 10
+MAX_USERS: Final = 100
 
 _PREFIX: Final = "upload:"
 _AFTER_PREFIX: Final = "upload;"
 _job: Final = upload_jobs.c
 _error: Final = upload_errors.c
-_share: Final = embedding_costs.c
+_cost: Final = embedding_costs.c
 _batch: Final = embedding_batches.c
 
 
@@ -77,29 +77,29 @@ class ModelUsage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentSpent:
-    """What one upload took."""
+class DocumentUsage:
+    """The usage of one upload."""
 
     id: str
     """documents.id"""
-    spent: ModelUsage
+    usage: ModelUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Costs:
-    """What the vectors of uploads took; of a batch with other documents, the uploads' share."""
+    """The costs of the vectors of uploads; of a batch with other documents, the uploads' part."""
 
     total: ModelUsage
     repeated: ModelUsage
-    """In batches with repeated requests, or after an error in embedding the same document."""
+    """The part in batches with retries, or after an error in embedding the same document."""
     requests: int
-    """Of all batches with uploads in them, retries included."""
+    """The requests of all batches with uploads in them, retries included."""
     retries: int
     batches: Distribution
     """Of tokens."""
     documents: Distribution
     """Of tokens."""
-    dearest: tuple[DocumentSpent, ...]
+    top_documents: tuple[DocumentUsage, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,14 +107,14 @@ class StorageUsage:
     """Bytes in the object store."""
 
     raw: int
-    """The files that came."""
+    """The uploaded files."""
     parsed: int
-    """Their texts; one that several files of a user have is stored once."""
+    """Their texts; equal texts of one user are stored once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UserStored:
-    """What one user keeps here."""
+class UserStorage:
+    """The storage of one user."""
 
     user_id: UUID
     name: str
@@ -123,20 +123,20 @@ class UserStored:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Storage:
-    """What uploads take in the object store."""
+    """The bytes of uploads in the object store."""
 
     by_format: Mapping[str, StorageUsage]
-    by_user: tuple[UserStored, ...]
-    """The 100 with the most, the greatest first."""
+    by_user: tuple[UserStorage, ...]
+    """The 100 users with the most bytes, in descending order."""
     users: int
-    """All that keep something here."""
+    """The number of all users with files."""
 
     @property
     def total(self) -> StorageUsage:
-        """Of all users."""
-        kept = self.by_format.values()
+        """The bytes of all users."""
+        usages = self.by_format.values()
         return StorageUsage(
-            raw=sum(one.raw for one in kept), parsed=sum(one.parsed for one in kept)
+            raw=sum(usage.raw for usage in usages), parsed=sum(usage.parsed for usage in usages)
         )
 
 
@@ -144,9 +144,9 @@ class Storage:
 
 
 def costs(connection: Connection) -> Costs:
-    """What the vectors of uploads took so far."""
-    ours = _is_upload(connection)
-    batch = _by_batch(connection, ours)
+    """The costs of the vectors of uploads so far."""
+    is_upload = _is_upload(connection)
+    batch = _by_batch(connection, is_upload)
     later = _after_errors(connection)
     return Costs(
         total=ModelUsage(tokens=int(batch.tokens.sum), cost=batch.cost),
@@ -156,20 +156,20 @@ def costs(connection: Connection) -> Costs:
         requests=batch.requests,
         retries=batch.retries,
         batches=batch.tokens,
-        documents=_by_document(connection, ours),
-        dearest=_dearest(connection, ours),
+        documents=_by_document(connection, is_upload),
+        top_documents=_top_documents(connection, is_upload),
     )
 
 
 def _is_upload(connection: Connection) -> ColumnElement[bool]:
-    """Whether a share is that of an upload, asked so that the index over documents can serve.
+    """True for costs of uploads, in a form for which the index on documents is used.
 
     SQLite's LIKE ignores case, so no index serves it; a range means little to PostgreSQL, which
     sorts by language.
     """
     if connection.dialect.name == "sqlite":
-        return (_share.document_id >= _PREFIX) & (_share.document_id < _AFTER_PREFIX)
-    return _share.document_id.like(f"{_PREFIX}%")
+        return (_cost.document_id >= _PREFIX) & (_cost.document_id < _AFTER_PREFIX)
+    return _cost.document_id.like(f"{_PREFIX}%")
 
 
 class _Batches(NamedTuple):
@@ -180,50 +180,52 @@ class _Batches(NamedTuple):
     retried: ModelUsage
 
 
-def _by_batch(connection: Connection, ours: ColumnElement[bool]) -> _Batches:
-    shares = _sums(_share.batch_id, ours).subquery()
-    part, was_retried = shares.c, _batch.retries > 0
+def _by_batch(connection: Connection, is_upload: ColumnElement[bool]) -> _Batches:
+    costs = _sums(_cost.batch_id, is_upload).subquery()
+    part, was_retried = costs.c, _batch.retries > 0
     query = select(
         func.sum(part.cost).label("all_cost"),
         func.sum(_batch.requests).label("requests"),
         func.sum(_batch.retries).label("retries"),
         func.sum(part.tokens).filter(was_retried).label("tokens"),
         func.sum(part.cost).filter(was_retried).label("cost"),
-        *spread(part.tokens, TOKENS),
-    ).join_from(shares, embedding_batches, _batch.id == part.batch_id)
+        *distribution_columns(part.tokens, TOKENS),
+    ).join_from(costs, embedding_batches, _batch.id == part.batch_id)
     row = connection.execute(query).one()
     return _Batches(
         tokens=Distribution.read(iter(row[5:]), TOKENS),
         cost=float(row.all_cost or 0),
         requests=int(row.requests or 0),
         retries=int(row.retries or 0),
-        retried=_spent(row),
+        retried=_model_usage(row),
     )
 
 
-def _by_document(connection: Connection, ours: ColumnElement[bool]) -> Distribution:
-    shares = _sums(_share.document_id, ours).subquery().c
-    row = connection.execute(select(*spread(shares.tokens, TOKENS))).one()
+def _by_document(connection: Connection, is_upload: ColumnElement[bool]) -> Distribution:
+    costs = _sums(_cost.document_id, is_upload).subquery().c
+    row = connection.execute(select(*distribution_columns(costs.tokens, TOKENS))).one()
     return Distribution.read(iter(row), TOKENS)
 
 
-def _dearest(connection: Connection, ours: ColumnElement[bool]) -> tuple[DocumentSpent, ...]:
-    sums = _sums(_share.document_id, ours)
-    cost, tokens = func.sum(_share.cost), func.sum(_share.tokens)
-    order = (cost.desc(), tokens.desc(), by_bytes(connection, _share.document_id))
+def _top_documents(
+    connection: Connection, is_upload: ColumnElement[bool]
+) -> tuple[DocumentUsage, ...]:
+    sums = _sums(_cost.document_id, is_upload)
+    cost, tokens = func.sum(_cost.cost), func.sum(_cost.tokens)
+    order = (cost.desc(), tokens.desc(), by_bytes(connection, _cost.document_id))
     return tuple(
-        DocumentSpent(id=row.document_id, spent=_spent(row))
-        for row in connection.execute(sums.order_by(*order).limit(DEAREST))
+        DocumentUsage(id=row.document_id, usage=_model_usage(row))
+        for row in connection.execute(sums.order_by(*order).limit(MAX_DOCUMENTS))
     )
 
 
-def _sums(key: ColumnElement[Any], ours: ColumnElement[bool]) -> Select[Any]:
-    tokens, cost = func.sum(_share.tokens).label("tokens"), func.sum(_share.cost).label("cost")
-    return select(key, tokens, cost).where(ours).group_by(key)
+def _sums(key: ColumnElement[Any], is_upload: ColumnElement[bool]) -> Select[Any]:
+    tokens, cost = func.sum(_cost.tokens).label("tokens"), func.sum(_cost.cost).label("cost")
+    return select(key, tokens, cost).where(is_upload).group_by(key)
 
 
 def _after_errors(connection: Connection) -> ModelUsage:
-    """Spent on documents whose embedding had met an error before, in batches without retries."""
+    """The usage of documents after an error in their embedding, in batches without retries."""
     document = literal(_PREFIX).concat(cast(_job.document_id, Text)).label("document_id")
     failed = (
         select(document, func.min(_error.at).label("at"))
@@ -233,29 +235,29 @@ def _after_errors(connection: Connection) -> ModelUsage:
         .subquery()
     )
     query = (
-        select(func.sum(_share.tokens).label("tokens"), func.sum(_share.cost).label("cost"))
-        .join_from(failed, embedding_costs, _share.document_id == failed.c.document_id)
-        .join(embedding_batches, _batch.id == _share.batch_id)
+        select(func.sum(_cost.tokens).label("tokens"), func.sum(_cost.cost).label("cost"))
+        .join_from(failed, embedding_costs, _cost.document_id == failed.c.document_id)
+        .join(embedding_batches, _batch.id == _cost.batch_id)
         .where(_batch.retries == 0, _batch.created_at > failed.c.at)
     )
-    return _spent(connection.execute(query).one())
+    return _model_usage(connection.execute(query).one())
 
 
-def _spent(row: Any) -> ModelUsage:
+def _model_usage(row: Any) -> ModelUsage:
     return ModelUsage(tokens=int(row.tokens or 0), cost=float(row.cost or 0))
 
 
 # Bytes ------------------------------------------------------------------------------------
 
 _has_own_text: Final = _job.parsed_path.contains(cast(_job.document_id, Text))
-"""Whether its text stands at its own key, not at that of an earlier file with the same text."""
+"""True if its text is stored at its own key, not at that of an earlier file with the same text."""
 _raw: Final = func.sum(_job.bytes)
 _parsed: Final = func.coalesce(func.sum(_job.parsed_bytes).filter(_has_own_text), 0)
 _has_come: Final = _job.arrived_at.is_not(None)
 
 
 def storage(connection: Connection) -> Storage:
-    """What uploads take in the object store now."""
+    """The bytes of uploads in the object store now."""
     by_format = select(_job.format, _raw.label("raw"), _parsed.label("parsed")).where(_has_come)
     by_format = by_format.group_by(_job.format).order_by(_job.format)
     formats = {row.format: _stored(row) for row in connection.execute(by_format)}
@@ -263,15 +265,15 @@ def storage(connection: Connection) -> Storage:
     return Storage(
         by_format=formats,
         by_user=tuple(
-            UserStored(user_id=row.id, name=row.name, stored=_stored(row)) for row in owners
+            UserStorage(user_id=row.id, name=row.name, stored=_stored(row)) for row in owners
         ),
         users=owners[0].users if owners else 0,
     )
 
 
 def _owners() -> Select[Any]:
-    """The users with the most, each row with the number of all."""
-    kept = (
+    """The users with the most bytes, each row with the number of all users."""
+    stored = (
         select(
             _job.user_id,
             _raw.label("raw"),
@@ -281,12 +283,12 @@ def _owners() -> Select[Any]:
         .where(_has_come)
         .group_by(_job.user_id)
         .order_by((_raw + _parsed).desc(), _job.user_id)
-        .limit(LISTED_USERS)
+        .limit(MAX_USERS)
         .subquery()
     )
-    named = select(users.c.id, users.c.name, kept.c.raw, kept.c.parsed, kept.c.users)
-    return named.join_from(kept, users, users.c.id == kept.c.user_id).order_by(
-        (kept.c.raw + kept.c.parsed).desc(), kept.c.user_id
+    query = select(users.c.id, users.c.name, stored.c.raw, stored.c.parsed, stored.c.users)
+    return query.join_from(stored, users, users.c.id == stored.c.user_id).order_by(
+        (stored.c.raw + stored.c.parsed).desc(), stored.c.user_id
     )
 
 

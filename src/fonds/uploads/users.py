@@ -1,6 +1,6 @@
-"""Users, and the API tokens by which they are known. The caller owns the transaction.
+"""Users and their API tokens. The caller owns the transaction.
 
-A token is shown once, when it is made; only its SHA-256 is stored. It has 256 random bits, so a
+A token is shown once, when it is created; only its SHA-256 is stored. It has 256 random bits, so a
 plain hash is enough: there is nothing to guess that salt or slowness would make harder.
 """
 
@@ -23,7 +23,7 @@ from fonds.stores.tables import api_tokens, users
 
 Scope = Literal["user", "admin", "service"]
 
-LONGEST_NAME: Final = 200
+MAX_NAME_LENGTH: Final = 200
 _PREFIX: Final = "fonds_"
 _BYTES: Final = 32
 _SHAPE: Final = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]{{43}}")
@@ -42,20 +42,20 @@ _columns: Final = (
 )
 _joined: Final[Select[Any]] = select(*_columns).join(users, users.c.id == _token.user_id)
 
-# Building it takes longer than the database takes to answer it, and every request asks it.
+# Building a statement takes longer than executing it, and every request needs one.
 _BY_HASH: Final = _joined.where(_token.token_sha256 == bindparam("sha256"))
 _BY_ID: Final = _joined.where(_token.id == bindparam("token"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
-    """What is known of a token; the secret is not."""
+    """A token, without its secret."""
 
     id: UUID
     user_id: UUID
     user_name: str
     label: str
-    """What it is for."""
+    """Its purpose, in its user's words."""
     scope: Scope
     created_at: datetime
     expires_at: datetime | None
@@ -67,13 +67,13 @@ class Token:
         return cls(**row._asdict())
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether it lets anybody in."""
+        """Whether it is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who sent a request."""
+    """The user that sent a request, by a token."""
 
     user_id: UUID
     user_name: str
@@ -84,25 +84,28 @@ class Caller:
 # Users ------------------------------------------------------------------------------------
 
 
-def user_named(connection: Connection, name: str) -> UUID | None:
+def user_by_name(connection: Connection, name: str) -> UUID | None:
     """The user of that name."""
-    known = _UNPRINTABLE.search(name) is None  # PostgreSQL refuses some of these in any text
-    return connection.scalar(select(users.c.id).where(users.c.name == name)) if known else None
+    if _UNPRINTABLE.search(name):  # PostgreSQL refuses some of these in any text
+        return None
+    return connection.scalar(select(users.c.id).where(users.c.name == name))
 
 
-def ensure_user(connection: Connection, name: str, *, now: datetime, chance: random.Random) -> UUID:
-    """The user of that name, made if there is none."""
+def ensure_user(connection: Connection, name: str, *, now: datetime, rng: random.Random) -> UUID:
+    """The user of that name, created if there is none."""
     if not name.strip() or name != name.strip() or _UNPRINTABLE.search(name):
-        raise UsageError(f"{name!r} is no name for a user: give one line without spaces around it")
-    if len(name) > LONGEST_NAME:
-        raise UsageError(f"the name of a user has at most {LONGEST_NAME} characters")
-    if (known := user_named(connection, name)) is not None:
-        return known
-    row = {"id": _new_id(chance), "name": name, "created_at": now}
+        raise UsageError(
+            f"{name!r} is not a valid name of a user: give one line without spaces around it"
+        )
+    if len(name) > MAX_NAME_LENGTH:
+        raise UsageError(f"the name of a user has at most {MAX_NAME_LENGTH} characters")
+    if (user_id := user_by_name(connection, name)) is not None:
+        return user_id
+    row = {"id": _new_id(rng), "name": name, "created_at": now}
     insert_ignoring(connection, users, [row])  # another process may have been first
-    made = user_named(connection, name)
-    assert made is not None
-    return made
+    user_id = user_by_name(connection, name)
+    assert user_id is not None
+    return user_id
 
 
 # Tokens -----------------------------------------------------------------------------------
@@ -115,16 +118,16 @@ def create_token(
     label: str,
     scope: Scope,
     now: datetime,
-    chance: random.Random,
+    rng: random.Random,
     expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
-    """A token for a user, who is made if there is none, and its secret, which is kept nowhere."""
-    if len(label) > LONGEST_NAME or _UNPRINTABLE.search(label):
-        raise UsageError(f"a label is one line of at most {LONGEST_NAME} characters")
-    user_id = ensure_user(connection, user, now=now, chance=chance)
-    # Identities come from the seam of chance, which may be seeded; what must be secret never does.
+    """Create a token and, if needed, its user. Returns the secret too, which is stored nowhere."""
+    if len(label) > MAX_NAME_LENGTH or _UNPRINTABLE.search(label):
+        raise UsageError(f"a label is one line of at most {MAX_NAME_LENGTH} characters")
+    user_id = ensure_user(connection, user, now=now, rng=rng)
+    # Ids come from the random seam, which may be seeded; a secret never does.
     secret = f"{_PREFIX}{secrets.token_urlsafe(_BYTES)}"
-    token_id = _new_id(chance)
+    token_id = _new_id(rng)
     row = {
         "id": token_id,
         "user_id": user_id,
@@ -135,51 +138,52 @@ def create_token(
         "expires_at": expires_at,
     }
     connection.execute(insert(api_tokens), [row])
-    made = connection.execute(_joined.where(_token.id == token_id)).one()
-    return Token.from_row(made), secret
+    created = connection.execute(_joined.where(_token.id == token_id)).one()
+    return Token.from_row(created), secret
 
 
 def list_tokens(connection: Connection) -> list[Token]:
-    """All tokens there ever were, by user, the oldest first."""
+    """All tokens, revoked ones included, by user, the oldest first."""
     ordered = _joined.order_by(users.c.name, _token.created_at, _token.id)
     return [Token.from_row(row) for row in connection.execute(ordered)]
 
 
 def has_valid_token(connection: Connection, now: datetime) -> bool:
-    """Whether anybody could be let in."""
+    """Whether any token is neither revoked nor expired."""
     unexpired = or_(_token.expires_at.is_(None), _token.expires_at > now)
     query = select(_token.id).where(_token.revoked_at.is_(None), unexpired)
     return connection.scalar(query.limit(1)) is not None
 
 
 def revoke_token(connection: Connection, name: str, now: datetime) -> Token:
-    """End a token, named by its id or by a beginning of it that no other has."""
-    known = [each for each in list_tokens(connection) if str(each.id).startswith(name.lower())]
-    if len(known) != 1 or not name:
-        what = "no token" if not known else f"{len(known)} tokens"
-        raise UsageError(f"{what} with an id that begins with {name!r}; see `fonds token list`")
-    same = _token.id == known[0].id
+    """Revoke a token, named by its id or by a prefix that no other id has."""
+    prefix = name.lower()
+    matches = [token for token in list_tokens(connection) if str(token.id).startswith(prefix)]
+    if len(matches) != 1 or not name:
+        count = f"{len(matches)} tokens" if matches else "no token"
+        raise UsageError(f"{count} with an id that begins with {name!r}; see `fonds token list`")
+    same = _token.id == matches[0].id
     ended = update(api_tokens).where(same, _token.revoked_at.is_(None)).values(revoked_at=now)
     connection.execute(ended)
     return Token.from_row(connection.execute(_joined.where(same)).one())
 
 
 def authenticate(connection: Connection, secret: str, now: datetime) -> Caller | None:
-    """Who a token belongs to; None if it is wrong, revoked or out of date."""
-    # What has another shape is no token, and need not be one that a database takes.
+    """The user of a token; None if it is unknown, revoked or expired."""
+    # Another text is not a token, and may be one that a database refuses.
     if _SHAPE.fullmatch(secret) is None:
         return None
-    # Looked up by its hash: how long that takes tells of the hash, which helps nobody to a token.
+    # The time of the lookup depends on the hash only, from which no token can be derived.
     return _caller(connection.execute(_BY_HASH, {"sha256": ids.text_sha256(secret)}), now)
 
 
 def caller_of_token(connection: Connection, token_id: UUID, now: datetime) -> Caller | None:
-    """Whose token has an id; None if it is revoked or out of date."""
+    """The user of the token with an id; None if it is revoked or expired."""
     return _caller(connection.execute(_BY_ID, {"token": token_id}), now)
 
 
-def _caller(found: CursorResult[Any], now: datetime) -> Caller | None:
-    row = found.one_or_none()
+def _caller(result: CursorResult[Any], now: datetime) -> Caller | None:
+    row = result.one_or_none()
     if row is None or not (token := Token.from_row(row)).is_valid(now):
         return None
     return Caller(
@@ -190,5 +194,5 @@ def _caller(found: CursorResult[Any], now: datetime) -> Caller | None:
     )
 
 
-def _new_id(chance: random.Random) -> UUID:
-    return UUID(int=chance.getrandbits(128), version=4)
+def _new_id(rng: random.Random) -> UUID:
+    return UUID(int=rng.getrandbits(128), version=4)

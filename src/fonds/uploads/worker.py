@@ -1,4 +1,4 @@
-"""The worker: takes any job forward from wherever it stands, until it ends."""
+"""The worker on uploads: takes each job from its status to its end."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED
 
 LEASE: Final = timedelta(seconds=30)
-POLL: Final = 0.5
-"""Seconds between looks for a job while there is none."""
-TAKEOVERS: Final = 10
-"""A job that outlives so many workers at one stage is what they die of."""
-HOUSEKEEPING: Final = timedelta(minutes=1)
+POLL_SECONDS: Final = 0.5
+"""Seconds between polls while there is no job."""
+MAX_TAKEOVERS: Final = 10
+"""A job fails after this number of expired leases at one stage: it may be why workers die."""
+EXPIRY_INTERVAL: Final = timedelta(minutes=1)
 
 RETRYABLE: Final = (RetryableEmbedError, RetryableParserError, StoreError, WorkerDiedError)
 
@@ -43,10 +43,9 @@ _log: Final = structlog.get_logger(__name__)
 
 
 class BaseWorker:
-    """Claims jobs by lease and works on some of them at once, each in a thread.
+    """Claims jobs by lease, and works on several of them at once, each in a thread.
 
-    All it knows stands in the database: kill it at any moment, and another goes on from the last
-    thing it stored.
+    Its state is in the database: if it is killed, another worker continues from there.
     """
 
     def __init__(
@@ -55,47 +54,47 @@ class BaseWorker:
         *,
         concurrency: int = 1,
         lease: timedelta = LEASE,
-        poll: float = POLL,
+        poll: float = POLL_SECONDS,
     ) -> None:
         self._resources = resources
         self._concurrency = concurrency
         self._lease = lease
         self._poll = poll
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-        self._held: set[UUID] = set()
+        self._claimed: set[UUID] = set()
         self._lock = Lock()
 
     @property
     def stop(self) -> Event:
-        """Set it to have the stages under way finished, and then nothing more."""
+        """Set it to stop the worker when the steps under way are finished."""
         return self._resources.stop
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no job in hand."""
+        """Whether it works on no job."""
         with self._lock:
-            return not self._held
+            return not self._claimed
 
     def run(self) -> None:
-        """Work until told to stop."""
+        """Work until `stop` is set."""
         self._work(lambda: self.stop.wait(self._poll))
 
     def drain(self) -> None:
-        """Work until there is nothing that could be worked on now."""
+        """Work until no job is due."""
         self._work(lambda: True)
 
     def _work(self, rest: Callable[[], bool]) -> None:
         with self._heartbeat(), ThreadPoolExecutor(self._concurrency, "fonds-worker") as pool:
-            ends = [pool.submit(self._loop, rest) for _ in range(self._concurrency)]
-        for end in ends:
-            end.result()
+            loops = [pool.submit(self._loop, rest) for _ in range(self._concurrency)]
+        for loop in loops:
+            loop.result()
 
     def _loop(self, rest: Callable[[], bool]) -> None:
         while not self.stop.is_set():
             try:
                 has_worked = self.work_once()
             except SQLAlchemyError as error:
-                # The database is away. Leases run out meanwhile, and are taken up again.
+                # Leases expire meanwhile, and their jobs are claimed again.
                 _log.warning("database_unavailable", error=type(error).__name__)
                 self.stop.wait(max(self._poll, 1.0))
                 continue
@@ -103,12 +102,12 @@ class BaseWorker:
                 return
 
     def work_once(self) -> bool:
-        """Take one job as far as it goes; False if there was none."""
+        """Work on one job until it ends or waits; False if none is due."""
         job = self._claim()
         if job is None:
             return False
-        with self._holding(job.job_id):
-            self._carry(job)
+        with self._renewing(job.job_id):
+            self._work_on(job)
         return True
 
     def _claim(self) -> Job | None:
@@ -116,17 +115,17 @@ class BaseWorker:
         with self._resources.context.database.write() as connection:
             return claim(connection, self._owner, now, self._lease)
 
-    def _carry(self, job: Job) -> None:
-        """Step by step, until the job has ended, waits for somebody, or another has taken it."""
-        if job.takeovers > TAKEOVERS:
-            died = f"{job.takeovers} workers ended while they had this job"
-            self._settle(job, ItemFailedError(died))
+    def _work_on(self, job: Job) -> None:
+        """Do the steps of a job until it ends, waits, or has been claimed by another worker."""
+        if job.takeovers > MAX_TAKEOVERS:
+            message = f"{job.takeovers} workers ended while they had this job"
+            self._handle_error(job, ItemFailedError(message))
             return
         claimed = ClaimedJob(resources=self._resources, job=job)
         try:
             while claimed.job.lease_owner is not None and claimed.job.status not in ENDED:
                 if self.stop.is_set():
-                    self._give_back(claimed.job)
+                    self._release(claimed.job)
                     return
                 STEPS[claimed.job.status](claimed)
         except LeaseLostError:
@@ -134,64 +133,65 @@ class BaseWorker:
         except SQLAlchemyError:
             raise
         except FondsError as error:
-            self._settle(claimed.job, error)
+            self._handle_error(claimed.job, error)
         except Exception as error:  # noqa: BLE001 — a job that breaks our code must end too
             _log.exception("step_broke", job=str(job.job_id))
-            failed = f"{type(error).__name__} in {claimed.job.status}"
-            self._settle(claimed.job, ItemFailedError(failed))
+            message = f"{type(error).__name__} in {claimed.job.status}"
+            self._handle_error(claimed.job, ItemFailedError(message))
 
-    def _settle(self, job: Job, error: FondsError) -> None:
-        """Try again later, or fail; what the step stored before it broke off stays."""
+    def _handle_error(self, job: Job, error: FondsError) -> None:
+        """Postpone the job, or fail it; what the step had stored stays."""
         now = self._resources.context.seams.clock.now()
         with suppress(LeaseLostError), self._resources.context.database.write() as connection:
-            held = job_of(connection, job.document_id)
-            if held is None or held.lease_owner != self._owner:
+            current = job_of(connection, job.document_id)
+            if current is None or current.lease_owner != self._owner:
                 return
             if isinstance(error, RETRYABLE):
                 if self.stop.is_set():
-                    release(connection, held)
+                    release(connection, current)
                 else:
-                    retry_later(connection, held, error, now)
+                    retry_later(connection, current, error, now)
             else:
-                fail(connection, held, error, now)
+                fail(connection, current, error, now)
         _log.warning("step_failed", job=str(job.job_id), error=type(error).__name__)
 
-    def _give_back(self, job: Job) -> None:
+    def _release(self, job: Job) -> None:
         with self._resources.context.database.write() as connection:
             release(connection, job)
 
     @contextmanager
-    def _holding(self, job_id: UUID) -> Iterator[None]:
+    def _renewing(self, job_id: UUID) -> Iterator[None]:
         with self._lock:
-            self._held.add(job_id)
+            self._claimed.add(job_id)
         try:
             with bound_contextvars(job=str(job_id)):
                 yield
         finally:
             with self._lock:
-                self._held.discard(job_id)
+                self._claimed.discard(job_id)
 
     @contextmanager
     def _heartbeat(self) -> Iterator[None]:
         done = Event()
-        beating = Thread(target=self._beat, args=(done,), name="fonds-heartbeat", daemon=True)
-        beating.start()
+        args = (done,)
+        thread = Thread(target=self._renew_leases, args=args, name="fonds-heartbeat", daemon=True)
+        thread.start()
         try:
             yield
         finally:
             done.set()
-            beating.join()
+            thread.join()
 
-    def _beat(self, done: Event) -> None:
-        """Keep the leases; now and then look after what no job does."""
-        kept_house: datetime | None = None
+    def _renew_leases(self, done: Event) -> None:
+        """Renew the leases until the work is done; expire overdue uploads now and then."""
+        last_expiry: datetime | None = None
         while True:
             now = self._resources.context.seams.clock.now()
             try:
                 self._renew(now)
-                if kept_house is None or abs(now - kept_house) >= HOUSEKEEPING:
+                if last_expiry is None or abs(now - last_expiry) >= EXPIRY_INTERVAL:
                     expire_uploads(self._resources.context)
-                    kept_house = now
+                    last_expiry = now
             except SQLAlchemyError as error:
                 _log.warning("database_unavailable", error=type(error).__name__)
             if done.wait(self._lease.total_seconds() / 3):
@@ -199,7 +199,7 @@ class BaseWorker:
 
     def _renew(self, now: datetime) -> None:
         with self._lock:
-            held = list(self._held)
-        if held:
+            job_ids = list(self._claimed)
+        if job_ids:
             with self._resources.context.database.write() as connection:
-                renew(connection, self._owner, held, now, self._lease)
+                renew(connection, self._owner, job_ids, now, self._lease)

@@ -256,4 +256,4 @@ def _user(desk: AppState, caller: Caller) -> UUID:
         return caller.user_id
     seams = desk.library.seams
     with desk.library.database.write() as connection:
-        return ensure_user(connection, LOCAL, now=desk.now(), chance=seams.chance)
+        return ensure_user(connection, LOCAL, now=desk.now(), rng=seams.chance)

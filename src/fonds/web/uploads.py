@@ -26,7 +26,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, JobEvent, events_of, job_of, page_of_jobs
-from fonds.uploads.states import FAILURES, MOVES, WORKED_ON, JobStatus
+from fonds.uploads.states import ACTIVE, FAILURES, MOVES, JobStatus
 from fonds.uploads.users import Caller
 from fonds.web.rendering import Visitor, known_visitor, page, require_own_form, templates
 from fonds.web.upload_form import FileOutcome, take_files
@@ -80,7 +80,7 @@ class Card:
     @property
     def is_under_way(self) -> bool:
         """Whether there will be more to see without anybody doing anything."""
-        return self.job.status in WORKED_ON or self.state == "coming"
+        return self.job.status in ACTIVE or self.state == "coming"
 
     @property
     def can_be_retried(self) -> bool:
@@ -251,14 +251,14 @@ def _is_stuck(connection: Connection, jobs: Sequence[Job], now: datetime) -> boo
         return False
     row = upload_jobs.c
     working = select(row.job_id).where(
-        row.status.in_([status.value for status in WORKED_ON]), row.lease_until > now
+        row.status.in_([status.value for status in ACTIVE]), row.lease_until > now
     )
     return connection.scalar(working.limit(1)) is None
 
 
 def _waits(job: Job, now: datetime) -> bool:
     since = max(job.updated_at, job.next_attempt_at or job.updated_at)
-    return job.status in WORKED_ON and now - since > PATIENCE
+    return job.status in ACTIVE and now - since > PATIENCE
 
 
 def _element(job: Job) -> str:

@@ -145,7 +145,7 @@ def let_in(library: Library, name: str) -> Viewer:
             label="",
             scope="user",
             now=library.seams.clock.now(),
-            chance=library.seams.chance,
+            rng=library.seams.chance,
         )
     return Viewer(name=name, owner=token.user_id, token=secret)
 

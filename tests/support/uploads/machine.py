@@ -34,7 +34,7 @@ from fonds.uploads.jobs import Job, claim
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED, FAILURES, JobStatus
-from fonds.uploads.webhook import ID_HEADER, KEPT, receive_webhook, sign
+from fonds.uploads.webhook import ID_HEADER, NONCE_LIFETIME, receive_webhook, sign
 from fonds.uploads.worker import LEASE, BaseWorker
 
 some = st.integers(0, 1000)
@@ -219,7 +219,7 @@ class UploadMachine(RuleBasedStateMachine):
         except LeaseLostError:
             return
         except FondsError as error:
-            worker._settle(job, error)
+            worker._handle_error(job, error)
             return
         job = claimed.job
         if job.lease_owner is not None and job.status not in ENDED:
@@ -298,7 +298,7 @@ class UploadMachine(RuleBasedStateMachine):
         received = self._received.get(headers[ID_HEADER])
         before = self.world.jobs()
         end = self._receive(headers, body)
-        if received is not None and self._latest - received <= KEPT:
+        if received is not None and self._latest - received <= NONCE_LIFETIME:
             assert end in {"replayed", "stale"}
             assert self.world.jobs() == before
 

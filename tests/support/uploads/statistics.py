@@ -17,9 +17,9 @@ from fonds.stores.tables import (
     embedding_models,
     users,
 )
-from fonds.uploads.jobs import Job, create, fail, keep, move, retry_later
+from fonds.uploads.jobs import Job, create, fail, move, retry_later, update_job
 from fonds.uploads.states import ENDED, MOVES, JobStatus
-from fonds.uploads.statistics import UploadFigures, figures
+from fonds.uploads.statistics import UploadStatistics, upload_statistics
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 WAY = [status for status in JobStatus if status not in ENDED] + [JobStatus.COMPLETE]
@@ -29,9 +29,9 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def told(database: Database, now: datetime = NOW) -> UploadFigures:
+def told(database: Database, now: datetime = NOW) -> UploadStatistics:
     with database.read() as connection:
-        return figures(connection, now)
+        return upload_statistics(connection, now)
 
 
 def user(database: Database, name: str = "Ada") -> UUID:
@@ -74,7 +74,7 @@ def job(
         assert begun is not None
         path = WAY[1 : WAY.index(status) + 1]
         if not path:
-            return keep(connection, begun, moved, **columns)
+            return update_job(connection, begun, moved, **columns)
         arrived = {"arrived_at": made, **columns}
         return move(connection, begun, *path, by="test", why="test", now=moved, **arrived)
 

@@ -37,9 +37,9 @@ from fonds.stores.tables import upload_jobs, users
 from fonds.testing import ManualClock
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload
 from fonds.uploads.jobs import Job, page_of_jobs
-from fonds.uploads.llamaparse import Fetched, LlamaParse
+from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.resources import SearchModel, WorkerResources
-from fonds.uploads.states import WORKED_ON
+from fonds.uploads.states import ACTIVE
 from fonds.uploads.worker import BaseWorker
 
 SECRET: Final = "the secret of this test"
@@ -153,7 +153,7 @@ class Outside(LlamaParse):
             raise RetryableParserError("the parser is down")
         return str(document_id)
 
-    def fetch(self, their_id: str) -> Fetched | None:
+    def fetch(self, their_id: str) -> ParsedText | None:
         self._around.pause()
         if self._around.parser == "down":
             raise RetryableParserError("the parser is down")
@@ -161,7 +161,7 @@ class Outside(LlamaParse):
             raise ParserError("the parser could not read it")
         if self._around.parser == "works":
             return None
-        return Fetched(markdown=SAID[UUID(their_id)], parser_version="api-v1")
+        return ParsedText(markdown=SAID[UUID(their_id)], parser_version="api-v1")
 
 
 @dataclass(kw_only=True)
@@ -218,7 +218,7 @@ class World:
                 self.around.count = 0
                 while worker.work_once():
                     self.around.count = 0
-            if not any(job.status in WORKED_ON for job in self.jobs()):
+            if not any(job.status in ACTIVE for job in self.jobs()):
                 return
         raise AssertionError("there are jobs that never end")
 

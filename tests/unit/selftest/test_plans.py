@@ -13,7 +13,7 @@ from fonds.selftest.cases import MOST, MOST_OFTEN, all_faults, every_operation, 
 from fonds.selftest.report import named, told
 from fonds.selftest.scratch import Life
 from fonds.stores.leases import MAX_ATTEMPTS
-from fonds.uploads.worker import TAKEOVERS
+from fonds.uploads.worker import MAX_TAKEOVERS
 
 OPERATIONS = {"open": 1, "feeds": 600, "code": 18, "worker": 13, "index": 122, "vectors": 0}
 
@@ -34,7 +34,7 @@ def test_all_of_a_step_is_in_danger() -> None:
 
 def test_no_step_is_killed_so_often_that_its_work_is_given_up() -> None:
     assert max(MOST, *(n for step, n in MOST_OFTEN.items() if step != "feeds"), 0) < min(
-        MAX_ATTEMPTS, TAKEOVERS
+        MAX_ATTEMPTS, MAX_TAKEOVERS
     )
 
 

@@ -15,7 +15,7 @@ from fonds.errors import UploadRefusedError
 from fonds.normalize.registry import get_normalizer
 from fonds.uploads.files import (
     FORMATS,
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     check_claim,
     check_content,
     claimed_format,
@@ -70,9 +70,9 @@ def test_a_name_is_shown_without_folders_and_tricks(name: str, shown: str) -> No
 
 def test_a_long_name_keeps_its_ending() -> None:
     name = clean_name("x" * 400 + ".docx")
-    assert len(name) == LONGEST_NAME
+    assert len(name) == MAX_NAME_LENGTH
     assert name.endswith("x.docx")
-    assert clean_name("y" * 400) == "y" * LONGEST_NAME
+    assert clean_name("y" * 400) == "y" * MAX_NAME_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_shown_name_is_safe_and_stays_the_same(name: str) -> None:
     assert not set(shown) & set("/\\\0")
     assert not any(unicodedata.category(one) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for one in shown)
     assert shown == shown.strip() == unicodedata.normalize("NFC", shown)
-    assert 0 < len(shown) <= LONGEST_NAME
+    assert 0 < len(shown) <= MAX_NAME_LENGTH
     assert shown.strip(".")
     assert clean_name(shown) == shown
 
@@ -217,7 +217,7 @@ def test_files_that_are_what_they_claim_pass(tmp_path: Path, claimed: str, data:
         ("text", b"\x89PNG\r\n\x1a\n" + GARBAGE, "a picture"),
         ("text", b"{\\rtf1 words}", "an RTF file"),
         ("text", WORD, "a Word file"),
-        ("docx", SHEET, "a ZIP archive that is no Word file"),
+        ("docx", SHEET, "a ZIP archive, and not a Word file"),
         ("docx", PDF, "a PDF"),
         ("docx", OLD, "locked with a password: save it as .docx"),
         ("docx", b"words", "plain text"),

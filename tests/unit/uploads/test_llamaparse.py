@@ -47,7 +47,7 @@ from fonds.seams import Seams, charged_to
 from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs
 from fonds.testing import ManualClock
-from fonds.uploads.llamaparse import HOST, VERSION, Fetched, LlamaParse
+from fonds.uploads.llamaparse import HOST, VERSION, LlamaParse, ParsedText
 from fonds.uploads.webhook import ParsedUpload, ParseFailure, read_payload, verify_signature
 
 KEY = "llx-hush-hush"
@@ -149,7 +149,7 @@ def test_text_comes_back_when_it_is_made(parser: LlamaParse, service: LlamaParse
     their_id = submit(parser)
     assert parser.fetch(their_id) is None
     assert service.work() == [their_id]
-    assert parser.fetch(their_id) == Fetched(
+    assert parser.fetch(their_id) == ParsedText(
         markdown="# policy.pdf\n\n§ 4 é 条", parser_version=VERSION
     )
 
@@ -262,7 +262,7 @@ def test_stand_in_delivers_webhooks_that_are_believed(
         thread.join()
     headers, body = Receiver.got.pop()
     assert verify_signature(headers, body, ["a secret"], datetime.now(UTC)).startswith("msg_")
-    told = read_payload(body, most=1 << 20)
+    told = read_payload(body, max_bytes=1 << 20)
     assert isinstance(told, ParsedUpload)
     assert (told.job_id, told.document_id) == (JOB, DOCUMENT)
     assert told.markdown == CONTENT.decode()
@@ -275,7 +275,7 @@ def test_stand_in_tells_of_failures(parser: LlamaParse, service: LlamaParseServe
     service.text = unreadable
     their_id = submit(parser)
     service.work()
-    told = read_payload(service.payload(their_id), most=1 << 20)
+    told = read_payload(service.payload(their_id), max_bytes=1 << 20)
     assert told == ParseFailure(job_id=JOB, document_id=DOCUMENT, error="no page has a word")
     assert "no page has a word" in str(refusal(parser, their_id))
 
@@ -484,7 +484,7 @@ def test_service_that_keeps_failing_is_left_alone_for_a_while(
     assert len(service.requests) == 5
     error = refusal(parser)
     assert is_retryable(error)
-    assert "not asked for now" in str(error)
+    assert "gets no requests for now" in str(error)
     assert len(service.requests) == 5
     service.behave([])
     clock.move(seconds=10)
@@ -547,7 +547,7 @@ def test_nothing_secret_is_logged(
     assert KEY not in caplog.text
     assert "Water" not in caplog.text
     assert KEY not in repr(parser)
-    assert "Water" not in repr(Fetched(markdown="Water", parser_version=VERSION))
+    assert "Water" not in repr(ParsedText(markdown="Water", parser_version=VERSION))
 
 
 def test_without_a_key_the_setting_is_named(settings: Settings) -> None:

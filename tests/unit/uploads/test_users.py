@@ -21,14 +21,14 @@ from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
 from fonds.stores.tables import api_tokens, users
 from fonds.uploads.users import (
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     Token,
     authenticate,
     create_token,
     has_valid_token,
     list_tokens,
     revoke_token,
-    user_named,
+    user_by_name,
 )
 
 NOW = datetime(2026, 3, 4, 15, 0, tzinfo=UTC)
@@ -56,7 +56,7 @@ def connection(database: Database) -> Iterator[Connection]:
 def made(connection: Connection, user: str = "maria", **given: Any) -> tuple[Token, str]:
     known: dict[str, Any] = {"label": "laptop", "scope": "user", "now": NOW}
     chance = random.Random(given.pop("seed", None))
-    return create_token(connection, user=user, chance=chance, **{**known, **given})
+    return create_token(connection, user=user, rng=chance, **{**known, **given})
 
 
 def test_secret_lets_its_user_in(connection: Connection) -> None:
@@ -66,7 +66,7 @@ def test_secret_lets_its_user_in(connection: Connection) -> None:
     assert caller is not None
     assert (caller.user_id, caller.user_name) == (token.user_id, "maria")
     assert (caller.scope, caller.token_id) == ("admin", token.id)
-    assert user_named(connection, "maria") == caller.user_id
+    assert user_by_name(connection, "maria") == caller.user_id
 
 
 def test_only_the_hash_of_a_secret_is_stored(connection: Connection) -> None:
@@ -164,12 +164,13 @@ def test_ambiguous_beginning_revokes_nothing(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", " maria", "maria ", "ma\nria", "ma\0ria", "\ud800", "m" * (LONGEST_NAME + 1)]
+    "name",
+    ["", " ", " maria", "maria ", "ma\nria", "ma\0ria", "\ud800", "m" * (MAX_NAME_LENGTH + 1)],
 )
 def test_name_that_is_none_makes_no_user(connection: Connection, name: str) -> None:
     with pytest.raises(UsageError):
         made(connection, name)
-    assert user_named(connection, name) is None
+    assert user_by_name(connection, name) is None
     assert connection.scalars(select(users.c.id)).all() == []
 
 
@@ -179,7 +180,7 @@ def test_label_is_one_line(connection: Connection) -> None:
 
 
 def test_unknown_user_is_nobody(connection: Connection) -> None:
-    assert user_named(connection, "nobody") is None
+    assert user_by_name(connection, "nobody") is None
     assert not has_valid_token(connection, NOW)
     assert list_tokens(connection) == []
 

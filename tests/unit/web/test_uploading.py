@@ -18,7 +18,7 @@ from fonds.library import Library
 from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, page_of_jobs
-from fonds.uploads.users import user_named
+from fonds.uploads.users import user_by_name
 from fonds.web.upload_form import MOST_FILES
 from fonds.web.uploads import ON_A_PAGE, SEND
 
@@ -32,7 +32,7 @@ def jobs(library: Library) -> list[Job]:
 
 def local(library: Library) -> UUID:
     with library.database.read() as connection:
-        found = user_named(connection, "local")
+        found = user_by_name(connection, "local")
     assert found is not None
     return found
 
@@ -77,7 +77,7 @@ def test_a_file_is_taken_in_and_queued(here: Visit) -> None:
 def test_whoever_sits_at_the_machine_becomes_a_user_with_the_first_file(here: Visit) -> None:
     here.get("/upload")
     with here.library.database.read() as connection:
-        assert user_named(connection, "local") is None
+        assert user_by_name(connection, "local") is None
     sent(here, ("a.md", b"One."))
     sent(here, ("b.md", b"Two."))
     assert {job.user_id for job in jobs(here.library)} == {local(here.library)}
@@ -99,7 +99,7 @@ def test_the_same_file_is_one_job(here: Visit) -> None:
 def test_of_several_files_each_is_judged_alone(here: Visit) -> None:
     shown = sent(here, ("a.md", b"One."), ("b.exe", b"x"), ("c.md", b""), ("d.pdf", b"no PDF"))
     assert shown.status_code == 422
-    assert "files of this kind are not taken in" in shown.text
+    assert "files of this kind cannot be uploaded" in shown.text
     assert "the file is empty" in shown.text
     assert "the name claims a PDF, but the file is plain text" in shown.text
     states = {job.name: job.status.value for job in jobs(here.library)}
@@ -112,7 +112,7 @@ def test_a_script_is_told_of_each_file(here: Visit) -> None:
     (job,) = jobs(here.library)
     assert (good["name"], good["problem"], good["id"]) == ("a.md", None, f"job-{job.document_id}")
     assert f'id="{good["id"]}"' in good["html"]
-    assert bad["problem"].startswith("files of this kind are not taken in")
+    assert bad["problem"].startswith("files of this kind cannot be uploaded")
     assert (bad["id"], bad["html"]) == (None, None)
 
 
@@ -352,7 +352,7 @@ def test_a_file_that_never_came_is_not_retried_but_sent_again(
     clock.move(hours=1)
     expire_uploads(here.library.context)
     shown = here.get(at).text
-    assert "the file never came" in shown
+    assert "the file did not arrive in time" in shown
     assert "Try again" not in shown
     data = {"form_key": here.key(at)}
     assert here.post(f"{at}/retry", data=data).status_code == 409

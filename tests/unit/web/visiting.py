@@ -48,7 +48,7 @@ class Visit:
                 label="test",
                 scope=scope,
                 now=self.library.seams.clock.now(),
-                chance=self.library.seams.chance,
+                rng=self.library.seams.chance,
                 **more,
             )
 

@@ -29,7 +29,7 @@ from fonds.runs.queue_status import Backlog, backlogs, embedding_work
 from fonds.runs.schedule import next_run
 from fonds.runs.state import RunStatus
 from fonds.sources.base import SourceInfo
-from fonds.uploads.states import FAILURES, WORKED_ON, JobStatus
+from fonds.uploads.states import ACTIVE, FAILURES, JobStatus
 from fonds.web import charts
 from fonds.web.admin.actions import AT, Asked, admin_page, standing
 from fonds.web.rendering import ago, operator_of, query
@@ -301,7 +301,7 @@ def show_uploads(request: Request, asked: Asked = 0) -> Response:
         state,
         work=work,
         figures=work.figures,
-        under_way=_sum(jobs, WORKED_ON),
+        under_way=_sum(jobs, ACTIVE),
         failed=_sum(jobs, FAILURES),
         complete=jobs[JobStatus.COMPLETE],
         most=max(jobs.values(), default=0),
