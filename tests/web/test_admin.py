@@ -116,7 +116,7 @@ def begin(page: Page, site: Site) -> None:
     """Click on Run, and follow the run."""
     page.goto(site.address + AT)
     page.get_by_role("button", name=f"Run {TITLE}").click()
-    asked = page.locator("#asked")
+    asked = page.locator("#submitted")
     expect(asked).to_contain_text("Run of legislators")
     asked.get_by_role("link", name="follow the run").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Run of {TITLE}")
@@ -150,7 +150,7 @@ def test_run_is_cancelled(site: Site, page: Page, closed: Gate) -> None:
         begin(page, site)
         page.get_by_role("button", name="Cancel").click()
         expect(page.locator("#head .badge").first).to_have_text("cancelled")
-        expect(page.locator("#asked")).to_contain_text("the run was cancelled")
+        expect(page.locator("#submitted")).to_contain_text("the run was cancelled")
         closed.is_open.set()
     photograph(page, "admin-run-cancelled")
 
@@ -162,7 +162,7 @@ def test_range_is_asked_for_while_nobody_is_there(site: Site, page: Page) -> Non
     form.get_by_label("Since").fill("2026-01-01")
     form.get_by_label("Until").fill("2026-01-31")
     form.get_by_role("button", name="Backfill").click()
-    expect(page.locator("#asked")).to_contain_text("waits for a scheduler or worker")
+    expect(page.locator("#submitted")).to_contain_text("waits for a scheduler or worker")
     with site.library.database.read() as connection:
         (asked,) = commands.listing(connection, is_open=True, limit=5)
     assert asked.args == {"since": "2026-01-01", "until": "2026-01-31"}
@@ -192,7 +192,7 @@ def test_pages_work_without_javascript(
     expect(page.get_by_role("log")).to_contain_text("line 23")
     page.goto(site.address + AT)
     page.get_by_role("button", name=f"Run {TITLE}").click()
-    expect(page.locator("#asked")).to_contain_text("waits for a scheduler or worker")
+    expect(page.locator("#submitted")).to_contain_text("waits for a scheduler or worker")
     expect(page.get_by_text("Nobody seems to take commands up")).to_be_visible()
     page.get_by_label("Operations").get_by_role("link", name="Commands").click()
     expect(page.locator("#commands")).to_contain_text("Run of legislators")

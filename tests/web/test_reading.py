@@ -69,7 +69,7 @@ def test_search_leads_to_a_document_and_to_its_citation(
     expect(page.get_by_role("heading", level=1).first).to_contain_text("Salary Threshold")
     assert page.evaluate("document.querySelector(':target') !== null")
     page.get_by_role("button", name="Copy citation").click()
-    expect(page.locator("#said")).to_have_text("copied")
+    expect(page.locator("#announcer")).to_have_text("copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert re.fullmatch(r"91 Fed\. Reg\. \d+ \(.+ 2026\)\.", copied)
     page.get_by_text("CSL-JSON, BibTeX").click()

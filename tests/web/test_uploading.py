@@ -89,7 +89,7 @@ def test_files_are_sent_followed_and_found(site: Site, page: Page) -> None:
         paper("letter.pdf", "this is no PDF at all, but a text"),
         paper("program.exe", "MZ"),
     )
-    expect(card(page, "cellar.md")).to_contain_text("Waiting to be read")
+    expect(card(page, "cellar.md")).to_contain_text("Waiting for parsing")
     expect(card(page, "letter.pdf")).to_contain_text("the name claims a PDF")
     refused = page.locator("#sending .job")
     expect(refused).to_contain_text("files of this kind cannot be uploaded")
@@ -126,7 +126,7 @@ def test_of_several_files_without_javascript_the_refused_are_named(
     page.get_by_role("button", name="Send").click()
     alerts = page.get_by_role("alert")
     expect(alerts).to_have_count(2)
-    expect(alerts.first).to_contain_text("table.xls was not taken in")
+    expect(alerts.first).to_contain_text("table.xls was rejected")
     expect(alerts.last).to_contain_text("the file is empty")
     expect(card(page, "roof.md")).to_have_count(1)
     assert all("422" in each for each in complaints)
@@ -152,7 +152,7 @@ def test_files_are_dropped_on_the_page(site: Site, page: Page) -> None:
 def test_one_upload_is_followed_on_its_own_page(site: Site, page: Page) -> None:
     job = send(site.library, user(site), b"# Cellar\n\nThe dunnart.\n", "dunnart.md")
     page.goto(f"{site.address}/upload/{job.document_id}")
-    expect(page.locator("#state")).to_contain_text("Waiting to be read")
+    expect(page.locator("#state")).to_contain_text("Waiting for parsing")
     expect(page.locator("#moves li")).to_have_count(2)
     check_page(page, "upload-waiting")
     with site.worker():
@@ -198,13 +198,13 @@ def test_a_failed_upload_is_tried_again_from_the_list_without_javascript(
     failed(site, "# Cellar\n\nThe bettong.\n", "bettong.md")
     plain_page.goto(f"{site.address}/upload")
     card(plain_page, "bettong.md").get_by_role("button", name="Try again").click()
-    expect(plain_page.locator("#state")).to_contain_text("Waiting to be read")
+    expect(plain_page.locator("#state")).to_contain_text("Waiting for parsing")
 
 
 def test_where_nobody_works_one_is_told_so(site: Site, page: Page) -> None:
     job = send(site.library, user(site), b"# Cellar\n\nThe bilby.\n", "bilby.md")
     page.goto(f"{site.address}/upload/{job.document_id}")
-    expect(page.locator("#state")).to_contain_text("Waiting to be read")
+    expect(page.locator("#state")).to_contain_text("Waiting for parsing")
     expect(page.locator("#stuck")).to_be_empty()
     longer = job.updated_at - timedelta(minutes=1)
     same = upload_jobs.c.job_id == job.job_id

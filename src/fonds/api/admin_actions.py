@@ -1,4 +1,4 @@
-"""What operators ask for: commands, which the scheduler or a worker takes up."""
+"""Routes for operator commands, which the scheduler or a worker executes."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse
 
-from fonds.api.admin import Limit, known_run, looking, source_named
+from fonds.api.admin import Limit, operator_connection, run_or_404, source_or_404
 from fonds.api.admin_schemas import (
     AT,
     LAST_ID,
     AuditOrder,
     BackfillOrder,
-    CommandAnswer,
     CommandId,
     CommandOrder,
     CommandPage,
+    CommandResponse,
     DrainOrder,
-    QueueNamed,
+    QueueParameter,
     RunId,
     RunOrder,
-    SourceNamed,
-    command_answer,
+    SourceName,
+    command_json,
 )
-from fonds.api.dependencies import desk_of
+from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER_OR_NOBODY, problems
+from fonds.api.schemas import OPTIONAL_BEARER, problems
 from fonds.runs import commands
 from fonds.runs.commands import Kind
 from fonds.runs.state import RunStatus
 
 router: Final = APIRouter(prefix=AT, tags=["admin"])
 
-_ASKED: Final[dict[int | str, dict[str, Any]]] = {
-    202: {"model": CommandAnswer, "description": "Asked for; `Location` says what comes of it."}
+_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {
+    202: {
+        "model": CommandResponse,
+        "description": "Accepted; `Location` is the address of the command.",
+    }
 }
 _RUN: Final = RunOrder()
 _BACKFILL: Final = BackfillOrder()
@@ -43,113 +46,113 @@ _AUDIT: Final = AuditOrder()
 _DRAIN: Final = DrainOrder()
 
 
-def ask(
+def submit(
     request: Request, command: Kind, source: str | None, args: Mapping[str, Any]
 ) -> JSONResponse:
-    """Write down what an operator wants, unless somebody has already."""
-    desk = desk_of(request)
-    with desk.library.database.read() as connection:
-        caller = desk.operator(request, connection)
-    with desk.library.database.write() as connection:
-        asked = commands.ask(
+    """Store a command of an operator, unless the same command is already open."""
+    app = app_state(request)
+    with app.library.database.read() as connection:
+        caller = app.require_operator(request, connection)
+    with app.library.database.write() as connection:
+        command_id = commands.ask(
             connection,
             command,
             source,
             args,
-            registry=desk.library.sources,
+            registry=app.library.sources,
             requested_by=caller.user_name,
-            now=desk.now(),
+            now=app.now(),
         )
-        told = commands.get(connection, asked)
-    assert told is not None
-    headers = {"Location": f"{AT}/commands/{asked}"}
-    return JSONResponse(command_answer(told), 202, headers=headers)
+        stored = commands.get(connection, command_id)
+    assert stored is not None
+    headers = {"Location": f"{AT}/commands/{command_id}"}
+    return JSONResponse(command_json(stored), 202, headers=headers)
 
 
 @router.post(
     "/sources/{name}/run",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 404, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
 )
-def run(request: Request, name: SourceNamed, order: RunOrder = _RUN) -> JSONResponse:
-    """Have a source brought up to date."""
-    return _of_source(request, "run", name, order.model_dump(mode="json"))
+def run(request: Request, name: SourceName, order: RunOrder = _RUN) -> JSONResponse:
+    """Run a source."""
+    return _submit_for_source(request, "run", name, order.model_dump(mode="json"))
 
 
 @router.post(
     "/sources/{name}/backfill",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 404, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
 )
-def backfill(request: Request, name: SourceNamed, order: BackfillOrder = _BACKFILL) -> JSONResponse:
-    """Have a range of a source filled, or all of it."""
-    return _of_source(request, "backfill", name, order.model_dump(mode="json"))
+def backfill(request: Request, name: SourceName, order: BackfillOrder = _BACKFILL) -> JSONResponse:
+    """Backfill a source, or a range of it."""
+    return _submit_for_source(request, "backfill", name, order.model_dump(mode="json"))
 
 
 @router.post(
     "/sources/{name}/retry",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 404, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
 )
-def retry(request: Request, name: SourceNamed) -> JSONResponse:
-    """Have all tried again that failed in a source, also what was given up."""
-    return _of_source(request, "retry", name, {})
+def retry(request: Request, name: SourceName) -> JSONResponse:
+    """Retry all failed tasks of a source, including those given up."""
+    return _submit_for_source(request, "retry", name, {})
 
 
 @router.post(
     "/sources/{name}/audit",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 404, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
 )
-def audit(request: Request, name: SourceNamed, order: AuditOrder = _AUDIT) -> JSONResponse:
-    """Have what the publisher lists compared with what is held."""
-    return _of_source(request, "audit", name, order.model_dump(mode="json"))
+def audit(request: Request, name: SourceName, order: AuditOrder = _AUDIT) -> JSONResponse:
+    """Compare the listings of the publisher with the library."""
+    return _submit_for_source(request, "audit", name, order.model_dump(mode="json"))
 
 
 @router.post(
     "/runs/{run_id}/cancel",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(401, 403, 404, 409, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(401, 403, 404, 409, 413, 422, 503)},
 )
 def cancel(request: Request, run_id: RunId) -> JSONResponse:
-    """Have a run ended, in whatever process it is; what it has loaded stays."""
-    with looking(request) as connection:
-        going_on = known_run(connection, run_id)
-    if going_on.status is not RunStatus.RUNNING:
-        raise ProblemError(409, "run-ended", f"the run has ended already: {going_on.status}")
-    return ask(request, "cancel", going_on.source, {"run_id": run_id})
+    """Cancel a run in any process; documents already loaded remain."""
+    with operator_connection(request) as connection:
+        run = run_or_404(connection, run_id)
+    if run.status is not RunStatus.RUNNING:
+        raise ProblemError(409, "run-ended", f"the run has already ended: {run.status}")
+    return submit(request, "cancel", run.source, {"run_id": run_id})
 
 
 @router.post(
     "/queues/{queue}/drain",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 413, 422, 503)},
 )
-def drain(request: Request, queue: QueueNamed, order: DrainOrder = _DRAIN) -> JSONResponse:
-    """Have all done that waits in a queue."""
-    return ask(request, "drain", None, {"queue": queue, **order.model_dump()})
+def drain(request: Request, queue: QueueParameter, order: DrainOrder = _DRAIN) -> JSONResponse:
+    """Process all entries of a queue."""
+    return submit(request, "drain", None, {"queue": queue, **order.model_dump()})
 
 
 @router.post(
     "/commands",
     status_code=202,
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={**_ASKED, **problems(400, 401, 403, 413, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={**_ACCEPTED, **problems(400, 401, 403, 413, 422, 503)},
 )
 def post_command(request: Request, order: CommandOrder) -> JSONResponse:
-    """Ask for anything that can be asked for."""
-    return ask(request, order.command, order.source, order.args)
+    """Submit a command of any kind."""
+    return submit(request, order.command, order.source, order.args)
 
 
 @router.get(
     "/commands",
-    openapi_extra=BEARER_OR_NOBODY,
+    openapi_extra=OPTIONAL_BEARER,
     responses={200: {"model": CommandPage}, **problems(401, 403, 422, 503)},
 )
 def list_commands(
@@ -157,20 +160,20 @@ def list_commands(
     *,
     source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
     is_open: Annotated[
-        bool | None, Query(alias="open", description="Only those that are open, or are not.")
+        bool | None, Query(alias="open", description="Only open commands, or only finished ones.")
     ] = None,
     before: Annotated[int | None, Query(ge=1, le=LAST_ID)] = None,
     limit: Limit = 50,
 ) -> JSONResponse:
-    """What was asked for, the newest first, and what came of it."""
-    with looking(request) as connection:
-        found = commands.listing(
+    """Commands with their outcomes, newest first."""
+    with operator_connection(request) as connection:
+        rows = commands.listing(
             connection, source=source, is_open=is_open, before=before, limit=limit + 1
         )
-    page, is_last = found[:limit], len(found) <= limit
+    page, is_last = rows[:limit], len(rows) <= limit
     return JSONResponse(
         {
-            "commands": [command_answer(each) for each in page],
+            "commands": [command_json(command) for command in page],
             "next_before": None if is_last else page[-1].id,
         }
     )
@@ -178,19 +181,21 @@ def list_commands(
 
 @router.get(
     "/commands/{command_id}",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": CommandAnswer}, **problems(401, 403, 404, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": CommandResponse}, **problems(401, 403, 404, 422, 503)},
 )
 def get_command(request: Request, command_id: CommandId) -> JSONResponse:
-    """One command, and what came of it."""
-    with looking(request) as connection:
-        found = commands.get(connection, command_id)
-    if found is None:
+    """A command and its outcome."""
+    with operator_connection(request) as connection:
+        command = commands.get(connection, command_id)
+    if command is None:
         raise ProblemError(404, "unknown-command", "there is no command with this id")
-    return JSONResponse(command_answer(found))
+    return JSONResponse(command_json(command))
 
 
-def _of_source(request: Request, command: Kind, name: str, args: Mapping[str, Any]) -> JSONResponse:
-    with looking(request):
-        source_named(request, name)
-    return ask(request, command, name, args)
+def _submit_for_source(
+    request: Request, command: Kind, name: str, args: Mapping[str, Any]
+) -> JSONResponse:
+    with operator_connection(request):
+        source_or_404(request, name)
+    return submit(request, command, name, args)

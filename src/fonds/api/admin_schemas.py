@@ -1,4 +1,4 @@
-"""The shapes of what operators ask for over HTTP, and of what they are answered."""
+"""Schemas of requests and responses for operators."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from fonds.stores.columns import format_timestamp
 
 AT: Final = "/api/admin/ingestion"
 LAST_ID: Final = 2**31 - 1
-"""The highest number that the databases give."""
+"""The largest id of the databases."""
 _SOURCE: Final = r"^[a-z0-9][a-z0-9_.-]*$"
 _ORDER: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-SourceNamed = Annotated[
+SourceName = Annotated[
     str,
     Path(max_length=200, pattern=_SOURCE, examples=["federal_register"]),
 ]
@@ -43,16 +43,18 @@ CommandId = Annotated[int, Path(ge=1, le=LAST_ID)]
 
 
 class RunOrder(BaseModel):
-    """How a source is to be run."""
+    """Options for running a source."""
 
     model_config = _ORDER
 
-    recheck: bool = Field(default=False, description="Ask for every item, listed as new or not.")
-    accept_loss: bool = Field(default=False, description="Believe a list that shrank.")
+    recheck: bool = Field(
+        default=False, description="Fetch every item again, listed as new or not."
+    )
+    accept_loss: bool = Field(default=False, description="Accept a listing that shrank sharply.")
 
 
 class BackfillOrder(RunOrder):
-    """Which range of a source is to be filled; all of it without one."""
+    """The range of a source to backfill; everything by default."""
 
     model_config = ConfigDict(
         **_ORDER, json_schema_extra={"example": {"since": "2026-01-01", "until": "2026-01-31"}}
@@ -61,12 +63,12 @@ class BackfillOrder(RunOrder):
     since: date | None = None
     until: date | None = None
     congresses: Annotated[list[int], Field(max_length=50)] | None = Field(
-        default=None, description="For sources that count by Congress."
+        default=None, description="For sources organized by Congress."
     )
 
 
 class AuditOrder(BaseModel):
-    """Which range of a source is to be counted; all of it without one."""
+    """The range of a source to audit; everything by default."""
 
     model_config = _ORDER
 
@@ -75,15 +77,15 @@ class AuditOrder(BaseModel):
 
 
 class DrainOrder(BaseModel):
-    """How a queue is to be worked off."""
+    """Options for draining a queue."""
 
     model_config = _ORDER
 
-    given_up: bool = Field(default=False, description="Try again what was given up, too.")
+    given_up: bool = Field(default=False, description="Also retry entries that were given up.")
 
 
 class CommandOrder(BaseModel):
-    """Anything that can be asked for."""
+    """A command of any kind."""
 
     model_config = ConfigDict(
         **_ORDER,
@@ -95,8 +97,8 @@ class CommandOrder(BaseModel):
     args: Annotated[dict[str, Any], Field(max_length=10)] = {}
 
 
-class CommandAnswer(BaseModel):
-    """Something that was asked for, and what came of it."""
+class CommandResponse(BaseModel):
+    """A command and its outcome."""
 
     id: int
     command: Kind
@@ -112,19 +114,19 @@ class CommandAnswer(BaseModel):
 
 
 class CommandPage(BaseModel):
-    """Commands, the newest first."""
+    """Commands, newest first."""
 
-    commands: list[CommandAnswer]
+    commands: list[CommandResponse]
     next_before: int | None
 
 
-class SourcesAnswer(BaseModel):
-    """All sources at a glance."""
+class SourcesResponse(BaseModel):
+    """The overview of all sources."""
 
     sources: list[SourceInsight]
 
 
-class RunAnswer(BaseModel):
+class RunResponse(BaseModel):
     """A run."""
 
     id: str
@@ -141,14 +143,14 @@ class RunAnswer(BaseModel):
 
 
 class RunPage(BaseModel):
-    """Runs, the newest first."""
+    """Runs, newest first."""
 
-    runs: list[RunAnswer]
+    runs: list[RunResponse]
     next_cursor: str | None
 
 
-class SourceAnswer(BaseModel):
-    """One source: what it is, where it stands, its last runs, and what it brought lately."""
+class SourceResponse(BaseModel):
+    """A source: description, state, latest runs and recent changes."""
 
     insight: SourceInsight
     version: str
@@ -160,13 +162,13 @@ class SourceAnswer(BaseModel):
     last_seen_key: str | None
     custom: dict[str, Any]
     days: list[DayYield]
-    runs: list[RunAnswer]
+    runs: list[RunResponse]
     audit: StoredAudit | None
-    commands: list[CommandAnswer]
+    commands: list[CommandResponse]
 
 
-class RunDetailAnswer(RunAnswer):
-    """A run with its stages, and what failed in it."""
+class RunDetailResponse(RunResponse):
+    """A run with its stages and errors."""
 
     stages: list[StageInsight]
     tasks: dict[str, int]
@@ -174,55 +176,55 @@ class RunDetailAnswer(RunAnswer):
 
 
 class LogPage(BaseModel):
-    """Lines of a log, the oldest first; ask again with `after=next_after` to follow it."""
+    """Log lines, oldest first; to follow a log, repeat the request with `after=next_after`."""
 
     logs: list[LogLine]
     next_after: int
-    ended: bool = Field(description="Whether nothing can follow.")
+    ended: bool = Field(description="Whether the log is complete.")
 
 
 class TaskPage(BaseModel):
-    """Tasks, in the order they were settled."""
+    """Tasks, in the order in which they finished."""
 
     tasks: list[TaskInsight]
     next_after: int | None
 
 
-class ErrorsAnswer(BaseModel):
-    """What failed, by cause, the most frequent first."""
+class ErrorsResponse(BaseModel):
+    """Errors by cause, most frequent first."""
 
     errors: list[ErrorGroup]
 
 
-class QueueAnswer(BaseModel):
-    """How a queue stands."""
+class QueueResponse(BaseModel):
+    """The status of a queue."""
 
     queue: Backlog
 
 
-class EmbeddingQueueAnswer(QueueAnswer):
-    """How the queue for vectors stands, and what making them takes."""
+class EmbeddingQueueResponse(QueueResponse):
+    """The status of the embedding queue, with throughput and cost."""
 
     work: EmbeddingWork
 
 
-class UploadsAnswer(BaseModel):
-    """How uploads are doing."""
+class UploadsResponse(BaseModel):
+    """Statistics of uploads."""
 
     jobs: dict[str, int]
-    due: int = Field(description="Jobs that a worker could take.")
-    lag_seconds: float = Field(description="How long the first of them has waited.")
-    repeated: int = Field(description="Jobs that did not come through at the first try.")
+    due: int = Field(description="Jobs ready for a worker.")
+    lag_seconds: float = Field(description="Waiting time of the oldest of them.")
+    repeated: int = Field(description="Jobs that needed more than one attempt.")
     waiting: list[WaitingUpload]
 
 
-class SitesAnswer(BaseModel):
+class SitesResponse(BaseModel):
     """All websites."""
 
     sites: list[SiteHealth]
 
 
-class IndexesAnswer(BaseModel):
+class IndexesResponse(BaseModel):
     """All indexes."""
 
     indexes: list[IndexHealth]
@@ -230,37 +232,37 @@ class IndexesAnswer(BaseModel):
 
 
 class AuditPage(BaseModel):
-    """Audits, the newest first."""
+    """Audits, newest first."""
 
     audits: list[StoredAudit]
     next_before: int | None
 
 
-def plain(value: Any) -> Any:
-    """Records as JSON has them."""
+def to_json(value: Any) -> Any:
+    """A record as JSON values."""
     return jsonable_encoder(value, custom_encoder={datetime: format_timestamp})
 
 
-def run_answer(run: RunInsight, now: datetime) -> dict[str, Any]:
-    """A run as clients see it."""
+def run_json(run: RunInsight, now: datetime) -> dict[str, Any]:
+    """The JSON of a run."""
     at = f"{AT}/runs/{run.id}"
     links = {name: f"{at}/{name}" for name in ("logs", "tasks", "errors")}
     links |= {"self": at, "stream": f"{at}/logs/stream", "source": f"{AT}/sources/{run.source}"}
     if run.status is RunStatus.RUNNING:
         links["cancel"] = f"{at}/cancel"
-    return {**plain(run), "seconds": run.seconds(now), "links": links}
+    return {**to_json(run), "seconds": run.seconds(now), "links": links}
 
 
-def command_answer(command: Command) -> dict[str, Any]:
-    """A command as clients see it; which process has it is nobody's business."""
+def command_json(command: Command) -> dict[str, Any]:
+    """The JSON of a command, without the process that executes it."""
     links = {"self": f"{AT}/commands/{command.id}"}
     if command.run_id is not None:
         links["run"] = f"{AT}/runs/{command.run_id}"
-    told: Mapping[str, Any] = plain(command)
-    shown = {name: value for name, value in told.items() if name not in _HIDDEN}
-    return {**shown, "state": command.state, "links": links}
+    fields: Mapping[str, Any] = to_json(command)
+    public = {name: value for name, value in fields.items() if name not in _HIDDEN}
+    return {**public, "state": command.state, "links": links}
 
 
 _HIDDEN: Final = frozenset({"claimed_by", "lease_until"})
 
-QueueNamed = Annotated[QueueName, Path(description="Which queue.")]
+QueueParameter = Annotated[QueueName, Path(description="The name of the queue.")]

@@ -1,4 +1,4 @@
-"""The application: all routes over one library."""
+"""The FastAPI application with all routes of one library."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fonds.api import (
     problems,
     uploads,
 )
-from fonds.api.dependencies import AppState, make_limits
-from fonds.api.middleware import Edge, Watched
-from fonds.api.problems import Present
-from fonds.api.schemas import Complaint, Problem
+from fonds.api.dependencies import AppState, make_rate_limiters
+from fonds.api.middleware import MetricsMiddleware, ResponseGuard
+from fonds.api.problems import ErrorRenderer
+from fonds.api.schemas import FieldError, Problem
 from fonds.api.sessions import Sessions
 from fonds.library import Library
 from fonds.uploads.signing import Signer, server_secret
@@ -44,14 +44,14 @@ ROUTERS: Final = (
 )
 
 _DESCRIPTION: Final = (
-    "Public documents in, cited answers out. Uploads become documents that only their user finds. "
+    "Public documents in, cited answers out. Only the user who uploads a document can see it. "
     "Errors are `application/problem+json`; `kind` is for programs."
 )
 
 
 class _App(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        return _described(super().openapi())
+        return _complete_schema(super().openapi())
 
 
 def make_app(
@@ -59,11 +59,11 @@ def make_app(
     *,
     is_exposed: bool = True,
     needs_login: bool = False,
-    present: Present | None = None,
+    render_error: ErrorRenderer | None = None,
 ) -> FastAPI:
-    """The library over HTTP; `is_exposed` unless only this machine reaches it."""
+    """Make the application; `is_exposed` unless only this machine can reach it."""
     secret = server_secret(library.settings)
-    # Neither page of documentation: both would load scripts from elsewhere.
+    # No built-in documentation pages: both load scripts from other hosts.
     app = _App(
         title="fonds",
         version=metadata.version("fonds"),
@@ -72,7 +72,7 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    desk = app.state.desk = AppState(
+    shared = app.state.shared = AppState(
         library=library,
         context=library.context,
         signer=Signer(secret),
@@ -80,30 +80,32 @@ def make_app(
         is_exposed=is_exposed,
         needs_login=needs_login,
     )
-    app.state.limits = make_limits(library.seams.clock)
-    problems.install(app, present)
-    app.add_middleware(Edge)
-    app.add_middleware(Watched, traffic=desk.traffic, clock=library.seams.clock)
+    app.state.rate_limiters = make_rate_limiters(library.seams.clock)
+    problems.install(app, render_error)
+    app.add_middleware(ResponseGuard)
+    app.add_middleware(
+        MetricsMiddleware, request_metrics=shared.request_metrics, clock=library.seams.clock
+    )
     for router in ROUTERS:
         app.include_router(router)
     return app
 
 
-def _described(made: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document with what all routes share."""
-    parts: dict[str, Any] = made.setdefault("components", {})
-    schemas = parts.setdefault("schemas", {})
-    for model in (Problem, Complaint):
+def _complete_schema(document: dict[str, Any]) -> dict[str, Any]:
+    """Add the schemas of errors and of authentication to the OpenAPI document."""
+    components: dict[str, Any] = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for model in (Problem, FieldError):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    parts["securitySchemes"] = {
+    components["securitySchemes"] = {
         "token": {
             "type": "http",
             "scheme": "bearer",
-            "description": "A token of `fonds token create`.",
+            "description": "A token made with `fonds token create`.",
         }
     }
-    return made
+    return document

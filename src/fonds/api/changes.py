@@ -1,7 +1,4 @@
-"""What changed, over HTTP: in the order in which it was seen.
-
-Atom feeds (RFC 4287) of what changed: of a source, and of a path of a code.
-"""
+"""Routes for changes: a JSON list, and Atom feeds (RFC 4287) of a source or a path of a code."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from fastapi import APIRouter, Path, Query, Request
 from lxml import etree
 from starlette.responses import JSONResponse, Response
 
-from fonds.api.dependencies import AppState, desk_of
-from fonds.api.middleware import UNCHANGED, answered, etag_of
+from fonds.api.dependencies import AppState, app_state
+from fonds.api.middleware import UNCHANGED, conditional_response, etag_of
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import (
-    BEARER_OR_NOBODY,
-    LONGEST_ID,
-    PLAIN_PATTERN,
-    ChangesAnswer,
+    MAX_ID_LENGTH,
+    OPTIONAL_BEARER,
+    TEXT_PATTERN,
+    ChangesResponse,
     CodePath,
     problems,
 )
@@ -32,18 +29,18 @@ from fonds.search.filters import require_source
 from fonds.sources.base import SourceInfo
 from fonds.stores.columns import format_timestamp
 
-_Text = Annotated[str, Query(min_length=1, max_length=LONGEST_ID, pattern=PLAIN_PATTERN)]
+_Text = Annotated[str, Query(min_length=1, max_length=MAX_ID_LENGTH, pattern=TEXT_PATTERN)]
 _Since = Annotated[
     date | datetime,
-    Query(description="A day, or a moment with its zone.", examples=["2026-01-31"]),
+    Query(description="A day, or a time with its zone.", examples=["2026-01-31"]),
 ]
 _Cursor = Annotated[
     str,
     Query(
         min_length=1,
-        max_length=LONGEST_ID + 30,
-        pattern=PLAIN_PATTERN,
-        description="`next_cursor` of the page before.",
+        max_length=MAX_ID_LENGTH + 30,
+        pattern=TEXT_PATTERN,
+        description="`next_cursor` of the previous page.",
     ),
 ]
 
@@ -52,8 +49,8 @@ router: Final = APIRouter(prefix="/api", tags=["changes"])
 
 @router.get(
     "/changes",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": ChangesAnswer}, **problems(401, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": ChangesResponse}, **problems(401, 422, 503)},
 )
 def get_changes(
     request: Request,
@@ -63,29 +60,29 @@ def get_changes(
     under: _Text | None = None,
     order: Literal["oldest", "newest"] = "oldest",
     reprints: Annotated[
-        bool, Query(description="With sections that only came again, in another edition.")
+        bool, Query(description="Include sections whose text is the same in another edition.")
     ] = False,
     cursor: _Cursor | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
 ) -> JSONResponse:
-    """What was added, changed and withdrawn; a page may be short and not the last."""
-    desk = desk_of(request)
-    wanted = ChangeFilter(
-        since=_moment(since),
-        source=source and require_source(source, desk.library.sources),
+    """Documents added, changed and withdrawn; only a page without `next_cursor` is the last."""
+    app = app_state(request)
+    filters = ChangeFilter(
+        since=_with_zone(since),
+        source=source and require_source(source, app.library.sources),
         under=under,
-        owner=desk.owner(request),
+        owner=app.owner(request),
         newest_first=order == "newest",
         reprints=reprints,
     )
-    found = changes(desk.library.database, wanted, limit=limit, cursor=cursor)
+    page = changes(app.library.database, filters, limit=limit, cursor=cursor)
     return JSONResponse(
-        {"changes": [_change(one) for one in found.items], "next_cursor": found.next_cursor}
+        {"changes": [_change(change) for change in page.items], "next_cursor": page.next_cursor}
     )
 
 
-def _moment(since: date | datetime) -> datetime:
-    """A moment without a zone is one of UTC, as all of ours are."""
+def _with_zone(since: date | datetime) -> datetime:
+    """A time without a zone is taken as UTC."""
     if not isinstance(since, datetime):
         return datetime.combine(since, time(), UTC)
     return since if since.tzinfo else since.replace(tzinfo=UTC)
@@ -95,13 +92,13 @@ def _change(change: DocumentChange) -> dict[str, Any]:
     return {**asdict(change), "at": format_timestamp(change.at)}
 
 
-ENTRIES: Final = 100
-"""The newest that a feed has; `/api/changes` has them all."""
+FEED_ENTRIES: Final = 100
+"""The newest changes, in a feed; `/api/changes` has all."""
 MEDIA_TYPE: Final = "application/atom+xml"
 
 _ATOM: Final = "http://www.w3.org/2005/Atom"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Characters that no XML document may have.
+# Characters that XML does not allow.
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _WORDS: Final = {
     "added": "Added",
@@ -113,9 +110,9 @@ _SourceName = Annotated[
     str,
     Path(
         min_length=1,
-        max_length=LONGEST_ID,
+        max_length=MAX_ID_LENGTH,
         pattern=r"^[a-z0-9_.-]+$",
-        description="As `fonds sources` names it.",
+        description="A name listed by `fonds sources`.",
         examples=["federal_register"],
     ),
 ]
@@ -133,80 +130,85 @@ feeds_router: Final = APIRouter(prefix="/feeds", tags=["changes"])
 
 @feeds_router.get("/c/{path:path}.atom", response_class=Response, responses=_RESPONSES)
 def feed_of_path(request: Request, path: CodePath) -> Response:
-    """What changed below a path of a code: in one edition, or `usc/title-42` in all of them."""
+    """Changes below a path of a code: in one edition, or in all, such as `usc/title-42`."""
     clean = path.strip("/")
     name = _source_info(request, clean.partition("/")[0]).title
-    wanted = ChangeFilter(under=clean, newest_first=True)
-    return _feed(request, wanted, f"{name}: {clean}", f"/feeds/c/{clean}.atom")
+    filters = ChangeFilter(under=clean, newest_first=True)
+    return _feed(request, filters, f"{name}: {clean}", f"/feeds/c/{clean}.atom")
 
 
 @feeds_router.get("/{source}.atom", response_class=Response, responses=_RESPONSES)
 def feed_of_source(request: Request, source: _SourceName) -> Response:
-    """What changed of one source."""
+    """Changes of one source."""
     info = _source_info(request, source)
-    wanted = ChangeFilter(source=info.name, newest_first=True)
-    return _feed(request, wanted, info.title, f"/feeds/{info.name}.atom")
+    filters = ChangeFilter(source=info.name, newest_first=True)
+    return _feed(request, filters, info.title, f"/feeds/{info.name}.atom")
 
 
 def _source_info(request: Request, name: str) -> SourceInfo:
     try:
-        return desk_of(request).library.sources.require(name).info
+        return app_state(request).library.sources.require(name).info
     except UnknownSourceError as error:
         raise ProblemError(404, "unknown-source", str(error)) from None
 
 
-def _feed(request: Request, wanted: ChangeFilter, title: str, path: str) -> Response:
-    desk = desk_of(request)
-    found = changes(desk.library.database, wanted, limit=ENTRIES).items
-    told = [(change.id, change.what, format_timestamp(change.at), change.title) for change in found]
+def _feed(request: Request, filters: ChangeFilter, title: str, path: str) -> Response:
+    app = app_state(request)
+    entries = changes(app.library.database, filters, limit=FEED_ENTRIES).items
+    contents = [
+        (change.id, change.what, format_timestamp(change.at), change.title) for change in entries
+    ]
 
     def make() -> Response:
-        return Response(_written(desk, request, title, path, found), media_type=MEDIA_TYPE)
+        return Response(_feed_xml(app, request, title, path, entries), media_type=MEDIA_TYPE)
 
-    return answered(
-        request, etag_of(desk.address(request, path), title, told), make, changed_at=_at(found)
+    return conditional_response(
+        request,
+        etag_of(app.address(request, path), title, contents),
+        make,
+        changed_at=_latest(entries),
     )
 
 
-def _written(
-    desk: AppState,
+def _feed_xml(
+    app: AppState,
     request: Request,
     title: str,
     path: str,
-    found: tuple[DocumentChange, ...],
+    entries: tuple[DocumentChange, ...],
 ) -> bytes:
-    own = desk.address(request, quote(path))
+    own = app.address(request, quote(path))
     names: dict[Any, str] = {None: _ATOM}
     feed = etree.Element(f"{{{_ATOM}}}feed", nsmap=names)
-    _put(feed, "id", f"urn:fonds:changes:{quote(path, safe=':')}")
-    _put(feed, "title", f"{title}: changes")
-    _put(feed, "updated", format_timestamp(_at(found)))
-    _put(feed, "link", rel="self", type=MEDIA_TYPE, href=own)
-    _put(feed, "link", rel="alternate", type="text/html", href=desk.address(request, "/"))
-    _put(_put(feed, "author"), "name", "fonds")
-    for change in found:
-        _entry(feed, change, desk.address(request, f"/d/{quote(change.id)}"))
-    written: bytes = etree.tostring(feed, xml_declaration=True, encoding="utf-8")
-    return written
+    _add(feed, "id", f"urn:fonds:changes:{quote(path, safe=':')}")
+    _add(feed, "title", f"{title}: changes")
+    _add(feed, "updated", format_timestamp(_latest(entries)))
+    _add(feed, "link", rel="self", type=MEDIA_TYPE, href=own)
+    _add(feed, "link", rel="alternate", type="text/html", href=app.address(request, "/"))
+    _add(_add(feed, "author"), "name", "fonds")
+    for change in entries:
+        _entry(feed, change, app.address(request, f"/d/{quote(change.id)}"))
+    xml: bytes = etree.tostring(feed, xml_declaration=True, encoding="utf-8")
+    return xml
 
 
-def _at(found: tuple[DocumentChange, ...]) -> datetime:
-    return max((change.at for change in found), default=_EPOCH)
+def _latest(entries: tuple[DocumentChange, ...]) -> datetime:
+    return max((change.at for change in entries), default=_EPOCH)
 
 
 def _entry(feed: Any, change: DocumentChange, address: str) -> None:
-    entry = _put(feed, "entry")
-    moment = format_timestamp(change.at)
-    _put(entry, "id", f"urn:fonds:change:{quote(change.id, safe=':')}:{change.what}:{moment}")
-    _put(entry, "title", f"{_WORDS[change.what]}: {change.title}")
-    _put(entry, "updated", moment)
-    _put(entry, "link", rel="alternate", type="text/html", href=address)
-    _put(entry, "category", term=change.what)
-    _put(entry, "category", term=change.kind)
-    _put(entry, "summary", change.citation_string)
+    entry = _add(feed, "entry")
+    timestamp = format_timestamp(change.at)
+    _add(entry, "id", f"urn:fonds:change:{quote(change.id, safe=':')}:{change.what}:{timestamp}")
+    _add(entry, "title", f"{_WORDS[change.what]}: {change.title}")
+    _add(entry, "updated", timestamp)
+    _add(entry, "link", rel="alternate", type="text/html", href=address)
+    _add(entry, "category", term=change.what)
+    _add(entry, "category", term=change.kind)
+    _add(entry, "summary", change.citation_string)
 
 
-def _put(parent: Any, name: str, text: str | None = None, **attributes: str) -> Any:
+def _add(parent: Any, name: str, text: str | None = None, **attributes: str) -> Any:
     element = etree.SubElement(parent, f"{{{_ATOM}}}{name}")
     for key, value in attributes.items():
         element.set(key, _FORBIDDEN.sub("\ufffd", value))

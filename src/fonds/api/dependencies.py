@@ -1,7 +1,4 @@
-"""What all handlers hold: the library, who is calling, and addresses that allow one thing.
-
-How often one client may ask; each has a bucket that fills at a steady rate.
-"""
+"""State shared by all handlers: the library, authentication, signed addresses and rate limits."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from uuid import UUID
 from fastapi import Request
 from sqlalchemy import Connection
 
-from fonds.api.middleware import Traffic
+from fonds.api.middleware import RequestMetrics
 from fonds.api.problems import ProblemError
 from fonds.api.sessions import Sessions
 from fonds.context import Context
@@ -35,17 +32,17 @@ VALID_FOR: Final = timedelta(minutes=5)
 """How long a signed address may be used."""
 
 LOCAL: Final = "local"
-"""The user who is whoever sits at this machine, where nobody else reaches the server."""
-NOBODY: Final = UUID(int=0)
-"""An id that no user and no token has."""
+"""The user of requests from this machine, where the server listens on loopback only."""
+NIL_ID: Final = UUID(int=0)
+"""An id that belongs to no user and no token."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
 
 
 @dataclass(kw_only=True, slots=True)
-class Figures:
-    """The figures as they were counted last."""
+class CachedMetrics:
+    """The metrics as they were last rendered."""
 
     text: str | None = None
     at: float = 0.0
@@ -54,89 +51,91 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AppState:
-    """One for an application; shared by all its threads."""
+    """The state of one application, shared by all its threads."""
 
     library: Library
     context: Context
     signer: Signer
     sessions: Sessions
     is_exposed: bool
-    """Whether others than this machine reach the server."""
+    """Whether other machines can reach the server."""
     needs_login: bool = False
-    """Whether whoever sits at this machine must show a token too."""
-    figures: Figures = field(default_factory=Figures)
-    traffic: Traffic = field(default_factory=Traffic)
+    """Whether requests from this machine need a token, too."""
+    metrics: CachedMetrics = field(default_factory=CachedMetrics)
+    request_metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     def now(self) -> datetime:
-        """The moment of a request."""
+        """The current time."""
         return self.library.seams.clock.now()
 
     def caller(self, request: Request) -> Caller:
-        """Who calls, looked up in a transaction of its own."""
+        """The authenticated caller, read in a separate transaction; 401 without one."""
         with self.library.database.read() as connection:
-            return self.known_caller(request, connection)
+            return self.require_caller(request, connection)
 
-    def known_caller(self, request: Request, connection: Connection) -> Caller:
-        """Who calls; 401 for whoever does not say so."""
-        caller = self.any_caller(request, connection)
+    def require_caller(self, request: Request, connection: Connection) -> Caller:
+        """The authenticated caller; 401 without one."""
+        caller = self.find_caller(request, connection)
         if caller is None:
-            raise _unauthorized("send a token, as Authorization: Bearer fonds_…", "")
+            raise _unauthorized(
+                "a token is required: send the header Authorization: Bearer fonds_…", ""
+            )
         return caller
 
-    def any_caller(self, request: Request, connection: Connection) -> Caller | None:
-        """Who calls, or None without token and session; 401 for a token good for nothing."""
-        given = request.headers.getlist("authorization")
-        if not given:
-            return self.in_session(request, connection)
-        scheme, _, secret = given[0].partition(" ")
-        if len(given) == 1 and scheme.lower() == "bearer":
+    def find_caller(self, request: Request, connection: Connection) -> Caller | None:
+        """The authenticated caller; None without token and session, 401 for an invalid token."""
+        headers = request.headers.getlist("authorization")
+        if not headers:
+            return self.session_caller(request, connection)
+        scheme, _, secret = headers[0].partition(" ")
+        if len(headers) == 1 and scheme.lower() == "bearer":
             caller = authenticate(connection, secret.strip(), self.now())
             if caller is not None:
                 return caller
         raise _unauthorized(
-            "the token is wrong, revoked or out of date; `fonds token create` makes another",
+            "the token is wrong, revoked or expired; create one with `fonds token create`",
             ', error="invalid_token"',
         )
 
     def owner(self, request: Request) -> UUID | None:
-        """The user whose uploads are shown beside what is public; nobody is asked to say."""
+        """The user whose uploads are visible in addition to public documents, if any."""
         if "authorization" not in request.headers and "cookie" not in request.headers:
             return None
         with self.library.database.read() as connection:
-            caller = self.any_caller(request, connection)
+            caller = self.find_caller(request, connection)
         return None if caller is None else caller.user_id
 
-    def in_session(self, request: Request, connection: Connection) -> Caller | None:
-        """Who is logged in; nobody, if a page of somebody else's may have sent the request."""
+    def session_caller(self, request: Request, connection: Connection) -> Caller | None:
+        """The logged-in user; None if a page of another site may have sent the request."""
         now = self.now()
-        token_id = self.sessions.visit(request, now).token_id
-        if token_id is None or not is_our_own(request):
+        token_id = self.sessions.cookies(request, now).token_id
+        if token_id is None or not is_same_origin(request):
             return None
         return caller_of_token(connection, token_id, now)
 
-    def operator(self, request: Request, connection: Connection) -> Caller:
-        """Who may look after the library: a token or session of the scope admin, or local."""
-        caller = self.any_caller(request, connection) or self.local(request, connection)
+    def require_operator(self, request: Request, connection: Connection) -> Caller:
+        """The caller, who must be an operator: scope admin, or a local request."""
+        caller = self.find_caller(request, connection) or self.local_caller(request, connection)
         if caller is None:
-            caller = self.known_caller(request, connection)
+            caller = self.require_caller(request, connection)
         require_scope(caller, "admin")
         return caller
 
-    def local(self, request: Request, connection: Connection) -> Caller | None:
-        """Whoever sits at this machine, if nobody else can have asked."""
-        if self.needs_login or not self.is_local(request) or not is_our_own(request):
+    def local_caller(self, request: Request, connection: Connection) -> Caller | None:
+        """The local user, if the request can only have come from this machine."""
+        if self.needs_login or not self.is_local(request) or not is_same_origin(request):
             return None
-        user_id = user_by_name(connection, LOCAL) or NOBODY
-        return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NOBODY)
+        user_id = user_by_name(connection, LOCAL) or NIL_ID
+        return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NIL_ID)
 
     def is_local(self, request: Request) -> bool:
-        """Whether only this machine can have asked, not even a web page under another name."""
+        """Whether the request comes from this machine, and not through another host name."""
         host = request.headers.get("host", "")
         name = urlsplit(f"//{host}").hostname if _HOST.fullmatch(host) else None
         return not self.is_exposed and name is not None and is_loopback(name)
 
     def address(self, request: Request, path: str) -> str:
-        """A path of ours as the client reaches it."""
+        """The absolute address of a path of this server, as the client reaches it."""
         if public := self.library.settings.public_url:
             return public + path
         host = request.headers.get("host", "")
@@ -145,12 +144,12 @@ class AppState:
     def signed(
         self, request: Request, method: Method, key: str, *, filename: str | None = None
     ) -> dict[str, Any]:
-        """An address that allows this for five minutes: the store's own, or else one of ours."""
+        """An address valid for five minutes: signed by the object store, or else by this server."""
         until = self.now() + VALID_FOR
         seconds = int(VALID_FOR.total_seconds())
-        theirs = self.library.blobs.sign(method, key, seconds) if "#" not in key else None
-        if theirs is not None:
-            url, headers = theirs.url, dict(theirs.headers)
+        presigned = self.library.blobs.sign(method, key, seconds) if "#" not in key else None
+        if presigned is not None:
+            url, headers = presigned.url, dict(presigned.headers)
         else:
             query = self.signer.sign(method, key, int(until.timestamp()), filename=filename)
             url, headers = self.address(request, f"/files/{quote(key)}?{query}"), {}
@@ -162,14 +161,14 @@ class AppState:
         }
 
 
-def desk_of(request: Request) -> AppState:
-    """The desk of the application that was asked."""
-    desk: AppState = request.app.state.desk
-    return desk
+def app_state(request: Request) -> AppState:
+    """The shared state of the application that serves a request."""
+    state: AppState = request.app.state.shared
+    return state
 
 
-def is_our_own(request: Request) -> bool:
-    """Whether a request changes nothing, or comes from a page of ours or from no page at all."""
+def is_same_origin(request: Request) -> bool:
+    """Whether a request changes nothing, or was not sent by a page of another site."""
     if request.method in _SAFE:
         return True
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
@@ -179,14 +178,14 @@ def is_our_own(request: Request) -> bool:
 
 
 def require_scope(caller: Caller, *scopes: Scope) -> None:
-    """Refuse a token that is not good for this."""
+    """Raise 403 unless the token has one of these scopes."""
     if caller.scope not in scopes:
         needed = " or ".join(scopes)
-        raise ProblemError(403, "scope", f"this needs a token of the scope {needed}")
+        raise ProblemError(403, "scope", f"a token of the scope {needed} is required")
 
 
 def unknown_job() -> ProblemError:
-    """The same answer for a job that is another's and for one that nobody has."""
+    """The same error for a job of another user and for one that does not exist."""
     return ProblemError(404, "unknown-job", "you have no upload with this id")
 
 
@@ -195,8 +194,8 @@ def _unauthorized(detail: str, reason: str) -> ProblemError:
     return ProblemError(401, "unauthorized", detail, headers=challenge)
 
 
-MOST_CLIENTS: Final = 10_000
-"""Whoever has not asked for longest is forgotten, and begins with a full bucket."""
+MAX_CLIENTS: Final = 10_000
+"""The least recent client is forgotten beyond this, and starts with a full bucket."""
 
 
 @dataclass(slots=True)
@@ -205,8 +204,8 @@ class _ClientBucket:
     at: float
 
 
-class Limit:
-    """So many at once, and so many a second."""
+class RateLimiter:
+    """A token bucket for each client."""
 
     def __init__(self, *, burst: int, per_second: float, clock: Clock) -> None:
         self._burst = burst
@@ -215,15 +214,15 @@ class Limit:
         self._buckets: OrderedDict[str, _ClientBucket] = OrderedDict()
         self._lock = Lock()
 
-    def wait(self, client: str) -> float:
-        """Take one; the seconds until there is one again, or 0 if it was given."""
+    def acquire(self, client: str) -> float:
+        """Take one token: 0 if there was one, else the seconds until the next."""
         now = self._clock.monotonic()
         with self._lock:
             bucket = self._buckets.pop(client, None) or _ClientBucket(self._burst, now)
             filled = bucket.tokens + (now - bucket.at) * self._per_second
             bucket.tokens, bucket.at = min(self._burst, filled), now
             self._buckets[client] = bucket
-            if len(self._buckets) > MOST_CLIENTS:
+            if len(self._buckets) > MAX_CLIENTS:
                 self._buckets.popitem(last=False)
             if bucket.tokens < 1:
                 return (1 - bucket.tokens) / self._per_second
@@ -231,28 +230,28 @@ class Limit:
             return 0.0
 
 
-def refuse_hurry(request: Request, what: str) -> None:
-    """Answer 429 to a client that asks too often; where nobody else is served, as often as wanted.
+def limit_rate(request: Request, action: str) -> None:
+    """Raise 429 for a client with too many requests.
 
-    Guesses at a token are counted everywhere.
+    Logins are limited everywhere, to prevent guessing; other requests only on exposed servers.
     """
-    desk = desk_of(request)
-    if what != "login" and not desk.is_exposed:
+    app = app_state(request)
+    if action != "login" and not app.is_exposed:
         return
-    limits: dict[str, Limit] = request.app.state.limits
-    wait = limits[what].wait(request.client.host if request.client else "")
+    limiters: dict[str, RateLimiter] = request.app.state.rate_limiters
+    wait = limiters[action].acquire(request.client.host if request.client else "")
     if wait:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too-many-requests",
-            f"this was asked too often; try again in {ceil(wait)} seconds",
+            f"too many requests; try again in {ceil(wait)} seconds",
             headers={"Retry-After": str(ceil(wait))},
         )
 
 
-def make_limits(clock: Clock) -> dict[str, Limit]:
-    """How often each client may search, and try to log in."""
+def make_rate_limiters(clock: Clock) -> dict[str, RateLimiter]:
+    """Limits for searches and for logins."""
     return {
-        "search": Limit(burst=30, per_second=5, clock=clock),
-        "login": Limit(burst=5, per_second=5 / 60, clock=clock),
+        "search": RateLimiter(burst=30, per_second=5, clock=clock),
+        "login": RateLimiter(burst=5, per_second=5 / 60, clock=clock),
     }

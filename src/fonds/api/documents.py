@@ -1,11 +1,4 @@
-"""Documents over HTTP: found, read, cited, and the raw files they were made from.
-
-What surrounds a document, over HTTP: its citations, its versions, its editions.
-
-Citations over HTTP: how something is cited, what a citation leads to, and two texts compared.
-
-Codes over HTTP: from the codes that are held down to a section, one level at a time.
-"""
+"""Routes for documents: search, text, raw files, links, versions, citations, comparison, codes."""
 
 from __future__ import annotations
 
@@ -17,25 +10,25 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
-from fonds.api.dependencies import desk_of, refuse_hurry
-from fonds.api.middleware import UNCHANGED, answered, etag_of
+from fonds.api.dependencies import app_state, limit_rate
+from fonds.api.middleware import UNCHANGED, conditional_response, etag_of
 from fonds.api.schemas import (
-    BEARER_OR_NOBODY,
-    LONGEST_ID,
-    PLAIN_PATTERN,
-    CiteAnswer,
+    MAX_ID_LENGTH,
+    OPTIONAL_BEARER,
+    TEXT_PATTERN,
+    CiteResponse,
     CodePath,
-    CodesAnswer,
-    ComparedAnswer,
+    CodesResponse,
+    ComparedResponse,
     Day,
-    DocumentAnswer,
     DocumentId,
-    FacetedAnswer,
-    LinksAnswer,
+    DocumentResponse,
+    FacetedResponse,
+    LinksResponse,
     Name,
     Offset,
-    PlaceAnswer,
-    ShapesAnswer,
+    PlaceResponse,
+    ShapesResponse,
     problems,
 )
 from fonds.catalog import codes, links, versions
@@ -45,21 +38,21 @@ from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
 from fonds.results import Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
-from fonds.search.retrieve import MOST_RESULTS as RANKED
+from fonds.search.retrieve import MOST_RESULTS as MAX_RANKED
 from fonds.stores.columns import format_timestamp
 
-MOST_RESULTS: Final = 50
-LONGEST_QUERY: Final = 2000
-_FURTHEST: Final = RANKED - MOST_RESULTS - 1
+MAX_RESULTS: Final = 50
+MAX_QUERY_LENGTH: Final = 2000
+_MAX_OFFSET: Final = MAX_RANKED - MAX_RESULTS - 1
 
-_Name = Annotated[str, Query(min_length=1, max_length=LONGEST_ID, pattern=PLAIN_PATTERN)]
+_Name = Annotated[str, Query(min_length=1, max_length=MAX_ID_LENGTH, pattern=TEXT_PATTERN)]
 _Names = Annotated[list[_Name], Query(max_length=50)]
 _Year = Annotated[int, Query(ge=1, le=9999)]
 _Query = Annotated[
     str,
     Query(
         min_length=1,
-        max_length=LONGEST_QUERY,
+        max_length=MAX_QUERY_LENGTH,
         pattern=r"^[^\x00]*$",
         description="As for `fonds search`.",
         examples=["overtime salary threshold"],
@@ -71,8 +64,8 @@ router: Final = APIRouter(prefix="/api", tags=["documents"])
 
 @router.get(
     "/search",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": FacetedAnswer}, **problems(401, 422, 429, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": FacetedResponse}, **problems(401, 422, 429, 503)},
 )
 def search(
     request: Request,
@@ -88,15 +81,15 @@ def search(
     under: _Name | None = None,
     edition: _Name | None = None,
     mode: Literal["hybrid", "lexical", "semantic"] | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_RESULTS)] = 10,
-    offset: Annotated[int, Query(ge=0, le=_FURTHEST)] = 0,
-    facets: Annotated[bool, Query(description="With counts over the best documents.")] = False,
+    limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 10,
+    offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET)] = 0,
+    facets: Annotated[bool, Query(description="Include counts over the best documents.")] = False,
 ) -> JSONResponse:
-    """The best passages for a question, of what is public and what you have uploaded."""
-    refuse_hurry(request, "search")
-    desk = desk_of(request)
+    """Search public documents and your uploads; returns the best passages."""
+    limit_rate(request, "search")
+    app = app_state(request)
     filters = Filters(
-        sources=[require_source(name, desk.library.sources) for name in source],
+        sources=[require_source(name, app.library.sources) for name in source],
         kinds=kind,
         organizations=organization,
         since=since,
@@ -105,31 +98,31 @@ def search(
         jurisdictions=jurisdiction,
         under=under,
         edition=edition,
-        owner=desk.owner(request),
+        owner=app.owner(request),
     )
-    found = desk.library.look(q, filters, mode=mode, limit=limit + 1, offset=offset)
-    body: dict[str, Any] = {
-        "results": [hit.model_dump(mode="json") for hit in found.results[:limit]],
-        "next_offset": offset + limit if len(found.results) > limit else None,
+    page = app.library.look(q, filters, mode=mode, limit=limit + 1, offset=offset)
+    content: dict[str, Any] = {
+        "results": [hit.model_dump(mode="json") for hit in page.results[:limit]],
+        "next_offset": offset + limit if len(page.results) > limit else None,
     }
-    return JSONResponse({**body, "facets": found.facets.model_dump()} if facets else body)
+    return JSONResponse({**content, "facets": page.facets.model_dump()} if facets else content)
 
 
 @router.get(
     "/documents/{document_id:path}/raw",
     status_code=307,
-    openapi_extra=BEARER_OR_NOBODY,
+    openapi_extra=OPTIONAL_BEARER,
     responses={
-        307: {"description": "The file is there, for five minutes."},
+        307: {"description": "The address of the file, valid for five minutes."},
         **problems(401, 404, 422, 503),
     },
 )
 def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
-    """The file that a document was made from."""
-    desk = desk_of(request)
-    row = desk.library.document(document_id, owner=desk.owner(request))
+    """Download the original file of a document."""
+    app = app_state(request)
+    row = app.library.document(document_id, owner=app.owner(request))
     key, filename = _raw(row)
-    signed = desk.signed(request, "GET", key, filename=filename)
+    signed = app.signed(request, "GET", key, filename=filename)
     return RedirectResponse(signed["url"])
 
 
@@ -141,8 +134,8 @@ _LinkLimit = Annotated[int, Query(ge=1, le=links.MOST_LINKS)]
 
 @router.get(
     "/documents/{document_id:path}/links",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": LinksAnswer}, **problems(401, 404, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": LinksResponse}, **problems(401, 404, 422, 503)},
 )
 def get_links(
     request: Request,
@@ -152,40 +145,43 @@ def get_links(
     limit: _LinkLimit = 50,
     offset: Offset = 0,
 ) -> JSONResponse:
-    """What a document cites, in its own order; or what cites it, the newest first."""
-    desk = desk_of(request)
-    owner = desk.owner(request)
-    row = desk.library.document(document_id, owner=owner, with_text=False)
-    body: dict[str, Any] = {"id": row["id"], "direction": direction}
-    asked: dict[str, Any] = {"owner": owner, "limit": limit, "offset": offset}
+    """The citations in a document in its order, or the documents that cite it, newest first."""
+    app = app_state(request)
+    owner = app.owner(request)
+    row = app.library.document(document_id, owner=owner, with_text=False)
+    content: dict[str, Any] = {"id": row["id"], "direction": direction}
+    options: dict[str, Any] = {"owner": owner, "limit": limit, "offset": offset}
     if direction == "cites":
-        cited = links.cites(desk.library.database, row["id"], **asked)
-        body |= {"cites": [asdict(one) for one in cited.items], "next_offset": cited.next_offset}
+        cited = links.cites(app.library.database, row["id"], **options)
+        content |= {
+            "cites": [asdict(link) for link in cited.items],
+            "next_offset": cited.next_offset,
+        }
     else:
-        citing = links.cited_by(desk.library.database, row["id"], **asked)
-        body |= {
-            "cited_by": [asdict(one) for one in citing.items],
+        citing = links.cited_by(app.library.database, row["id"], **options)
+        content |= {
+            "cited_by": [asdict(link) for link in citing.items],
             "next_offset": citing.next_offset,
         }
-    return JSONResponse(body)
+    return JSONResponse(content)
 
 
 @router.get(
     "/documents/{document_id:path}/editions",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": ShapesAnswer}, **problems(401, 404, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": ShapesResponse}, **problems(401, 404, 422, 503)},
 )
 def get_editions(request: Request, document_id: DocumentId) -> JSONResponse:
-    """What a document said before, and the same section in other editions of a code."""
-    desk = desk_of(request)
-    owner = desk.owner(request)
-    row = desk.library.document(document_id, owner=owner, with_text=False)
-    shapes = versions.shapes(desk.library.database, row["id"], owner=owner)
+    """Earlier versions of a document, and the same section in other editions of a code."""
+    app = app_state(request)
+    owner = app.owner(request)
+    row = app.library.document(document_id, owner=owner, with_text=False)
+    shapes = versions.shapes(app.library.database, row["id"], owner=owner)
     return JSONResponse(
         {
             "document": shapes.document.model_dump(mode="json"),
-            "versions": [_version(one) for one in shapes.versions],
-            "editions": [_document_edition(one) for one in shapes.editions],
+            "versions": [_version(version) for version in shapes.versions],
+            "editions": [_document_edition(edition) for edition in shapes.editions],
         }
     )
 
@@ -210,36 +206,38 @@ _Version = Annotated[
     str | None,
     Query(
         pattern=rf"^[0-9a-fA-F]{{{versions.SHORTEST_VERSION},64}}$",
-        description="Beginning of the `content_sha256` of an earlier version.",
+        description="A prefix of the `content_sha256` of an earlier version.",
     ),
 ]
 
 
-# An id may contain slashes: the routes below a document come before the document itself.
+# Ids may contain slashes, so routes below a document must precede the document itself.
 @router.get(
     "/documents/{document_id:path}",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": DocumentAnswer}, 304: UNCHANGED, **problems(401, 404, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": DocumentResponse}, 304: UNCHANGED, **problems(401, 404, 422, 503)},
 )
 def get_document(
     request: Request,
     document_id: DocumentId,
-    text: Annotated[bool, Query(description="With its text, as Markdown.")] = False,  # noqa: FBT002 — a flag of the query
+    text: Annotated[bool, Query(description="Include its text, as Markdown.")] = False,  # noqa: FBT002 — a flag of the query
 ) -> Response:
-    """A document: how to cite it, and what it was made from."""
-    desk = desk_of(request)
-    row = desk.library.document(document_id, owner=desk.owner(request), with_text=text)
-    body = _document(row)
-    tag = etag_of(body, row["body_text_sha256"] if text else None)
-    return answered(
-        request, tag, lambda: JSONResponse({**body, "text": row["body_text"]} if text else body)
+    """A document with its citation and provenance."""
+    app = app_state(request)
+    row = app.library.document(document_id, owner=app.owner(request), with_text=text)
+    content = _document(row)
+    tag = etag_of(content, row["body_text_sha256"] if text else None)
+    return conditional_response(
+        request,
+        tag,
+        lambda: JSONResponse({**content, "text": row["body_text"]} if text else content),
     )
 
 
 def _raw(row: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The key of the file, and what to call it."""
+    """The blob key of the original file, and its file name."""
     if row["source"] == UPLOADS:
-        return row["raw_path"], row["title"]  # the text may be from what a parser made of it
+        return row["raw_path"], row["title"]  # its body may be the output of a parser
     return row["body_raw_path"] or row["raw_path"], None
 
 
@@ -276,26 +274,26 @@ citations_router: Final = APIRouter(prefix="/api", tags=["citations"])
 
 @citations_router.get(
     "/cite",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": CiteAnswer}, **problems(401, 404, 422, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": CiteResponse}, **problems(401, 404, 422, 503)},
 )
 def cite(
     request: Request,
     name: Annotated[Name, Query(alias="id")],
     style: Style = "bluebook",
 ) -> JSONResponse:
-    """How a document is cited, or a passage of it: `fr:2026-00101#3`."""
-    desk = desk_of(request)
-    owner = desk.owner(request)
-    resolution = desk.library.resolve(name, owner=owner)
+    """The citation of a document or of one of its passages, such as `fr:2026-00101#3`."""
+    app = app_state(request)
+    owner = app.owner(request)
+    resolution = app.library.resolve(name, owner=owner)
     if resolution.document is None:
         raise UnknownDocumentError(resolution.message)
-    row = desk.library.document(resolution.document.id, owner=owner, with_text=False)
+    row = app.library.document(resolution.document.id, owner=owner, with_text=False)
     return JSONResponse(
         {
             "id": row["id"],
             "style": style,
-            "citation": cited_as(row, style, desk.library.sources.csl_type(row)),
+            "citation": cited_as(row, style, app.library.sources.csl_type(row)),
             "passage": resolution.passage,
             "locator": resolution.locator and resolution.locator.model_dump(mode="json"),
             "document": {
@@ -311,24 +309,26 @@ def cite(
 
 @citations_router.get(
     "/resolve",
-    openapi_extra=BEARER_OR_NOBODY,
+    openapi_extra=OPTIONAL_BEARER,
     responses={200: {"model": Resolution}, **problems(401, 422, 503)},
 )
 def resolve(
     request: Request,
     citation: Name,
-    as_of: Annotated[Day, Query(description="Of several editions, the one of that day.")] = None,
+    as_of: Annotated[
+        Day, Query(description="Of several editions, the one in force on that day.")
+    ] = None,
 ) -> JSONResponse:
-    """What a citation leads to, or why it leads nowhere."""
-    desk = desk_of(request)
-    found = desk.library.resolve(citation, as_of=as_of, owner=desk.owner(request))
-    return JSONResponse(found.model_dump(mode="json"))
+    """The document that a citation refers to, or why there is nedition."""
+    app = app_state(request)
+    resolution = app.library.resolve(citation, as_of=as_of, owner=app.owner(request))
+    return JSONResponse(resolution.model_dump(mode="json"))
 
 
 @citations_router.get(
     "/compare",
-    openapi_extra=BEARER_OR_NOBODY,
-    responses={200: {"model": ComparedAnswer}, **problems(401, 404, 422, 429, 503)},
+    openapi_extra=OPTIONAL_BEARER,
+    responses={200: {"model": ComparedResponse}, **problems(401, 404, 422, 429, 503)},
 )
 def compare(
     request: Request,
@@ -337,28 +337,28 @@ def compare(
     *,
     from_version: _Version = None,
     to_version: _Version = None,
-    whole: Annotated[bool, Query(description="With all that is unchanged.")] = False,
+    whole: Annotated[bool, Query(description="Include all unchanged text.")] = False,
 ) -> JSONResponse:
-    """The words that were deleted and inserted between two documents, or versions of one."""
-    refuse_hurry(request, "search")
-    desk = desk_of(request)
-    owner = desk.owner(request)
+    """Words deleted and inserted between two documents, or between versions of edition."""
+    limit_rate(request, "search")
+    app = app_state(request)
+    owner = app.owner(request)
     old, new = (
-        desk.library.document(name, owner=owner, with_text=False)["id"] for name in (before, after)
+        app.library.document(name, owner=owner, with_text=False)["id"] for name in (before, after)
     )
-    found = versions.compare(
-        desk.context,
+    comparison = versions.compare(
+        app.context,
         versions.VersionName(id=old, version=from_version),
         versions.VersionName(id=new, version=to_version),
         owner=owner,
     )
-    shown = list(found.redline.shown() if whole else excerpt(found.redline))
+    redline = list(comparison.redline.shown() if whole else excerpt(comparison.redline))
     return JSONResponse(
         {
-            "before": _side(found.before),
-            "after": _side(found.after),
-            "is_changed": found.redline.is_change,
-            "redline": [{"op": op, "text": text} for op, text in shown],
+            "before": _side(comparison.before),
+            "after": _side(comparison.after),
+            "is_changed": comparison.redline.is_change,
+            "redline": [{"op": op, "text": text} for op, text in redline],
         }
     )
 
@@ -372,17 +372,17 @@ _ChildLimit = Annotated[int, Query(ge=1, le=codes.MOST_CHILDREN)]
 codes_router: Final = APIRouter(prefix="/api", tags=["codes"])
 
 
-@codes_router.get("/codes", responses={200: {"model": CodesAnswer}, **problems(503)})
+@codes_router.get("/codes", responses={200: {"model": CodesResponse}, **problems(503)})
 def list_codes(request: Request) -> JSONResponse:
-    """The codes that are held, and their editions."""
-    library = desk_of(request).library
-    found = codes.codes(library.database, library.sources)
-    return JSONResponse({"codes": [_code(one) for one in found]})
+    """The codes in the library with their editions."""
+    library = app_state(request).library
+    all_codes = codes.codes(library.database, library.sources)
+    return JSONResponse({"codes": [_code(code) for code in all_codes]})
 
 
 @codes_router.get(
     "/codes/{path:path}",
-    responses={200: {"model": PlaceAnswer}, **problems(404, 422, 503)},
+    responses={200: {"model": PlaceResponse}, **problems(404, 422, 503)},
 )
 def get_place(
     request: Request,
@@ -391,33 +391,35 @@ def get_place(
     limit: _ChildLimit = 100,
     offset: Offset = 0,
 ) -> JSONResponse:
-    """What stands at a path of a code, and a page of what stands below; texts are documents."""
-    library = desk_of(request).library
+    """The node at a path of a code and a page of its children; leaves are documents."""
+    library = app_state(request).library
     name, _, below = path.strip("/").partition("/")
     if not below:
-        return JSONResponse(_of_code(codes.code(library.database, library.sources, name)))
-    return JSONResponse(_of_place(codes.place(library.database, path, limit=limit, offset=offset)))
+        return JSONResponse(_code_root(codes.code(library.database, library.sources, name)))
+    return JSONResponse(
+        _code_position(codes.place(library.database, path, limit=limit, offset=offset))
+    )
 
 
-def _of_code(code: codes.Code) -> dict[str, Any]:
+def _code_root(code: codes.Code) -> dict[str, Any]:
     links = {"self": f"/api/codes/{code.name}", "changes": f"/feeds/{code.name}.atom"}
     return {"code": _code(code), "node": None, "links": links}
 
 
-def _of_place(place: codes.CodePosition) -> dict[str, Any]:
-    root = ids.tree_root(place.source, place.version)
-    at = place.node.id if place.node else root
+def _code_position(position: codes.CodePosition) -> dict[str, Any]:
+    root = ids.tree_root(position.source, position.version)
+    at = position.node.id if position.node else root
     links = {"self": f"/api/codes/{at}", "changes": f"/feeds/c/{at}.atom"}
-    if place.node and place.node.is_leaf:
+    if position.node and position.node.is_leaf:
         links["document"] = f"/api/documents/{at}"
     return {
-        "node": place.node and asdict(place.node),
-        "above": [asdict(one) for one in place.above],
-        "children": [asdict(one) for one in place.children.items],
-        "total_children": place.children.total,
-        "next_offset": place.children.next_offset,
-        "previous": place.previous and asdict(place.previous),
-        "next": place.next and asdict(place.next),
+        "node": position.node and asdict(position.node),
+        "above": [asdict(node) for node in position.above],
+        "children": [asdict(node) for node in position.children.items],
+        "total_children": position.children.total,
+        "next_offset": position.children.next_offset,
+        "previous": position.previous and asdict(position.previous),
+        "next": position.next and asdict(position.next),
         "links": links,
     }
 
@@ -429,16 +431,16 @@ def _code(code: codes.Code) -> dict[str, Any]:
         "jurisdiction": code.jurisdiction,
         "unit": code.unit,
         "language": code.language,
-        "editions": [_code_edition(one) for one in code.editions],
+        "editions": [_code_edition(edition) for edition in code.editions],
     }
 
 
-def _code_edition(one: EditionHeld) -> dict[str, Any]:
+def _code_edition(edition: EditionHeld) -> dict[str, Any]:
     return {
-        "id": ids.tree_root(one.source, one.version).removesuffix("/root"),
-        "version": one.version,
-        "units": one.units,
-        "complete": one.complete,
-        "sections": one.sections,
-        "is_newest": one.is_newest,
+        "id": ids.tree_root(edition.source, edition.version).removesuffix("/root"),
+        "version": edition.version,
+        "units": edition.units,
+        "complete": edition.complete,
+        "sections": edition.sections,
+        "is_newest": edition.is_newest,
     }

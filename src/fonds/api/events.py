@@ -1,8 +1,6 @@
-"""The moves of a job as they happen, as server-sent events.
+"""Server-sent events: the status changes of a job, and the counts and log of a run.
 
-Server-sent events: something is looked at again and again, and what is new is told.
-
-A run as it goes on, as server-sent events: its counts and its log.
+A poll function reads the database repeatedly and returns what is new.
 """
 
 from __future__ import annotations
@@ -18,102 +16,104 @@ from fastapi import APIRouter, Header, Request
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response, StreamingResponse
 
-from fonds.api.admin import known_run, looking
-from fonds.api.admin_schemas import AT, LAST_ID, RunId, plain, run_answer
-from fonds.api.dependencies import AppState, desk_of
-from fonds.api.jobs import job_answer, shown_job
+from fonds.api.admin import operator_connection, run_or_404
+from fonds.api.admin_schemas import AT, LAST_ID, RunId, run_json, to_json
+from fonds.api.dependencies import AppState, app_state
+from fonds.api.jobs import job_json, visible_job
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER, BEARER_OR_NOBODY, UploadId, problems
+from fonds.api.schemas import BEARER, OPTIONAL_BEARER, UploadId, problems
 from fonds.runs import overview
 from fonds.runs.overview import RunInsight
 from fonds.runs.state import RunStatus
 from fonds.stores.columns import format_timestamp
 from fonds.uploads.jobs import JobEvent, events_of
 
-POLL: Final = 0.5
-"""Seconds between two looks."""
+POLL_SECONDS: Final = 0.5
 KEEP_ALIVE: Final = 15.0
-"""Seconds of silence after which proxies might think that nobody is there."""
-LONGEST: Final = 3600.0
-"""Seconds; a client that is still there then asks again, from where it was."""
-AT_ONCE: Final = 4
-"""Threads that look for all who watch, so that others find theirs free."""
+"""Seconds without an event after which proxies might close the connection."""
+MAX_SECONDS: Final = 3600.0
+"""The length of a stream; clients reconnect and continue after the last event."""
+POLL_CONCURRENCY: Final = 4
+"""Threads that poll for all streams, so that some remain for other requests."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewEvents:
-    """What one look showed that was not told before."""
+    """The events of one poll that were not sent before."""
 
     events: Sequence[str]
     is_over: bool
-    """Whether nothing can follow."""
+    """Whether no event can follow."""
     is_new: bool = True
-    """Whether there is anything in it for who has seen all but how it ended."""
+    """Whether a client that reconnects has missed more than the end."""
     is_more: bool = False
-    """Whether the next look need not wait."""
+    """Whether more events are ready."""
 
 
-Look = Callable[[], NewEvents]
-"""Looks, and remembers what it has told. Raises ProblemError for whom it is no more."""
+Poll = Callable[[], NewEvents]
+"""Returns new events, and remembers them. Raises ProblemError once access is denied."""
 
 
 def event(name: str, data: Any, *, number: int | None = None) -> str:
-    """An event; a browser that asks again sends the last number that it was told."""
-    told = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    return (f"id: {number}\n" if number is not None else "") + f"event: {name}\ndata: {told}\n\n"
+    """One event; browsers that reconnect send the last number they received."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return (f"id: {number}\n" if number is not None else "") + f"event: {name}\ndata: {text}\n\n"
 
 
-async def streamed(request: Request, look: Look, *, is_again: bool = False) -> Response:
-    """What a look shows, and what changes from then on; 204 for who comes again for nothing."""
-    turns = _turns(request)
-    first = await anyio.to_thread.run_sync(look, limiter=turns)
-    if is_again and first.is_over and not first.is_new:
-        # A browser asks again whenever a stream ends; only this answer keeps it from doing so.
+async def streamed(request: Request, poll: Poll, *, is_reconnect: bool = False) -> Response:
+    """Stream the events of a poll function; 204 for a client that has already seen all."""
+    slots = _poll_slots(request)
+    first = await anyio.to_thread.run_sync(poll, limiter=slots)
+    if is_reconnect and first.is_over and not first.is_new:
+        # Browsers reconnect whenever a stream ends; only this status stops them.
         return Response(status_code=204)
     return StreamingResponse(
-        _stream(first, look, turns),
+        _stream(first, poll, slots),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
-async def _stream(news: NewEvents, look: Look, turns: anyio.CapacityLimiter) -> AsyncIterator[str]:
-    begun = spoken = anyio.current_time()
+async def _stream(news: NewEvents, poll: Poll, slots: anyio.CapacityLimiter) -> AsyncIterator[str]:
+    started = last_sent = anyio.current_time()
     while True:
         for each in news.events:
-            spoken = anyio.current_time()
+            last_sent = anyio.current_time()
             yield each
-        if news.is_over or anyio.current_time() - begun > LONGEST:
+        if news.is_over or anyio.current_time() - started > MAX_SECONDS:
             return
-        await anyio.sleep(0 if news.is_more else POLL)
-        if anyio.current_time() - spoken > KEEP_ALIVE:
-            spoken = anyio.current_time()
+        await anyio.sleep(0 if news.is_more else POLL_SECONDS)
+        if anyio.current_time() - last_sent > KEEP_ALIVE:
+            last_sent = anyio.current_time()
             yield ": still here\n\n"
         try:
-            news = await anyio.to_thread.run_sync(look, limiter=turns)
+            news = await anyio.to_thread.run_sync(poll, limiter=slots)
         except ProblemError:
-            return  # the token was revoked, or what was watched is gone
+            return  # the token was revoked, or the job or run deleted
         except SQLAlchemyError:
-            news = NewEvents(events=(), is_over=False)  # the database is away; it comes back
+            news = NewEvents(events=(), is_over=False)  # the database is unavailable; poll again
 
 
-def _turns(request: Request) -> anyio.CapacityLimiter:
-    """Of all who watch; the loop that it belongs to runs by now."""
+def _poll_slots(request: Request) -> anyio.CapacityLimiter:
+    """Made by the first request, since a limiter belongs to the running event loop."""
     state = request.app.state
-    if not hasattr(state, "turns"):
-        state.turns = anyio.CapacityLimiter(AT_ONCE)
-    turns: anyio.CapacityLimiter = state.turns
-    return turns
+    if not hasattr(state, "poll_slots"):
+        state.poll_slots = anyio.CapacityLimiter(POLL_CONCURRENCY)
+    slots: anyio.CapacityLimiter = state.poll_slots
+    return slots
 
 
 _LAST_ID: Final = 2**31 - 1
-_NAMED: Final = frozenset({"user", "admin", "service", "webhook"})
+_PUBLIC_ACTORS: Final = frozenset({"user", "admin", "service", "webhook"})
 
 _JOB_EVENT: Final = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "id": {"type": "string", "description": "Of a move; send the last as Last-Event-ID."},
+        "id": {
+            "type": "string",
+            "description": "Of a move; to continue, send the last one as Last-Event-ID.",
+        },
         "event": {"enum": ["move", "progress", "end"]},
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
@@ -127,10 +127,10 @@ job_router: Final = APIRouter(tags=["jobs"])
     openapi_extra=BEARER,
     responses={
         200: {
-            "description": "Events `move`, `progress` and, as the last one, `end`.",
+            "description": "Events `move`, `progress`, and finally `end`.",
             "content": {"text/event-stream": {"schema": _JOB_EVENT}},
         },
-        204: {"description": "The job has ended, and you have seen all of it."},
+        204: {"description": "The job has ended, and you have received all events."},
         **problems(401, 404, 422, 503),
     },
 )
@@ -142,50 +142,50 @@ async def follow_job(
         Header(
             alias="Last-Event-ID",
             pattern=r"^[0-9]{0,18}$",
-            description="The last move that was seen; the stream goes on behind it.",
+            description="The last move received; the stream continues after it.",
         ),
     ] = None,
 ) -> Response:
-    """Follow an upload until it has ended."""
+    """Follow an upload until it ends."""
     after = min(int(last_event_id or 0), _LAST_ID)
-    look = _JobMoves(desk_of(request), request, document_id, after)
-    return await streamed(request, look, is_again=after > 0)
+    poll = _JobPoll(app_state(request), request, document_id, after)
+    return await streamed(request, poll, is_reconnect=after > 0)
 
 
-class _JobMoves:
-    """The token is looked up each time: one that is revoked sees nothing more."""
+class _JobPoll:
+    """Reads a job; the token is checked each time, so that revoking it ends the stream."""
 
-    def __init__(self, desk: AppState, request: Request, document_id: str, after: int) -> None:
-        self._desk, self._request = desk, request
+    def __init__(self, app: AppState, request: Request, document_id: str, after: int) -> None:
+        self._app, self._request = app, request
         self._document_id = document_id
         self._after = after
-        self._shown: dict[str, Any] | None = None
+        self._last: dict[str, Any] | None = None
 
     def __call__(self) -> NewEvents:
-        with self._desk.library.database.read() as connection:
-            caller = self._desk.known_caller(self._request, connection)
-            row = shown_job(connection, caller, self._document_id)
+        with self._app.library.database.read() as connection:
+            caller = self._app.require_caller(self._request, connection)
+            row = visible_job(connection, caller, self._document_id)
             moves = events_of(connection, row.job_id, after=self._after)
-        job = job_answer(row)
+        job = job_json(row)
         events = [event("move", _move(move), number=move.id) for move in moves]
-        if moves or _progress(job) != self._shown:
-            self._shown = _progress(job)
-            events.append(event("progress", self._shown))
+        if moves or _progress(job) != self._last:
+            self._last = _progress(job)
+            events.append(event("progress", self._last))
         if job["ended"]:
             events.append(event("end", job))
         self._after = moves[-1].id if moves else self._after
         return NewEvents(events=events, is_over=job["ended"], is_new=bool(moves))
 
 
-def _move(moved: JobEvent) -> dict[str, Any]:
-    kind = moved.by.partition(":")[0]
+def _move(move: JobEvent) -> dict[str, Any]:
+    kind = move.by.partition(":")[0]
     return {
-        "from": moved.from_status,
-        "to": moved.to_status,
-        "at": format_timestamp(moved.at),
-        # A worker calls itself by machine and process, which are nobody's business.
-        "by": moved.by if kind in _NAMED else "worker",
-        "why": moved.why,
+        "from": move.from_status,
+        "to": move.to_status,
+        "at": format_timestamp(move.at),
+        # The name of a worker contains machine and process, which are not public.
+        "by": move.by if kind in _PUBLIC_ACTORS else "worker",
+        "why": move.why,
     }
 
 
@@ -194,14 +194,17 @@ def _progress(job: dict[str, Any]) -> dict[str, Any]:
     return {name: job[name] for name in names}
 
 
-LINES: Final = 500
-"""Of the log, in one look."""
+BATCH_LINES: Final = 500
+"""Lines of the log per poll."""
 
 _RUN_EVENT: Final = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "id": {"type": "string", "description": "Of a line; send the last as Last-Event-ID."},
+        "id": {
+            "type": "string",
+            "description": "Of a line; to continue, send the last one as Last-Event-ID.",
+        },
         "event": {"enum": ["log", "counts", "end"]},
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
@@ -212,13 +215,13 @@ run_router: Final = APIRouter(prefix=AT, tags=["admin"])
 
 @run_router.get(
     "/runs/{run_id}/logs/stream",
-    openapi_extra=BEARER_OR_NOBODY,
+    openapi_extra=OPTIONAL_BEARER,
     responses={
         200: {
-            "description": "Events `log`, `counts` and, as the last one, `end`.",
+            "description": "Events `log`, `counts`, and finally `end`.",
             "content": {"text/event-stream": {"schema": _RUN_EVENT}},
         },
-        204: {"description": "The run has ended, and you have seen all of it."},
+        204: {"description": "The run has ended, and you have received all events."},
         **problems(401, 403, 404, 422, 503),
     },
 )
@@ -230,42 +233,44 @@ async def follow_run(
         Header(
             alias="Last-Event-ID",
             pattern=r"^[0-9]{0,18}$",
-            description="The last line that was seen; the stream goes on behind it.",
+            description="The last line received; the stream continues after it.",
         ),
     ] = None,
 ) -> Response:
-    """Follow a run until it has ended."""
+    """Follow a run until it ends."""
     after = min(int(last_event_id or 0), LAST_ID)
-    return await streamed(request, _RunLog(request, run_id, after), is_again=bool(last_event_id))
+    return await streamed(
+        request, _RunPoll(request, run_id, after), is_reconnect=bool(last_event_id)
+    )
 
 
-class _RunLog:
-    """The token is looked up each time: one that is revoked sees nothing more."""
+class _RunPoll:
+    """Reads a run; the token is checked each time, so that revoking it ends the stream."""
 
     def __init__(self, request: Request, run_id: str, after: int) -> None:
         self._request = request
         self._run_id = run_id
         self._after = after
-        self._shown: dict[str, Any] | None = None
+        self._last: dict[str, Any] | None = None
 
     def __call__(self) -> NewEvents:
-        with looking(self._request) as connection:
-            # In this order: whatever a run logs before it ends is there when it has ended.
-            run = known_run(connection, self._run_id)
-            lines = overview.logs(connection, run.id, after=self._after, limit=LINES)
-        events = [event("log", plain(line), number=line.id) for line in lines]
+        with operator_connection(self._request) as connection:
+            # The status first: all lines of a run that has ended are stored by then.
+            run = run_or_404(connection, self._run_id)
+            lines = overview.logs(connection, run.id, after=self._after, limit=BATCH_LINES)
+        events = [event("log", to_json(line), number=line.id) for line in lines]
         self._after = lines[-1].id if lines else self._after
-        if (counts := _counts(run)) != self._shown:
-            self._shown = counts
+        if (counts := _counts(run)) != self._last:
+            self._last = counts
             events.append(event("counts", counts))
-        is_more = len(lines) == LINES
+        is_more = len(lines) == BATCH_LINES
         is_over = run.status is not RunStatus.RUNNING and not is_more
         if is_over:
-            # A number, so that a browser that asks again says what it has seen: all.
-            told = run_answer(run, desk_of(self._request).now())
-            events.append(event("end", told, number=self._after))
+            # With a number, so that a browser that reconnects reports that it has seen all.
+            final = run_json(run, app_state(self._request).now())
+            events.append(event("end", final, number=self._after))
         return NewEvents(events=events, is_over=is_over, is_new=bool(lines), is_more=is_more)
 
 
 def _counts(run: RunInsight) -> dict[str, Any]:
-    return {"status": run.status, "counts": plain(run.counts)}
+    return {"status": run.status, "counts": to_json(run.counts)}

@@ -1,7 +1,4 @@
-"""Whether the server is well, and what it measures.
-
-`/llms.txt`: what a language model should know before it uses this library.
-"""
+"""Routes for operation: health, metrics, and `/llms.txt` for language models."""
 
 from __future__ import annotations
 
@@ -15,96 +12,95 @@ import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from fonds.api.dependencies import AppState, desk_of, require_scope
-from fonds.api.problems import RETRY_AFTER, ErrorText, problem
-from fonds.api.schemas import BEARER_OR_NOBODY, HealthAnswer, problems
+from fonds.api.dependencies import AppState, app_state, require_scope
+from fonds.api.problems import RETRY_AFTER, ErrorText, problem_response
+from fonds.api.schemas import OPTIONAL_BEARER, HealthResponse, problems
 from fonds.catalog.codes import Code, codes
 from fonds.maintenance.metrics import CONTENT_TYPE, render
 from fonds.runs.overview import SourceHeld, sources_held
 from fonds.schema import require_current
 from fonds.stores.revisions import current_version
 
-PATIENCE: Final = 5
-"""Seconds; what takes longer to answer does not."""
+TIMEOUT_SECONDS: Final = 5
 
-COUNTED_EVERY: Final = 10.0
-"""Seconds; counting takes longer the more jobs there are."""
+CACHE_SECONDS: Final = 10.0
+"""How long metrics are reused: counting takes longer the more jobs there are."""
 
 router: Final = APIRouter(tags=["operation"])
 
 
-@router.get("/health", responses={200: {"model": HealthAnswer}, **problems(503)})
+@router.get("/health", responses={200: {"model": HealthResponse}, **problems(503)})
 async def health(request: Request) -> Response:
-    """Whether database and object store answer, and the schema is the one of this program."""
-    desk = desk_of(request)
+    """Check that database and object store respond and that the schema is current."""
+    app = app_state(request)
     checks = {}
     async with anyio.create_task_group() as group:
 
-        async def check(name: str, look: Callable[[AppState], str]) -> None:
-            checks[name] = await _outcome(look, desk)
+        async def run(name: str, check: Callable[[AppState], str]) -> None:
+            checks[name] = await _outcome(check, app)
 
-        group.start_soon(check, "database", _look_at_database)
-        group.start_soon(check, "blobs", _look_at_blobs)
-    if all(said.startswith("ok") for said in checks.values()):
+        group.start_soon(run, "database", _check_database)
+        group.start_soon(run, "blobs", _check_blobs)
+    if all(outcome.startswith("ok") for outcome in checks.values()):
         return JSONResponse({"status": "ok", "checks": checks})
-    told = ErrorText(
+    text = ErrorText(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
         kind="unwell",
-        detail="not everything answers that is needed",
+        detail="the database or the object store does not respond; see checks",
         headers=RETRY_AFTER,
     )
-    return problem(told, request.scope["path"], checks=checks)
+    return problem_response(text, request.scope["path"], checks=checks)
 
 
 @router.get(
     "/metrics",
-    openapi_extra=BEARER_OR_NOBODY,
+    openapi_extra=OPTIONAL_BEARER,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
         **problems(401, 403, 503),
     },
 )
 def metrics(request: Request) -> Response:
-    """All figures, for Prometheus; from elsewhere with a token of the scope admin or service.
+    """All metrics for Prometheus; from other machines with a token of the scope admin or service.
 
-    Those of requests are of the process that answers; the others are the library's.
+    Request metrics are those of the process that responds; all others are those of the library.
     """
-    desk = desk_of(request)
-    with desk.library.database.read() as connection:
-        if not desk.is_local(request):
-            require_scope(desk.known_caller(request, connection), "admin", "service")
-    return Response(_figures(desk) + desk.traffic.render(), media_type=CONTENT_TYPE)
+    app = app_state(request)
+    with app.library.database.read() as connection:
+        if not app.is_local(request):
+            require_scope(app.require_caller(request, connection), "admin", "service")
+    return Response(_library_metrics(app) + app.request_metrics.render(), media_type=CONTENT_TYPE)
 
 
-def _figures(desk: AppState) -> str:
-    """All figures, counted once for all who ask within some seconds."""
-    with desk.figures.lock:
-        now = desk.library.seams.clock.monotonic()
-        if desk.figures.text is None or now - desk.figures.at >= COUNTED_EVERY:
-            with desk.library.database.read() as connection:
-                desk.figures.text = render(connection, desk.now())
-            desk.figures.at = now
-        return desk.figures.text
+def _library_metrics(app: AppState) -> str:
+    """The metrics of the library, cached for some seconds."""
+    with app.metrics.lock:
+        now = app.library.seams.clock.monotonic()
+        if app.metrics.text is None or now - app.metrics.at >= CACHE_SECONDS:
+            with app.library.database.read() as connection:
+                app.metrics.text = render(connection, app.now())
+            app.metrics.at = now
+        return app.metrics.text
 
 
-async def _outcome(look: Callable[[AppState], str], desk: AppState) -> str:
-    with anyio.move_on_after(PATIENCE):
-        return await anyio.to_thread.run_sync(look, desk, abandon_on_cancel=True)
-    return f"no answer within {PATIENCE} seconds"
+async def _outcome(check: Callable[[AppState], str], app: AppState) -> str:
+    with anyio.move_on_after(TIMEOUT_SECONDS):
+        return await anyio.to_thread.run_sync(check, app, abandon_on_cancel=True)
+    return f"no response within {TIMEOUT_SECONDS} seconds"
 
 
-def _look_at_database(desk: AppState) -> str:
+def _check_database(app: AppState) -> str:
     try:
-        version = current_version(desk.library.database)
-        require_current(desk.library.database)
-    except Exception as error:  # noqa: BLE001 — whatever it is, this is where it is told
+        version = current_version(app.library.database)
+        require_current(app.library.database)
+    except Exception as error:  # noqa: BLE001 — any error is the result of the check
         return type(error).__name__
     return f"ok, schema {version}"
 
 
-def _look_at_blobs(desk: AppState) -> str:
+def _check_blobs(app: AppState) -> str:
     try:
-        desk.library.blobs.head("health")
+        app.library.blobs.head("health")
     except Exception as error:  # noqa: BLE001 — as above
         return type(error).__name__
     return "ok"
@@ -116,20 +112,20 @@ _ROUTES: Final = (
     ("Links", "/api/documents/{id}/links", "what it cites; `direction=cited-by` for what cites it"),
     ("Editions", "/api/documents/{id}/editions", "earlier versions, and other editions"),
     ("Codes", "/api/codes/{path}", "statutes and regulations from the top, one level at a time"),
-    ("Resolve", "/api/resolve?citation={citation}", "what a citation leads to"),
+    ("Resolve", "/api/resolve?citation={citation}", "the document that a citation refers to"),
     ("Cite", "/api/cite?id={id}&style=bluebook", "how to cite it; also `csl` and `bibtex`"),
     ("Compare", "/api/compare?from={id}&to={id}", "two texts, word by word"),
-    ("Changes", "/api/changes?since={day}", "what was added, changed and withdrawn"),
+    ("Changes", "/api/changes?since={day}", "documents added, changed and withdrawn"),
 )
 _SUMMARY: Final = (
-    "A library of public documents. Every answer carries the publisher, the address and a citation;"
-    " quote only what a passage says, and cite it as its citation string does."
+    "A library of public documents. Every result has its publisher, address and citation;"
+    " quote only the text of a passage, and cite it with its citation string."
 )
 _RULES: Final = (
-    "Ask in plain words; words in quotation marks must occur, words behind a minus sign must not."
-    " A citation alone, such as 42 USC 1396a, leads straight to its document. What is not listed"
-    " under Held cannot be found or ruled out here. Ids contain slashes; passages are named by"
-    " document and number: fr:2026-00101#3."
+    "Search in plain words; words in quotation marks must occur, words after a minus sign must not."
+    " A citation alone, such as 42 USC 1396a, returns its document. Sources that are not listed"
+    " below are not searched, so their documents cannot be ruled out. Ids contain slashes; a"
+    " passage is the id of its document and a number: fr:2026-00101#3."
 )
 _SPACE: Final = re.compile(r"\s+")
 
@@ -142,20 +138,20 @@ llms_router: Final = APIRouter(tags=["changes"])
     responses={200: {"description": "In the form of llms.txt."}, **problems(503)},
 )
 def llms(request: Request) -> PlainTextResponse:
-    """What the library holds, and how to search and cite it."""
-    desk = desk_of(request)
-    held = sources_held(desk.library.database, desk.library.sources)
+    """The contents of the library, and how to search and cite it."""
+    app = app_state(request)
+    sources = sources_held(app.library.database, app.library.sources)
     return PlainTextResponse(
-        "\n".join(_lines(desk, request, held, codes(desk.library.database, desk.library.sources))),
+        "\n".join(_lines(app, request, sources, codes(app.library.database, app.library.sources))),
         headers={"Cache-Control": "max-age=300"},
     )
 
 
 def _lines(
-    desk: AppState, request: Request, held: list[SourceHeld], found: list[Code]
+    app: AppState, request: Request, sources: list[SourceHeld], all_codes: list[Code]
 ) -> list[str]:
     def at(path: str) -> str:
-        return desk.address(request, path)
+        return app.address(request, path)
 
     return [
         "# fonds",
@@ -164,36 +160,36 @@ def _lines(
         "",
         _RULES,
         "",
-        "## How to ask",
+        "## Routes",
         "",
         *(f"- [{name}]({at(path)}): {what}" for name, path, what in _ROUTES),
-        f"- [OpenAPI]({at('/openapi.json')}): every route with its answers",
+        f"- [OpenAPI]({at('/openapi.json')}): every route with its responses",
         "",
-        "## Held",
+        "## Sources",
         "",
         *(
-            f"- [{_plain(one.title)}]({at(f'/feeds/{one.name}.atom')}): {_about(one)}"
-            for one in held
+            f"- [{_one_line(source.title)}]({at(f'/feeds/{source.name}.atom')}): {_about(source)}"
+            for source in sources
         ),
-        *(["", "## Codes", ""] if found else []),
+        *(["", "## Codes", ""] if all_codes else []),
         *(
-            f"- [{_plain(one.title)}]({at(f'/api/codes/{one.name}')}): {_editions(one)}"
-            for one in found
+            f"- [{_one_line(code.title)}]({at(f'/api/codes/{code.name}')}): {_editions(code)}"
+            for code in all_codes
         ),
         "",
     ]
 
 
-def _about(one: SourceHeld) -> str:
-    span = f", {one.first} to {one.last}" if one.first else ""
-    return f"`source={one.name}`, published by {_plain(one.organisation)}{span}"
+def _about(source: SourceHeld) -> str:
+    span = f", {source.first} to {source.last}" if source.first else ""
+    return f"`source={source.name}`, published by {_one_line(source.organisation)}{span}"
 
 
-def _editions(one: Code) -> str:
-    shown = ", ".join(each.version for each in one.editions)
-    return f"editions {shown}" if len(one.editions) > 1 else f"edition {shown}"
+def _editions(code: Code) -> str:
+    versions = ", ".join(edition.version for edition in code.editions)
+    return f"editions {versions}" if len(code.editions) > 1 else f"edition {versions}"
 
 
-def _plain(text: str) -> str:
-    """On one line, and unable to end a link."""
+def _one_line(text: str) -> str:
+    """Text on one line, without brackets that would end a link."""
     return _SPACE.sub(" ", text).replace("[", "(").replace("]", ")")

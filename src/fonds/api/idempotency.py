@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that is sent twice with one key is answered twice, and done once."""
+"""`Idempotency-Key`: a request repeated with the same key is executed once."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from starlette.responses import JSONResponse
 
 from fonds import ids
 from fonds.api.dependencies import AppState
-from fonds.api.problems import MEDIA_TYPE, ErrorText, ProblemError, told
+from fonds.api.problems import MEDIA_TYPE, ProblemError, error_text
 from fonds.stores.database import Database, insert_into
 from fonds.stores.tables import idempotency_keys
 
-KEPT: Final = timedelta(hours=24)
-"""How long an answer is repeated."""
+REPLAY_FOR: Final = timedelta(hours=24)
+"""How long a stored response is repeated."""
 ABANDONED: Final = timedelta(minutes=1)
-"""A request that is under way for so long has died with its process."""
+"""A request in progress for longer has ended with its process."""
 REPLAYED: Final = {"Idempotency-Replayed": "true"}
 
-_PASSING: Final = frozenset({409, 425, 429})
-"""Answers that say `not now`: the next try may fare better."""
-_AT_ONCE: Final = 1000
+_TRANSIENT: Final = frozenset({409, 425, 429})
+"""Statuses that are not stored, since the next try may succeed."""
+_BATCH_SIZE: Final = 1000
 _CLIENT_ERRORS: Final = 400
 _SERVER_ERRORS: Final = 500
 
@@ -37,7 +37,7 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern=r"^[!-~]{1,200}$",
-        description="The same key and request within 24 hours give the same answer, done once.",
+        description="A request repeated with this key within 24 hours is executed once.",
         examples=["4f1c7b52-7f0c-4c67-a7a4-0ef1f2a4b0f6"],
     ),
 ]
@@ -45,7 +45,7 @@ Key = Annotated[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredResponse:
-    """What a request is answered with, as it can be kept."""
+    """A response as it is stored."""
 
     status: int
     body: Mapping[str, Any]
@@ -53,7 +53,7 @@ class StoredResponse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _RequestRow:
-    """The row of a request that is under way; nobody else has one with this key and moment."""
+    """The row of a request in progress, unique by key and start."""
 
     user_id: UUID
     key: str
@@ -61,106 +61,113 @@ class _RequestRow:
 
 
 def once(
-    desk: AppState,
+    app: AppState,
     request: Request,
     user_id: UUID,
     key: str | None,
     work: Callable[[], StoredResponse],
     *,
-    asked: Any = None,
+    content: Any = None,
 ) -> tuple[StoredResponse, bool]:
-    """Do the work, or find the answer it had before; says whether it was found.
+    """Run `work`, or return its stored response; the flag says whether it was stored.
 
-    `asked` is what the body says: with one key, only one thing may be asked.
+    A key is valid for one request: method, path and `content` must be the same.
     """
     if key is None:
         return work(), False
     path: str = request.scope["path"]
-    database, now = desk.library.database, desk.now()
-    what = ids.json_sha256([request.method, path, asked])
+    database, now = app.library.database, app.now()
+    request_sha256 = ids.json_sha256([request.method, path, content])
     with database.write() as connection:
-        held = _take(connection, _RequestRow(user_id=user_id, key=key, since=now), what)
-    if isinstance(held, StoredResponse):
-        return held, True
+        claimed = _claim(
+            connection, _RequestRow(user_id=user_id, key=key, since=now), request_sha256
+        )
+    if isinstance(claimed, StoredResponse):
+        return claimed, True
     try:
-        answer = work()
+        response = work()
     except Exception as error:
-        known = told(error)
-        _settle(database, held, _kept(known, path))
+        _finish(database, claimed, _error_to_store(error, path))
         raise
-    _settle(database, held, answer)
-    return answer, False
+    _finish(database, claimed, response)
+    return response, False
 
 
 def respond(
-    answer: StoredResponse, *, is_replayed: bool, headers: Mapping[str, str]
+    stored: StoredResponse, *, is_replayed: bool, headers: Mapping[str, str]
 ) -> JSONResponse:
-    """The answer as it is sent, marked where it is a repetition."""
-    is_problem = answer.status >= _CLIENT_ERRORS
+    """The HTTP response, marked if it is a repetition."""
+    is_problem = stored.status >= _CLIENT_ERRORS
     return JSONResponse(
-        dict(answer.body),
-        answer.status,
+        dict(stored.body),
+        stored.status,
         headers={**({} if is_problem else headers), **(REPLAYED if is_replayed else {})},
         media_type=MEDIA_TYPE if is_problem else None,
     )
 
 
-def _take(connection: Connection, place: _RequestRow, what: str) -> StoredResponse | _RequestRow:
-    """A place for the request, or the answer it had; refused while another has the place."""
-    same = and_(_key.user_id == place.user_id, _key.key == place.key)
-    # A request that died in between leaves its place to whoever comes a minute later.
-    died = and_(same, _key.status.is_(None), _key.created_at < place.since - ABANDONED)
-    connection.execute(delete(idempotency_keys).where(died))
-    _forget(connection, place.since - KEPT)
-    row = insert_into(idempotency_keys, connection.dialect.name).values(
-        user_id=place.user_id, key=place.key, request_sha256=what, created_at=place.since
+def _claim(
+    connection: Connection, row: _RequestRow, request_sha256: str
+) -> StoredResponse | _RequestRow:
+    """Insert the row of a request; the stored response if it was already executed."""
+    same = and_(_key.user_id == row.user_id, _key.key == row.key)
+    # The row of a request whose process was killed expires after a minute.
+    abandoned = and_(same, _key.status.is_(None), _key.created_at < row.since - ABANDONED)
+    connection.execute(delete(idempotency_keys).where(abandoned))
+    _delete_expired(connection, row.since - REPLAY_FOR)
+    insert = insert_into(idempotency_keys, connection.dialect.name).values(
+        user_id=row.user_id, key=row.key, request_sha256=request_sha256, created_at=row.since
     )
-    made = connection.execute(row.on_conflict_do_nothing().returning(_key.key)).one_or_none()
-    if made is not None:
-        return place
-    return _earlier(connection.execute(select(idempotency_keys).where(same)).one_or_none(), what)
+    inserted = connection.execute(insert.on_conflict_do_nothing().returning(_key.key)).one_or_none()
+    if inserted is not None:
+        return row
+    existing = connection.execute(select(idempotency_keys).where(same)).one_or_none()
+    return _stored_response(existing, request_sha256)
 
 
-def _forget(connection: Connection, before: datetime) -> None:
-    # Others may be forgetting the same ones.
-    old = select(_key.key).where(_key.created_at < before).limit(_AT_ONCE)
-    found = _key.key.in_(old.with_for_update(skip_locked=True))
-    connection.execute(delete(idempotency_keys).where(_key.created_at < before, found))
+def _delete_expired(connection: Connection, before: datetime) -> None:
+    # Other processes may be deleting the same rows.
+    old = select(_key.key).where(_key.created_at < before).limit(_BATCH_SIZE)
+    unlocked = _key.key.in_(old.with_for_update(skip_locked=True))
+    connection.execute(delete(idempotency_keys).where(_key.created_at < before, unlocked))
 
 
-def _earlier(row: Row[Any] | None, what: str) -> StoredResponse:
-    if row is not None and row.request_sha256 != what:
+def _stored_response(row: Row[Any] | None, request_sha256: str) -> StoredResponse:
+    if row is not None and row.request_sha256 != request_sha256:
         raise ProblemError(
-            422, "key-reused", "this Idempotency-Key was sent with another request; take a new one"
+            422, "key-reused", "this Idempotency-Key was used for another request; send a new one"
         )
     if row is None or row.status is None:
         raise ProblemError(
             409,
             "in-progress",
-            "the first request with this Idempotency-Key is still under way",
+            "the first request with this Idempotency-Key is still in progress; try again",
             headers={"Retry-After": "1"},
         )
     return StoredResponse(status=row.status, body=row.answer)
 
 
-def _kept(known: ErrorText | None, path: str) -> StoredResponse | None:
-    return StoredResponse(status=known.status, body=known.body(path)) if known is not None else None
+def _error_to_store(error: Exception, path: str) -> StoredResponse | None:
+    text = error_text(error)
+    return None if text is None else StoredResponse(status=text.status, body=text.content(path))
 
 
-def _settle(database: Database, place: _RequestRow, answer: StoredResponse | None) -> None:
-    """Keep an answer that will stay true; any other leaves the place to the next try."""
-    ours = and_(
-        _key.user_id == place.user_id,
-        _key.key == place.key,
-        _key.created_at == place.since,
+def _finish(database: Database, row: _RequestRow, response: StoredResponse | None) -> None:
+    """Store a final response; after a transient error, delete the row for the next try."""
+    own = and_(
+        _key.user_id == row.user_id,
+        _key.key == row.key,
+        _key.created_at == row.since,
         _key.status.is_(None),
     )
-    is_lasting = (
-        answer is not None and answer.status < _SERVER_ERRORS and answer.status not in _PASSING
+    is_final = (
+        response is not None
+        and response.status < _SERVER_ERRORS
+        and response.status not in _TRANSIENT
     )
     with database.write() as connection:
-        if answer is None or not is_lasting:
-            connection.execute(delete(idempotency_keys).where(ours))
+        if response is None or not is_final:
+            connection.execute(delete(idempotency_keys).where(own))
         else:
-            values = {"status": answer.status, "answer": dict(answer.body)}
-            connection.execute(update(idempotency_keys).where(ours).values(values))
+            values = {"status": response.status, "answer": dict(response.body)}
+            connection.execute(update(idempotency_keys).where(own).values(values))

@@ -1,9 +1,7 @@
-"""Jobs over HTTP: where each of them stands, all of mine, once more, one step further.
+"""Routes for upload jobs: status, list, retry and advance.
 
-Moving a job on from outside: only where its writes are there already.
-
-A service that did a stage's work itself, or found it done, may say so; what it says is checked as
-the worker's own work is.
+A service that did the work of a stage itself may advance a job. What the stage must have stored is
+checked as for a worker.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from sqlalchemy import Connection, Row, Select, bindparam, select
 from starlette.responses import JSONResponse
 
 from fonds import ids
-from fonds.api.dependencies import desk_of, require_scope, unknown_job
+from fonds.api.dependencies import app_state, require_scope, unknown_job
 from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER, Advance, JobAnswer, JobPage, UploadId, problems
+from fonds.api.schemas import BEARER, Advance, JobPage, JobResponse, UploadId, problems
 from fonds.context import Context
 from fonds.errors import BlobMissingError, GateError, LeaseLostError
 from fonds.model import NormalizedBody
@@ -38,12 +36,12 @@ from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, check_embedd
 from fonds.uploads.users import Caller
 
 _Check = Callable[[Connection, Job, "_PreparedText"], dict[str, Any]]
-"""Refuses a move whose writes are not there; gives the columns that go with it."""
+"""Raises GateError if the result of a stage is not stored; returns the columns to update."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _PreparedText:
-    """What was found before the transaction, as reading and cutting a text takes its time."""
+    """Text and passages, prepared before the transaction because that takes time."""
 
     now: datetime
     chunker: str
@@ -52,39 +50,41 @@ class _PreparedText:
 
 
 def advance_job(context: Context, document_id: UUID, to: JobStatus, *, by: str) -> Job | None:
-    """Move a job, if it may and can; None where there is none."""
+    """Change the status of a job after checking it; None if there is no such job."""
     with context.database.read() as connection:
-        seen = job_of(connection, document_id)
-    if seen is None:
+        before = job_of(connection, document_id)
+    if before is None:
         return None
-    _check_move(seen, to)
-    found = _look(context, seen, to)
+    _check_move(before, to)
+    prepared = _prepare(context, before, to)
     with context.database.write() as connection:
         job = job_of(connection, document_id, to_write=True)
-        if job is None or _what_counts(job) != _what_counts(seen):
-            raise LeaseLostError(f"job {seen.job_id} has moved on; nothing was written")
-        columns = _CHECKS[to](connection, job, found)
+        if job is None or _version_of(job) != _version_of(before):
+            raise LeaseLostError(
+                f"job {before.job_id} changed in the meantime; nothing was written"
+            )
+        columns = _CHECKS[to](connection, job, prepared)
         return move(
             connection,
             job,
             to,
             by=by,
             why="advanced from outside",
-            now=found.now,
+            now=prepared.now,
             lease_owner=None,
             lease_until=None,
             **columns,
         )
 
 
-def _look(context: Context, job: Job, to: JobStatus) -> _PreparedText:
+def _prepare(context: Context, job: Job, to: JobStatus) -> _PreparedText:
     label, passages = chunker_label(context.chunker), {}
     if to in _NEED_TEXT:
         text = _text(context, job)
         if to is JobStatus.CHUNKS_STORED:
             name = ids.upload_id(job.document_id)
-            cut = passages_of_text(name, job.name, None, text, context.chunker)
-            passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in cut.chunks}
+            chunking = passages_of_text(name, job.name, None, text, context.chunker)
+            passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in chunking.chunks}
     return _PreparedText(now=context.seams.clock.now(), chunker=label, passages=passages)
 
 
@@ -97,48 +97,48 @@ def _text(context: Context, job: Job) -> NormalizedBody:
         raise GateError("the parsed text is not in the store") from None
 
 
-def _what_counts(job: Job) -> tuple[JobStatus, str | None, str | None]:
+def _version_of(job: Job) -> tuple[JobStatus, str | None, str | None]:
     return job.status, job.parsed_path, job.parsed_sha256
 
 
 def _check_move(job: Job, to: JobStatus) -> None:
     if to not in MOVES[job.status]:
-        raise ProblemError(409, "illegal-move", f"a job cannot move from {job.status} to {to}")
+        raise ProblemError(409, "illegal-move", f"a job cannot change from {job.status} to {to}")
     if job.status in FAILURES:
-        raise ProblemError(409, "use-retry", "a job that failed is sent back by its retry")
+        raise ProblemError(409, "use-retry", "a failed job can only be retried")
     if to not in _CHECKS:
-        raise ProblemError(409, "not-by-hand", f"only the worker itself moves a job to {to}")
+        raise ProblemError(409, "not-by-hand", f"only the worker can change a job to {to}")
 
 
-def _has_come(_connection: Connection, job: Job, _found: _PreparedText) -> dict[str, Any]:
+def _has_arrived(_connection: Connection, job: Job, _prepared: _PreparedText) -> dict[str, Any]:
     if job.arrived_at is None:
-        raise GateError("the file has not come: complete the upload")
+        raise GateError("the file has not arrived: send it and complete the upload")
     return {}
 
 
-def _is_parsed(_connection: Connection, _job: Job, _found: _PreparedText) -> dict[str, Any]:
+def _is_parsed(_connection: Connection, _job: Job, _prepared: _PreparedText) -> dict[str, Any]:
     return {}
 
 
-def _can_be_cut(_connection: Connection, _job: Job, found: _PreparedText) -> dict[str, Any]:
-    return {"chunks_version": found.chunker}
+def _can_be_chunked(_connection: Connection, _job: Job, prepared: _PreparedText) -> dict[str, Any]:
+    return {"chunks_version": prepared.chunker}
 
 
-def _is_cut(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
-    held, count = staged_hashes(connection, job.document_id), len(found.passages)
-    if held != found.passages:
-        raise GateError(f"{len(held)} passages are stored, and not the {count} that the text has")
+def _is_chunked(connection: Connection, job: Job, prepared: _PreparedText) -> dict[str, Any]:
+    stored, count = staged_hashes(connection, job.document_id), len(prepared.passages)
+    if stored != prepared.passages:
+        raise GateError(f"{len(stored)} passages are stored, but the text has {count}")
     return {
-        "chunks_version": found.chunker,
+        "chunks_version": prepared.chunker,
         "progress": {"chunks_total": count, "chunks_done": count},
-        "chunked_at": found.now,
+        "chunked_at": prepared.now,
     }
 
 
-def _has_model(connection: Connection, job: Job, _found: _PreparedText) -> dict[str, Any]:
+def _has_model(connection: Connection, job: Job, _prepared: _PreparedText) -> dict[str, Any]:
     generation = current_generation(connection)
     if generation is None:
-        raise GateError("there is no model yet that passages could wait for")
+        raise GateError("there is no embedding model yet")
     return {
         "embed_model": generation.name,
         "embed_version": generation.version,
@@ -146,26 +146,26 @@ def _has_model(connection: Connection, job: Job, _found: _PreparedText) -> dict[
     }
 
 
-def _has_vectors(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
+def _has_vectors(connection: Connection, job: Job, prepared: _PreparedText) -> dict[str, Any]:
     passages, vectors = _counts(connection, job)
     if not vectors:
-        raise GateError(f"none of {passages} passages has a vector")
+        raise GateError(f"none of the {passages} passages has a vector")
     return {
         "progress": {**(job.progress or {}), "embeds_done": vectors},
-        "first_embedded_at": job.first_embedded_at or found.now,
+        "first_embedded_at": job.first_embedded_at or prepared.now,
     }
 
 
-def _is_embedded(connection: Connection, job: Job, found: _PreparedText) -> dict[str, Any]:
+def _is_embedded(connection: Connection, job: Job, prepared: _PreparedText) -> dict[str, Any]:
     check_embedded(*_counts(connection, job), _total(job))
-    return _has_vectors(connection, job, found)
+    return _has_vectors(connection, job, prepared)
 
 
 def _counts(connection: Connection, job: Job) -> tuple[int, int]:
     if job.embed_model is None or job.embed_version is None:
-        raise GateError("no model was chosen for this job")
-    found = staged(connection, job.document_id, job.embed_model, job.embed_version)
-    return found.passages, found.vectors
+        raise GateError("this job has no embedding model")
+    counts = staged(connection, job.document_id, job.embed_model, job.embed_version)
+    return counts.passages, counts.vectors
 
 
 def _total(job: Job) -> int:
@@ -173,11 +173,11 @@ def _total(job: Job) -> int:
 
 
 _CHECKS: Final[Mapping[JobStatus, _Check]] = {
-    JobStatus.PARSE_QUEUED: _has_come,
+    JobStatus.PARSE_QUEUED: _has_arrived,
     JobStatus.PARSED: _is_parsed,
     JobStatus.PARSE_VALIDATED: _is_parsed,
-    JobStatus.CHUNKING: _can_be_cut,
-    JobStatus.CHUNKS_STORED: _is_cut,
+    JobStatus.CHUNKING: _can_be_chunked,
+    JobStatus.CHUNKS_STORED: _is_chunked,
     JobStatus.EMBEDDING_QUEUED: _has_model,
     JobStatus.EMBEDDING_IN_PROGRESS: _has_vectors,
     JobStatus.EMBEDDINGS_STORED: _is_embedded,
@@ -187,12 +187,12 @@ _NEED_TEXT: Final = frozenset(
 )
 
 
-MOST_JOBS: Final = 200
+MAX_JOBS: Final = 200
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _job: Final = upload_jobs.c
-# Not the whole row: the map of a long text is long.
-_SHOWN: Final[Select[Any]] = select(
+# Without the map of the text, which can be large.
+_STATUS_QUERY: Final[Select[Any]] = select(
     _job.job_id,
     _job.user_id,
     _job.document_id,
@@ -218,15 +218,15 @@ router: Final = APIRouter(tags=["jobs"])
 @router.get(
     "/jobs/{document_id}",
     openapi_extra=BEARER,
-    responses={200: {"model": JobAnswer}, **problems(401, 404, 422, 503)},
+    responses={200: {"model": JobResponse}, **problems(401, 404, 422, 503)},
 )
 def get_job(request: Request, document_id: UploadId) -> JSONResponse:
-    """Where an upload stands."""
-    desk = desk_of(request)
-    with desk.library.database.read() as connection:
-        caller = desk.known_caller(request, connection)
-        row = shown_job(connection, caller, document_id)
-    return JSONResponse(job_answer(row))
+    """The status of an upload."""
+    app = app_state(request)
+    with app.library.database.read() as connection:
+        caller = app.require_caller(request, connection)
+        row = visible_job(connection, caller, document_id)
+    return JSONResponse(job_json(row))
 
 
 @router.get(
@@ -238,7 +238,7 @@ def list_jobs(
     request: Request,
     *,
     status: Annotated[list[JobStatus], Query(max_length=20)] = [],  # noqa: B006 — never changed
-    limit: Annotated[int, Query(ge=1, le=MOST_JOBS)] = 50,
+    limit: Annotated[int, Query(ge=1, le=MAX_JOBS)] = 50,
     cursor: Annotated[
         str | None,
         Query(
@@ -246,28 +246,28 @@ def list_jobs(
             description="The `next_cursor` of the page before.",
         ),
     ] = None,
-    everybody: Annotated[
-        bool, Query(alias="all", description="Jobs of all users; needs the scope admin.")
+    all_users: Annotated[
+        bool, Query(alias="all", description="Jobs of all users; requires the scope admin.")
     ] = False,
 ) -> JSONResponse:
-    """Your uploads, the newest first."""
-    desk = desk_of(request)
-    with desk.library.database.read() as connection:
-        caller = desk.known_caller(request, connection)
-        if everybody:
+    """Your uploads, newest first."""
+    app = app_state(request)
+    with app.library.database.read() as connection:
+        caller = app.require_caller(request, connection)
+        if all_users:
             require_scope(caller, "admin")
-        found = page_of_jobs(
+        jobs = page_of_jobs(
             connection,
-            user_id=None if everybody else caller.user_id,
+            user_id=None if all_users else caller.user_id,
             statuses=status,
             before=_read_cursor(cursor) if cursor else None,
             limit=limit + 1,
         )
-    page = found[:limit]
-    is_last = len(found) <= limit
+    page = jobs[:limit]
+    is_last = len(jobs) <= limit
     return JSONResponse(
         {
-            "jobs": [job_answer(job) for job in page],
+            "jobs": [job_json(job) for job in page],
             "next_cursor": None if is_last else _cursor(page[-1]),
         }
     )
@@ -277,63 +277,63 @@ def list_jobs(
     "/jobs/{document_id}/retry",
     status_code=202,
     openapi_extra=BEARER,
-    responses={202: {"model": JobAnswer}, **problems(401, 404, 409, 413, 422, 503)},
+    responses={202: {"model": JobResponse}, **problems(401, 404, 409, 413, 422, 503)},
 )
 def retry_job(request: Request, document_id: UploadId, idempotency_key: Key = None) -> JSONResponse:
-    """Send a failed upload back to its last good stage."""
-    desk = desk_of(request)
-    caller = desk.caller(request)
+    """Retry a failed upload from its last successful stage."""
+    app = app_state(request)
+    caller = app.caller(request)
 
     def work() -> StoredResponse:
-        with desk.library.database.read() as connection:
-            job = job_of(connection, UUID(document_id), user_id=_whose(caller, "admin"))
+        with app.library.database.read() as connection:
+            job = job_of(connection, UUID(document_id), user_id=_visible_user(caller, "admin"))
         if job is None:
             raise unknown_job()
         if job.status not in FAILURES:
             raise ProblemError(
                 409,
                 "not-failed",
-                f"only a job that failed can be retried; this one is {job.status}",
+                f"only failed jobs can be retried; this one is {job.status}",
             )
         by = f"{'user' if job.user_id == caller.user_id else 'admin'}:{caller.user_id}"
-        return StoredResponse(status=202, body=job_answer(retry_upload(desk.context, job, by=by)))
+        return StoredResponse(status=202, body=job_json(retry_upload(app.context, job, by=by)))
 
-    answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
+    response, is_replayed = once(app, request, caller.user_id, idempotency_key, work)
     headers = {"Location": f"/jobs/{document_id}"}
-    return respond(answer, is_replayed=is_replayed, headers=headers)
+    return respond(response, is_replayed=is_replayed, headers=headers)
 
 
 @router.post(
     "/jobs/{document_id}/advance",
     openapi_extra=BEARER,
-    responses={200: {"model": JobAnswer}, **problems(400, 401, 403, 404, 409, 413, 422, 503)},
+    responses={200: {"model": JobResponse}, **problems(400, 401, 403, 404, 409, 413, 422, 503)},
 )
-def advance(request: Request, document_id: UploadId, wanted: Advance) -> JSONResponse:
-    """Move a job on, if what the move promises is in the database; needs the scope service."""
-    desk = desk_of(request)
-    caller = desk.caller(request)
+def advance(request: Request, document_id: UploadId, target: Advance) -> JSONResponse:
+    """Advance a job if the result of the stage is stored; requires the scope service."""
+    app = app_state(request)
+    caller = app.caller(request)
     require_scope(caller, "service")
-    moved = advance_job(desk.context, UUID(document_id), wanted.to, by=f"service:{caller.user_id}")
-    if moved is None:
+    job = advance_job(app.context, UUID(document_id), target.to, by=f"service:{caller.user_id}")
+    if job is None:
         raise unknown_job()
-    return JSONResponse(job_answer(moved))
+    return JSONResponse(job_json(job))
 
 
-def shown_job(connection: Connection, caller: Caller, document_id: str) -> Row[Any]:
-    """As much of a job as is shown; those who run the place see where any of them stands."""
-    row = connection.execute(_SHOWN, {"document": UUID(document_id)}).one_or_none()
-    whose = _whose(caller, "admin", "service")
-    if row is None or (whose is not None and row.user_id != whose):
+def visible_job(connection: Connection, caller: Caller, document_id: str) -> Row[Any]:
+    """The status columns of a job; 404 unless the caller may see it."""
+    row = connection.execute(_STATUS_QUERY, {"document": UUID(document_id)}).one_or_none()
+    user_id = _visible_user(caller, "admin", "service")
+    if row is None or (user_id is not None and row.user_id != user_id):
         raise unknown_job()
     return row
 
 
-def _whose(caller: Caller, *overseers: str) -> UUID | None:
-    return None if caller.scope in overseers else caller.user_id
+def _visible_user(caller: Caller, *scopes: str) -> UUID | None:
+    return None if caller.scope in scopes else caller.user_id
 
 
-def job_answer(job: Job | Row[Any]) -> dict[str, Any]:
-    """A job as clients see it."""
+def job_json(job: Job | Row[Any]) -> dict[str, Any]:
+    """The JSON of a job."""
     return {
         "job_id": str(job.job_id),
         "document_id": str(job.document_id),
@@ -346,12 +346,12 @@ def job_answer(job: Job | Row[Any]) -> dict[str, Any]:
         "parser": job.parser,
         "progress": job.progress,
         "retry_count": job.retry_count,
-        "next_attempt_at": _moment(job.next_attempt_at),
+        "next_attempt_at": _timestamp(job.next_attempt_at),
         "last_error": job.last_error,
-        "created_at": _moment(job.created_at),
-        "arrived_at": _moment(job.arrived_at),
-        "first_embedded_at": _moment(job.first_embedded_at),
-        "updated_at": _moment(job.updated_at),
+        "created_at": _timestamp(job.created_at),
+        "arrived_at": _timestamp(job.arrived_at),
+        "first_embedded_at": _timestamp(job.first_embedded_at),
+        "updated_at": _timestamp(job.updated_at),
         "links": _links(str(job.document_id), job.status),
     }
 
@@ -369,8 +369,8 @@ def _links(document_id: str, status: str) -> dict[str, str]:
     return links
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else format_timestamp(moment)
+def _timestamp(at: datetime | None) -> str | None:
+    return None if at is None else format_timestamp(at)
 
 
 def _cursor(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): one shape for whatever goes wrong."""
+"""Error responses as `application/problem+json` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from fonds.errors import (
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = {"Retry-After": "5"}
-"""Seconds after which what does not answer may be there again."""
+"""Seconds after which an unavailable service is worth another try."""
 
-_LONGEST_INSTANCE: Final = 500
-_MOST_COMPLAINTS: Final = 20
-_NO_WORD: Final = re.compile(r"[^a-z]+")
+_MAX_INSTANCE_LENGTH: Final = 500
+_MAX_FIELD_ERRORS: Final = 20
+_NON_LETTERS: Final = re.compile(r"[^a-z]+")
 
 _BY_KIND: Final = {
     "not-there": 409,
@@ -49,20 +49,20 @@ _BY_KIND: Final = {
     "unknown-job": 404,
     "malformed": 400,
 }
-"""Statuses of uploads and webhooks that are refused; 422 is any other kind."""
+"""HTTP status by the kind of a rejected upload or webhook; 422 otherwise."""
 
 _BY_TYPE: Final[tuple[tuple[type[FondsError], int, str, str], ...]] = (
     (UnknownDocumentError, 404, "unknown-document", ""),
     (UsageError, 422, "bad-request", ""),
     (GateError, 409, "gate", ""),
-    (LeaseLostError, 409, "moved-on", "the job has moved on; look again"),
+    (LeaseLostError, 409, "moved-on", "the job changed in the meantime; read it again"),
     (BlobMissingError, 404, "file-missing", "the file is not in the store"),
-    (StoreError, 503, "store-unavailable", "the object store does not answer; try again"),
-    (EmbedError, 503, "model-unavailable", "the model for vectors does not answer; try again"),
+    (StoreError, 503, "store-unavailable", "the object store does not respond; try again"),
+    (EmbedError, 503, "model-unavailable", "the embedding model does not respond; try again"),
 )
-"""The first that fits; an empty detail is the error's own text, which is fit for users."""
+"""The first match applies; an empty detail means the text of the error."""
 
-_AWAY: Final = (
+_DATABASE_DOWN: Final = (
     database_errors.OperationalError,
     database_errors.InterfaceError,
     database_errors.TimeoutError,
@@ -70,7 +70,7 @@ _AWAY: Final = (
 
 
 class ProblemError(HTTPException):
-    """A request that the API itself refuses; `kind` is for programs."""
+    """A request that the API rejects; clients distinguish the reason by `kind`."""
 
     def __init__(
         self, status: int, kind: str, detail: str, *, headers: Mapping[str, str] | None = None
@@ -81,33 +81,33 @@ class ProblemError(HTTPException):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorText:
-    """What a client is told of an error."""
+    """Status and text of an error response."""
 
     status: int
     kind: str
     detail: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def body(self, path: str, **more: Any) -> dict[str, Any]:
-        """The problem document, for a request to this path."""
+    def content(self, path: str, **more: Any) -> dict[str, Any]:
+        """The problem document of a request to this path."""
         return {
             "type": f"urn:fonds:problem:{self.kind}",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,
-            "instance": quote(path[:_LONGEST_INSTANCE]),
+            "instance": quote(path[:_MAX_INSTANCE_LENGTH]),
             "kind": self.kind,
             **more,
         }
 
 
 UNEXPECTED: Final = ErrorText(
-    status=500, kind="unexpected", detail="something went wrong here; the log of the server has it"
+    status=500, kind="unexpected", detail="unexpected error; the log of the server has details"
 )
 
 
-def told(error: Exception) -> ErrorText | None:
-    """What a client is told of an error; None for one that nobody foresaw."""
+def error_text(error: Exception) -> ErrorText | None:
+    """Status and text for an error; None for an unexpected one."""
     if isinstance(error, ProblemError):
         return ErrorText(
             status=error.status_code,
@@ -115,86 +115,86 @@ def told(error: Exception) -> ErrorText | None:
             detail=error.detail,
             headers=error.headers or {},
         )
-    if isinstance(error, _AWAY):
-        return _away("database-unavailable", "the database does not answer; try again")
-    return _told_of_ours(error) if isinstance(error, FondsError) else None
+    if isinstance(error, _DATABASE_DOWN):
+        return _unavailable("database-unavailable", "the database does not respond; try again")
+    return _fonds_error_text(error) if isinstance(error, FondsError) else None
 
 
-def _told_of_ours(error: FondsError) -> ErrorText | None:
+def _fonds_error_text(error: FondsError) -> ErrorText | None:
     if isinstance(error, UploadRefusedError | WebhookError):
         return ErrorText(status=_BY_KIND.get(error.kind, 422), kind=error.kind, detail=str(error))
     if isinstance(error, AddressRefusedError):
         return ErrorText(status=403, kind=error.kind, detail=str(error))
     if isinstance(error, SettingsError):
-        return None  # nothing that a client could mend
+        return None  # a client cannot fix it
     for family, status, kind, detail in _BY_TYPE:
         if isinstance(error, family):
             if status == HTTPStatus.SERVICE_UNAVAILABLE:
-                return _away(kind, detail)
+                return _unavailable(kind, detail)
             return ErrorText(status=status, kind=kind, detail=detail or str(error))
     return None
 
 
-def _away(kind: str, detail: str) -> ErrorText:
+def _unavailable(kind: str, detail: str) -> ErrorText:
     return ErrorText(status=503, kind=kind, detail=detail, headers=RETRY_AFTER)
 
 
-def problem(told: ErrorText, path: str, **more: Any) -> JSONResponse:
-    """The answer to a request that cannot be answered as it was meant."""
+def problem_response(text: ErrorText, path: str, **more: Any) -> JSONResponse:
+    """The response with a problem document."""
     return JSONResponse(
-        told.body(path, **more), told.status, headers=dict(told.headers), media_type=MEDIA_TYPE
+        text.content(path, **more), text.status, headers=dict(text.headers), media_type=MEDIA_TYPE
     )
 
 
-Present = Callable[[Scope, ErrorText], Response | None]
-"""Tells somebody of an error in another shape than a problem; None for whom that is right."""
+ErrorRenderer = Callable[[Scope, ErrorText], Response | None]
+"""Renders an error in another format; None for requests that get a problem document."""
 
 
-def install(app: FastAPI, present: Present | None = None) -> None:
-    """Have the app answer every error it knows as a problem, or as `present` shows it."""
-    app.state.present = present
-    for kind in (FondsError, *_AWAY, ProblemError):
-        app.add_exception_handler(kind, _answer_known)
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
+def install(app: FastAPI, render_error: ErrorRenderer | None = None) -> None:
+    """Respond to every known error with a problem document, or with what `render_error` makes."""
+    app.state.render_error = render_error
+    for kind in (FondsError, *_DATABASE_DOWN, ProblemError):
+        app.add_exception_handler(kind, _handle_known)
+    app.add_exception_handler(HTTPException, _handle_http)
+    app.add_exception_handler(RequestValidationError, _handle_invalid)
 
 
-def answer(scope: Scope, known: ErrorText, **more: Any) -> Response:
-    """Tell whoever sent a request what went wrong."""
-    present: Present | None = scope["app"].state.present
-    shown = present(scope, known) if present is not None else None
-    return shown or problem(known, scope["path"], **more)
+def error_response(scope: Scope, text: ErrorText, **more: Any) -> Response:
+    """The response to a request that failed."""
+    render_error: ErrorRenderer | None = scope["app"].state.render_error
+    rendered = render_error(scope, text) if render_error is not None else None
+    return rendered or problem_response(text, scope["path"], **more)
 
 
-async def _answer_known(request: Request, error: Exception) -> Response:
-    known = told(error)
-    if known is None:
+async def _handle_known(request: Request, error: Exception) -> Response:
+    text = error_text(error)
+    if text is None:
         raise error
-    return answer(request.scope, known)
+    return error_response(request.scope, text)
 
 
-async def _answer_http(request: Request, error: Exception) -> Response:
+async def _handle_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
-    kind = _NO_WORD.sub("-", phrase.lower())
-    # The framework's own words say no more than the phrase.
-    known = ErrorText(
+    kind = _NON_LETTERS.sub("-", phrase.lower())
+    # The framework's own texts add nothing to the phrase.
+    text = ErrorText(
         status=error.status_code, kind=kind, detail=phrase.lower(), headers=error.headers or {}
     )
-    return answer(request.scope, known)
+    return error_response(request.scope, text)
 
 
-async def _answer_invalid(request: Request, error: Exception) -> Response:
+async def _handle_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    complaints = [_complaint(each) for each in error.errors()[:_MOST_COMPLAINTS]]
-    detail = "; ".join(f"{each['where']}: {each['what']}" for each in complaints)
-    known = ErrorText(status=422, kind="invalid", detail=detail)
-    return answer(request.scope, known, errors=complaints)
+    field_errors = [_field_error(each) for each in error.errors()[:_MAX_FIELD_ERRORS]]
+    detail = "; ".join(f"{each['where']}: {each['what']}" for each in field_errors)
+    text = ErrorText(status=422, kind="invalid", detail=detail)
+    return error_response(request.scope, text, errors=field_errors)
 
 
-def _complaint(error: Mapping[str, Any]) -> dict[str, str]:
-    """Where and what, without what was sent: it may be a secret in the wrong place."""
-    place = list(error["loc"])
+def _field_error(error: Mapping[str, Any]) -> dict[str, str]:
+    """Location and message, without the value: it may be a misplaced secret."""
+    location = list(error["loc"])
     if error["type"] in {"extra_forbidden", "json_invalid"}:
-        place.pop()
-    return {"where": ".".join(map(str, place)), "what": str(error["msg"])}
+        location.pop()
+    return {"where": ".".join(map(str, location)), "what": str(error["msg"])}

@@ -1,8 +1,6 @@
-"""The shapes of requests and answers, as the OpenAPI document shows them.
+"""Schemas of requests and responses for the OpenAPI document.
 
-Handlers write their answers themselves: a model would check each of them once more.
-
-The shapes of what is read over HTTP: codes, links, editions, comparisons and changes.
+Handlers build responses as dictionaries: models would validate every response again.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from fonds.results import ChunkLocator, Facets, HeldDocument, RetrievalResult
 from fonds.uploads.states import JobStatus
 
 UUID_PATTERN: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
-LONGEST_ID: Final = 500
-# PostgreSQL takes no NUL in any text, and no id has control characters.
-PLAIN_PATTERN: Final = r"^[^\x00-\x1f\x7f]*$"
+MAX_ID_LENGTH: Final = 500
+# PostgreSQL rejects NUL in text, and ids have no control characters.
+TEXT_PATTERN: Final = r"^[^\x00-\x1f\x7f]*$"
 _SHA256: Final = r"^[0-9a-f]{64}$"
 _DOCUMENT: Final = "0b6f1c9e-8f0e-5c5e-9d44-3f4f0c8f9a11"
 
@@ -36,23 +34,23 @@ DocumentId = Annotated[
     str,
     Path(
         min_length=1,
-        max_length=LONGEST_ID,
-        pattern=PLAIN_PATTERN,
-        description="Its id, or another name: `fr:2026-00101`, `upload:…`, `91 FR 1201`.",
+        max_length=MAX_ID_LENGTH,
+        pattern=TEXT_PATTERN,
+        description="An id or another name: `fr:2026-00101`, `upload:…`, `91 FR 1201`.",
         examples=["fr:2026-00101"],
     ),
 ]
 
 
-class Complaint(BaseModel):
-    """A part of a request that is not as it must be."""
+class FieldError(BaseModel):
+    """An invalid part of a request."""
 
     where: str
     what: str
 
 
 class Problem(BaseModel):
-    """What went wrong with a request, after RFC 9457; `kind` is for programs."""
+    """An error as a problem document (RFC 9457); `kind` is for programs."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -73,12 +71,12 @@ class Problem(BaseModel):
     detail: str
     instance: str
     kind: str
-    errors: list[Complaint] = Field(default=[], description="Of a request that is invalid.")
-    checks: dict[str, str] = Field(default={}, description="Of a server that is not well.")
+    errors: list[FieldError] = Field(default=[], description="The invalid parts of a request.")
+    checks: dict[str, str] = Field(default={}, description="The outcome of each health check.")
 
 
 class FileRequest(BaseModel):
-    """What is said of a file before it comes."""
+    """The announcement of a file."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -94,7 +92,7 @@ class FileRequest(BaseModel):
 
 
 class Advance(BaseModel):
-    """Where a job is to be moved."""
+    """The status that a job is to get."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -106,7 +104,7 @@ class Advance(BaseModel):
 
 
 class UploadAddress(BaseModel):
-    """Where the file is to be sent, until when, and with which headers."""
+    """The address, headers and deadline for sending the file."""
 
     url: str
     method: Literal["PUT"]
@@ -115,7 +113,7 @@ class UploadAddress(BaseModel):
 
 
 class JobError(BaseModel):
-    """Why a job failed, or was tried again."""
+    """The error with which a job failed, or after which it is retried."""
 
     stage: Literal["parse", "chunking", "embedding"]
     type: str
@@ -123,8 +121,8 @@ class JobError(BaseModel):
     at: datetime
 
 
-class JobAnswer(BaseModel):
-    """An upload on its way."""
+class JobResponse(BaseModel):
+    """An upload and its status."""
 
     job_id: str
     document_id: str
@@ -146,27 +144,27 @@ class JobAnswer(BaseModel):
     links: dict[str, str]
 
 
-class UploadAnswer(JobAnswer):
-    """A file that was announced; `upload` is left out once it has come."""
+class UploadResponse(JobResponse):
+    """An announced file; without `upload` once it has arrived."""
 
     upload: UploadAddress | None = None
 
 
 class JobPage(BaseModel):
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
 
-    jobs: list[JobAnswer]
+    jobs: list[JobResponse]
     next_cursor: str | None
 
 
-class WebhookAnswer(BaseModel):
-    """What a webhook did."""
+class WebhookResponse(BaseModel):
+    """The effect of a webhook."""
 
     effect: Literal["taken", "ignored"]
 
 
-class CitationAnswer(BaseModel):
-    """Enough to cite a document."""
+class CitationResponse(BaseModel):
+    """The citation of a document."""
 
     citation_string: str
     title: str
@@ -175,8 +173,8 @@ class CitationAnswer(BaseModel):
     published_at: str | None
 
 
-class ProvenanceAnswer(BaseModel):
-    """Which bytes of which publisher a document was made from, and by what."""
+class ProvenanceResponse(BaseModel):
+    """The publisher, file and normalizer from which a document was made."""
 
     source_url: str
     source_org: str
@@ -188,8 +186,8 @@ class ProvenanceAnswer(BaseModel):
     normalizer: str | None
 
 
-class DocumentAnswer(BaseModel):
-    """A document; its text comes only if it is asked for."""
+class DocumentResponse(BaseModel):
+    """A document; its text only if requested."""
 
     id: str
     source: str
@@ -199,28 +197,28 @@ class DocumentAnswer(BaseModel):
     is_own: bool
     gone_at: datetime | None
     updated_at: datetime
-    citation: CitationAnswer
-    provenance: ProvenanceAnswer
+    citation: CitationResponse
+    provenance: ProvenanceResponse
     links: dict[str, str]
     text: str | None = None
 
 
 class SearchResponse(BaseModel):
-    """The best passage of each document, the best first."""
+    """The best passage of each document, best first."""
 
     results: list[RetrievalResult]
     next_offset: int | None
 
 
-class HealthAnswer(BaseModel):
-    """Whether everything answers that is needed."""
+class HealthResponse(BaseModel):
+    """The outcome of all health checks."""
 
     status: Literal["ok"]
     checks: dict[str, str]
 
 
 class Payload(BaseModel):
-    """What a parser outside sends; see the contract in the how-to for uploads."""
+    """The message of an external parser, as the how-to for uploads specifies it."""
 
     job_id: str
     document_id: str
@@ -232,35 +230,35 @@ class Payload(BaseModel):
 
 Day = date | None
 
-_SAID: Final = {
+_DESCRIPTIONS: Final = {
     400: "The request cannot be understood.",
-    401: "No token was sent, or one that is good for nothing.",
+    401: "The token is missing, wrong, revoked or expired.",
     403: "The token, or the signature of the address, does not allow this.",
-    404: "There is nothing of this name that you may see.",
-    409: "Not in the state that things are in.",
+    404: "It does not exist, or you may not see it.",
+    409: "The current state does not allow this.",
     413: "Too many bytes.",
-    416: "The file has no bytes in this range.",
-    422: "A part of the request is not as it must be.",
-    429: "Asked too often; `Retry-After` says when to try again.",
-    503: "The database, the object store or a model does not answer; try again.",
+    416: "The range is outside the file.",
+    422: "A part of the request is invalid.",
+    429: "Too many requests; try again after `Retry-After` seconds.",
+    503: "The database, the object store or a model does not respond; try again.",
 }
 BEARER: Final[dict[str, Any]] = {"security": [{"token": []}]}
-"""Of routes that want a token."""
-BEARER_OR_NOBODY: Final[dict[str, Any]] = {"security": [{"token": []}, {}]}
-"""Of routes that show what is public to everybody."""
+"""For routes that require a token."""
+OPTIONAL_BEARER: Final[dict[str, Any]] = {"security": [{"token": []}, {}]}
+"""For routes that also serve public content without a token."""
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for its `responses`."""
+    """The error responses of a route, for its `responses`."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
-        status: {"description": _SAID[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        status: {"description": _DESCRIPTIONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
         for status in statuses
     }
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """A request body that a handler reads by itself, for the OpenAPI document."""
+    """The OpenAPI entry of a request body that the handler parses itself."""
     return {
         "requestBody": {
             "required": True,
@@ -269,14 +267,14 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-MOST_OFFSET: Final = 2**31 - 1
+MAX_OFFSET: Final = 2**31 - 1
 
 Name = Annotated[
     str,
     Query(
         min_length=1,
-        max_length=LONGEST_ID,
-        pattern=PLAIN_PATTERN,
+        max_length=MAX_ID_LENGTH,
+        pattern=TEXT_PATTERN,
         description="An id, another name, or a citation: `fr:2026-00101`, `91 FR 1201`.",
         examples=["fr:2026-00101"],
     ),
@@ -285,23 +283,23 @@ CodePath = Annotated[
     str,
     Path(
         min_length=1,
-        max_length=LONGEST_ID,
-        pattern=PLAIN_PATTERN,
-        description="A code, an edition or a node: `usc`, `usc/119-36`, `usc/119-36/root/title-4`.",
+        max_length=MAX_ID_LENGTH,
+        pattern=TEXT_PATTERN,
+        description="A code, edition or node: `usc`, `usc/119-36`, `usc/119-36/root/title-4`.",
         examples=["usc/119-36/root/title-53"],
     ),
 ]
-Offset = Annotated[int, Query(ge=0, le=MOST_OFFSET)]
+Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET)]
 
 
-class FacetedAnswer(SearchResponse):
-    """Results, and what they could be filtered by if `facets` was asked for."""
+class FacetedResponse(SearchResponse):
+    """Search results, with facets if requested."""
 
     facets: Facets | None = None
 
 
-class EditionAnswer(BaseModel):
-    """An edition of a code, as far as it is held."""
+class EditionResponse(BaseModel):
+    """An edition of a code, as far as the library has it."""
 
     id: str
     version: str
@@ -311,25 +309,25 @@ class EditionAnswer(BaseModel):
     is_newest: bool
 
 
-class CodeAnswer(BaseModel):
-    """A code of which something is held; the newest edition first."""
+class CodeResponse(BaseModel):
+    """A code with its editions, newest first."""
 
     id: str
     title: str
     jurisdiction: str
     unit: str
     language: str
-    editions: list[EditionAnswer]
+    editions: list[EditionResponse]
 
 
-class CodesAnswer(BaseModel):
-    """All codes that are held."""
+class CodesResponse(BaseModel):
+    """All codes in the library."""
 
-    codes: list[CodeAnswer]
+    codes: list[CodeResponse]
 
 
-class NodeAnswer(BaseModel):
-    """A place in the tree of an edition; a leaf has a document of the same id."""
+class NodeResponse(BaseModel):
+    """A node in the tree of an edition; a leaf has a document with the same id."""
 
     id: str
     kind: str
@@ -338,22 +336,24 @@ class NodeAnswer(BaseModel):
     is_leaf: bool
 
 
-class PlaceAnswer(BaseModel):
-    """A code with its editions, or a node with those around it."""
+class PlaceResponse(BaseModel):
+    """A code with its editions, or a node with its parents, children and siblings."""
 
-    code: CodeAnswer | None = Field(default=None, description="Of a path that is only a code.")
-    node: NodeAnswer | None = Field(description="Null for a code, and for the root of an edition.")
-    above: list[NodeAnswer] = []
-    children: list[NodeAnswer] = []
+    code: CodeResponse | None = Field(default=None, description="For the path of a whole code.")
+    node: NodeResponse | None = Field(
+        description="Null for a code, and for the root of an edition."
+    )
+    above: list[NodeResponse] = []
+    children: list[NodeResponse] = []
     total_children: int = 0
     next_offset: int | None = None
-    previous: NodeAnswer | None = Field(default=None, description="Of a leaf: the one before it.")
-    next: NodeAnswer | None = None
+    previous: NodeResponse | None = Field(default=None, description="The previous leaf.")
+    next: NodeResponse | None = None
     links: dict[str, str]
 
 
-class CitedAnswer(BaseModel):
-    """Something that a document cites."""
+class CitedResponse(BaseModel):
+    """A citation in a document."""
 
     target: str
     kind: str
@@ -361,12 +361,12 @@ class CitedAnswer(BaseModel):
     raw: str
     start: int
     locator: dict[str, Any]
-    document_id: str | None = Field(description="Null: not held.")
+    document_id: str | None = Field(description="Null if the library does not have it.")
     title: str | None
     citation_string: str | None
 
 
-class CitingAnswer(BaseModel):
+class CitingResponse(BaseModel):
     """A document that cites another."""
 
     document_id: str
@@ -379,18 +379,18 @@ class CitingAnswer(BaseModel):
     locator: dict[str, Any]
 
 
-class LinksAnswer(BaseModel):
-    """One page of what a document cites, or of what cites it."""
+class LinksResponse(BaseModel):
+    """A page of the citations in a document, or of the documents that cite it."""
 
     id: str
     direction: Literal["cites", "cited-by"]
-    cites: list[CitedAnswer] | None = None
-    cited_by: list[CitingAnswer] | None = None
+    cites: list[CitedResponse] | None = None
+    cited_by: list[CitingResponse] | None = None
     next_offset: int | None
 
 
-class VersionAnswer(BaseModel):
-    """What a document said for some time."""
+class VersionResponse(BaseModel):
+    """A version of a document."""
 
     content_sha256: str
     first_seen_at: datetime
@@ -400,7 +400,7 @@ class VersionAnswer(BaseModel):
     is_current: bool
 
 
-class SameSectionAnswer(BaseModel):
+class SameSectionResponse(BaseModel):
     """A section of a code in one edition."""
 
     document: HeldDocument
@@ -408,50 +408,52 @@ class SameSectionAnswer(BaseModel):
     is_asked: bool
 
 
-class ShapesAnswer(BaseModel):
-    """All that a document has been, the newest first."""
+class ShapesResponse(BaseModel):
+    """The versions and editions of a document, newest first."""
 
     document: HeldDocument
-    versions: list[VersionAnswer]
-    editions: list[SameSectionAnswer]
+    versions: list[VersionResponse]
+    editions: list[SameSectionResponse]
 
 
-class SideAnswer(BaseModel):
-    """One of two texts that are compared."""
+class SideResponse(BaseModel):
+    """One of the two compared texts."""
 
     document: HeldDocument
-    version: str | None = Field(description="Hash of an earlier version; null is today's.")
+    version: str | None = Field(description="Hash of an earlier version; null for the current one.")
 
 
-class Stretch(BaseModel):
-    """A stretch of a redline; `skip` is unchanged text that is left out."""
+class RedlineSegment(BaseModel):
+    """A segment of a redline; `skip` is omitted unchanged text."""
 
     op: Literal["keep", "delete", "insert", "skip"]
     text: str
 
 
-class ComparedAnswer(BaseModel):
-    """Two texts, word by word."""
+class ComparedResponse(BaseModel):
+    """The differences between two texts, word by word."""
 
-    before: SideAnswer
-    after: SideAnswer
+    before: SideResponse
+    after: SideResponse
     is_changed: bool
-    redline: list[Stretch]
+    redline: list[RedlineSegment]
 
 
-class CiteAnswer(BaseModel):
+class CiteResponse(BaseModel):
     """A citation, ready to paste."""
 
     id: str
     style: Literal["bluebook", "csl", "bibtex"]
     citation: str
-    passage: int | None = Field(description="Of a passage: its number.")
-    locator: ChunkLocator | None = Field(description="Of a passage: its place.")
-    document: CitationAnswer
+    passage: int | None = Field(description="The number of the passage, if one is cited.")
+    locator: ChunkLocator | None = Field(
+        description="The location of the passage, if one is cited."
+    )
+    document: CitationResponse
 
 
-class ChangeAnswer(BaseModel):
-    """Something that was seen to happen to a document."""
+class ChangeResponse(BaseModel):
+    """A change of a document."""
 
     at: datetime
     what: Literal["added", "changed", "withdrawn", "reprinted"]
@@ -465,8 +467,8 @@ class ChangeAnswer(BaseModel):
     edition: str | None
 
 
-class ChangesAnswer(BaseModel):
+class ChangesResponse(BaseModel):
     """A page of changes."""
 
-    changes: list[ChangeAnswer]
-    next_cursor: str | None = Field(description="Null when all has been told.")
+    changes: list[ChangeResponse]
+    next_cursor: str | None = Field(description="Null on the last page.")

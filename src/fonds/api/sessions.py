@@ -1,4 +1,4 @@
-"""Sessions of people: a signed cookie names the token that somebody logged in with.
+"""Browser sessions: a signed cookie names the token that was used to log in.
 
 Nothing is stored for a session. The token is looked up whenever it is used, so that revoking the
 token ends all its sessions; logging out removes the cookie.
@@ -19,49 +19,49 @@ from uuid import UUID
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-LASTS: Final = timedelta(hours=12)
+SESSION_LIFETIME: Final = timedelta(hours=12)
 SESSION: Final = "fonds_session"
-VISIT: Final = "fonds_visit"
-"""Names a browser to the forms it is shown, logged in or not."""
+BROWSER: Final = "fonds_visit"
+"""The cookie that ties forms to a browser, logged in or not."""
 
 _SECURE: Final = "__Host-"
-"""Browsers let a cookie of such a name be set by this host alone, and over TLS alone."""
-_LONGEST: Final = 500
+"""A prefix of cookie names that browsers accept only from this host and over TLS."""
+_MAX_COOKIE_LENGTH: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionCookies:
-    """What the cookies of a request say."""
+    """The verified cookies of a request."""
 
     nonce: str | None
     token_id: UUID | None
-    """Of the token that the session is for; None without a session that is good."""
+    """The token of the session; None without a valid session."""
 
 
-def new_name() -> str:
-    """A name for a browser that has none."""
+def new_nonce() -> str:
+    """A random value that identifies a browser."""
     return secrets.token_urlsafe(18)
 
 
 class Sessions:
-    """Gives out cookies, and tells its own from others."""
+    """Sets and verifies the cookies of sessions and forms."""
 
     def __init__(self, secret: bytes, *, is_secure: bool) -> None:
         self._secret = secret
         self._is_secure = is_secure
         self._prefix = _SECURE if is_secure else ""
 
-    def visit(self, request: HTTPConnection, now: datetime) -> SessionCookies:
-        """Read the cookies of a request; what is not ours counts as absent."""
+    def cookies(self, request: HTTPConnection, now: datetime) -> SessionCookies:
+        """Read the cookies of a request; those with invalid signatures count as absent."""
         return SessionCookies(
-            nonce=self._opened("visit", request.cookies.get(self._prefix + VISIT)),
+            nonce=self._verified("visit", request.cookies.get(self._prefix + BROWSER)),
             token_id=self._token(request, now),
         )
 
     def begin(self, response: Response, token_id: UUID, now: datetime) -> None:
-        """Log somebody in, with the token of that id."""
-        content = json.dumps([token_id.hex, int((now + LASTS).timestamp())])
-        self._set(response, SESSION, self._sealed("session", content), LASTS)
+        """Log in with the token of this id."""
+        content = json.dumps([token_id.hex, int((now + SESSION_LIFETIME).timestamp())])
+        self._set(response, SESSION, self._signed("session", content), SESSION_LIFETIME)
 
     def end(self, response: Response) -> None:
         """Log out."""
@@ -69,23 +69,23 @@ class Sessions:
             self._prefix + SESSION, secure=self._is_secure, httponly=True, samesite="lax"
         )
 
-    def name(self, response: Response, nonce: str) -> None:
-        """Give a browser the name that the forms it is shown were made for."""
-        self._set(response, VISIT, self._sealed("visit", nonce), None)
+    def set_nonce(self, response: Response, nonce: str) -> None:
+        """Store in the browser the nonce of the forms on this page."""
+        self._set(response, BROWSER, self._signed("visit", nonce), None)
 
     def form_key(self, nonce: str, token_id: UUID | None) -> str:
-        """What a form must bring back that was shown in this session of this browser."""
+        """The key that forms of this browser and session must contain."""
         return self._signature("form", f"{nonce} {token_id}")
 
-    def is_own_form(self, visit: SessionCookies, given: str) -> bool:
-        """Whether a form was shown to the same browser, in the same session."""
-        if visit.nonce is None:
+    def is_own_form(self, cookies: SessionCookies, form_key: str) -> bool:
+        """Whether a form was made for this browser and session."""
+        if cookies.nonce is None:
             return False
-        expected = self.form_key(visit.nonce, visit.token_id)
-        return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+        expected = self.form_key(cookies.nonce, cookies.token_id)
+        return hmac.compare_digest(expected.encode(), form_key.encode("utf-8", "replace"))
 
     def _token(self, request: HTTPConnection, now: datetime) -> UUID | None:
-        content = self._opened("session", request.cookies.get(self._prefix + SESSION))
+        content = self._verified("session", request.cookies.get(self._prefix + SESSION))
         if content is None:
             return None
         with suppress(ValueError):
@@ -93,22 +93,22 @@ class Sessions:
             return UUID(token_id) if now.timestamp() < until else None
         return None
 
-    def _set(self, response: Response, name: str, value: str, lasts: timedelta | None) -> None:
+    def _set(self, response: Response, name: str, value: str, max_age: timedelta | None) -> None:
         response.set_cookie(
             self._prefix + name,
             value,
-            max_age=int(lasts.total_seconds()) if lasts else None,
+            max_age=int(max_age.total_seconds()) if max_age else None,
             path="/",
             secure=self._is_secure,
             httponly=True,
             samesite="lax",
         )
 
-    def _sealed(self, purpose: str, content: str) -> str:
-        return f"{_coded(content.encode())}.{self._signature(purpose, content)}"
+    def _signed(self, purpose: str, content: str) -> str:
+        return f"{_base64(content.encode())}.{self._signature(purpose, content)}"
 
-    def _opened(self, purpose: str, value: str | None) -> str | None:
-        if not value or len(value) > _LONGEST or not value.isascii():
+    def _verified(self, purpose: str, value: str | None) -> str | None:
+        if not value or len(value) > _MAX_COOKIE_LENGTH or not value.isascii():
             return None
         coded, _, signature = value.partition(".")
         with suppress(ValueError):
@@ -118,10 +118,10 @@ class Sessions:
         return None
 
     def _signature(self, purpose: str, content: str) -> str:
-        # The purpose is signed too: a cookie of one kind is never good as another.
+        # The purpose is signed, too: a cookie of one kind is never valid as another.
         signed = json.dumps(["fonds:session:1", purpose, content]).encode()
-        return _coded(hmac.digest(self._secret, signed, "sha256"))
+        return _base64(hmac.digest(self._secret, signed, "sha256"))
 
 
-def _coded(content: bytes) -> str:
+def _base64(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

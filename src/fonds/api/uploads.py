@@ -1,9 +1,4 @@
-"""Uploads over HTTP: announced, completed, and the webhook of the parser outside.
-
-Our own signed addresses: files in and out of stores that give out none themselves.
-
-Bodies too large for memory, taken in on disk, never more of them than allowed.
-"""
+"""Routes for uploads, signed file addresses and the webhook of the external parser."""
 
 from __future__ import annotations
 
@@ -25,21 +20,21 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from fonds import ids
-from fonds.api.dependencies import AppState, desk_of, unknown_job
+from fonds.api.dependencies import AppState, app_state, unknown_job
 from fonds.api.idempotency import Key, StoredResponse, once, respond
-from fonds.api.jobs import job_answer
+from fonds.api.jobs import job_json
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import (
     BEARER,
-    LONGEST_ID,
-    PLAIN_PATTERN,
+    MAX_ID_LENGTH,
+    TEXT_PATTERN,
     FileRequest,
-    JobAnswer,
+    JobResponse,
     Payload,
-    UploadAnswer,
     UploadId,
-    WebhookAnswer,
+    UploadResponse,
+    WebhookResponse,
     problems,
     schema_of,
 )
@@ -53,19 +48,19 @@ from fonds.uploads.states import JobStatus
 from fonds.uploads.users import Caller
 from fonds.uploads.webhook import Effect, receive_webhook
 
-PIECE: Final = 1 << 20
-"""Bytes that are written at once."""
+CHUNK_BYTES: Final = 1 << 20
+"""Bytes per read or write."""
 
 
 @asynccontextmanager
-async def spooled(request: Request, folder: Path, most: int) -> AsyncIterator[Path]:
-    """The body of a request as a file that is gone afterwards; 413 beyond so many bytes."""
-    announced = request.headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit():
-        refuse_beyond(most, int(announced[:18]))
+async def spooled(request: Request, folder: Path, max_bytes: int) -> AsyncIterator[Path]:
+    """The body of a request in a temporary file; 413 if it is too large."""
+    header = request.headers.get("content-length", "")
+    if header.isascii() and header.isdigit():
+        refuse_beyond(max_bytes, int(header[:18]))
     file = await anyio.to_thread.run_sync(_open, folder)
     try:
-        await _fill(request, file, most)
+        await _write_body(request, file, max_bytes)
         yield Path(file.name)
     finally:
         with anyio.CancelScope(shield=True):
@@ -77,30 +72,31 @@ def _open(folder: Path) -> Any:
     return tempfile.NamedTemporaryFile(dir=folder)
 
 
-async def _fill(request: Request, file: Any, most: int) -> None:
-    size, waiting = 0, bytearray()
+async def _write_body(request: Request, file: Any, max_bytes: int) -> None:
+    size, buffer = 0, bytearray()
     try:
-        async for piece in request.stream():
-            size += len(piece)
-            refuse_beyond(most, size)
-            waiting += piece
-            if len(waiting) >= PIECE:
-                await anyio.to_thread.run_sync(file.write, bytes(waiting))
-                waiting.clear()
+        async for chunk in request.stream():
+            size += len(chunk)
+            refuse_beyond(max_bytes, size)
+            buffer += chunk
+            if len(buffer) >= CHUNK_BYTES:
+                await anyio.to_thread.run_sync(file.write, bytes(buffer))
+                buffer.clear()
     except ClientDisconnect:
-        raise ProblemError(400, "cut-short", "the connection ended before the body did") from None
-    await anyio.to_thread.run_sync(_finish, file, bytes(waiting))
+        raise ProblemError(
+            400, "cut-short", "the connection closed before the whole body arrived"
+        ) from None
+    await anyio.to_thread.run_sync(_write_rest, file, bytes(buffer))
 
 
-def _finish(file: Any, rest: bytes) -> None:
+def _write_rest(file: Any, rest: bytes) -> None:
     file.write(rest)
     file.flush()
 
 
-LARGEST_WEBHOOK: Final = 64 * 1024 * 1024
-"""Bytes; text has far fewer than the file it was in."""
-_AT_ONCE: Final = 2
-"""Webhooks that are held in memory."""
+MAX_WEBHOOK_BYTES: Final = 64 * 1024 * 1024
+_WEBHOOK_CONCURRENCY: Final = 2
+"""Webhooks read into memory at a time."""
 _CREATED: Final = 201
 
 router: Final = APIRouter(tags=["uploads"])
@@ -111,104 +107,109 @@ router: Final = APIRouter(tags=["uploads"])
     status_code=201,
     openapi_extra=BEARER,
     responses={
-        201: {"model": UploadAnswer, "description": "A file that was not known."},
-        200: {"model": UploadAnswer, "description": "These bytes are known; this is their job."},
+        201: {"model": UploadResponse, "description": "A new upload."},
+        200: {
+            "model": UploadResponse,
+            "description": "You have uploaded these bytes before; this is their job.",
+        },
         **problems(400, 401, 409, 413, 422, 503),
     },
 )
-def begin(request: Request, claim: FileRequest, idempotency_key: Key = None) -> JSONResponse:
-    """Announce a file, and learn where to send it; the address is good for five minutes."""
-    desk = desk_of(request)
-    caller, is_known = _known(desk, request, claim.sha256)
+def begin(request: Request, file: FileRequest, idempotency_key: Key = None) -> JSONResponse:
+    """Announce a file and get the address to send it to, valid for five minutes."""
+    app = app_state(request)
+    caller, is_known = _caller_and_repetition(app, request, file.sha256)
 
     def work() -> StoredResponse:
-        said = UploadRequest(name=claim.name, size=claim.bytes, sha256=claim.sha256)
-        job = begin_upload(desk.context, desk.library.settings, caller.user_id, said)
-        return StoredResponse(status=200 if is_known else _CREATED, body=job_answer(job))
+        announced = UploadRequest(name=file.name, size=file.bytes, sha256=file.sha256)
+        job = begin_upload(app.context, app.library.settings, caller.user_id, announced)
+        return StoredResponse(status=200 if is_known else _CREATED, body=job_json(job))
 
-    answer, is_replayed = once(
-        desk, request, caller.user_id, idempotency_key, work, asked=claim.model_dump()
+    response, is_replayed = once(
+        app, request, caller.user_id, idempotency_key, work, content=file.model_dump()
     )
-    if answer.status <= _CREATED:
-        answer = _with_address(desk, request, answer)
-        headers = {"Location": answer.body["links"]["self"]}
-        return respond(answer, is_replayed=is_replayed, headers=headers)
-    return respond(answer, is_replayed=is_replayed, headers={})
+    if response.status <= _CREATED:
+        response = _with_address(app, request, response)
+        headers = {"Location": response.body["links"]["self"]}
+        return respond(response, is_replayed=is_replayed, headers=headers)
+    return respond(response, is_replayed=is_replayed, headers={})
 
 
 @router.post(
     "/uploads/{document_id}/complete",
     openapi_extra=BEARER,
-    responses={200: {"model": JobAnswer}, **problems(401, 404, 409, 413, 422, 503)},
+    responses={200: {"model": JobResponse}, **problems(401, 404, 409, 413, 422, 503)},
 )
 def complete(request: Request, document_id: UploadId, idempotency_key: Key = None) -> JSONResponse:
-    """Say that the file is there: it is compared with what was announced, and queued."""
-    desk = desk_of(request)
-    caller = desk.caller(request)
+    """Complete an upload: the file is checked against its announcement and queued."""
+    app = app_state(request)
+    caller = app.caller(request)
 
     def work() -> StoredResponse:
-        with desk.library.database.read() as connection:
+        with app.library.database.read() as connection:
             job = job_of(connection, UUID(document_id), user_id=caller.user_id)
         if job is None:
             raise unknown_job()
-        done = complete_upload(desk.context, desk.library.settings, job)
-        return StoredResponse(status=200, body=job_answer(done))
+        done = complete_upload(app.context, app.library.settings, job)
+        return StoredResponse(status=200, body=job_json(done))
 
-    answer, is_replayed = once(desk, request, caller.user_id, idempotency_key, work)
-    return respond(answer, is_replayed=is_replayed, headers={})
+    response, is_replayed = once(app, request, caller.user_id, idempotency_key, work)
+    return respond(response, is_replayed=is_replayed, headers={})
 
 
 @router.post(
     "/webhooks/llamaparse",
     openapi_extra=schema_of(Payload),
-    responses={200: {"model": WebhookAnswer}, **problems(400, 401, 404, 409, 413, 422, 503)},
+    responses={200: {"model": WebhookResponse}, **problems(400, 401, 404, 409, 413, 422, 503)},
 )
 async def webhook(request: Request) -> JSONResponse:
-    """Take the answer of the parser outside, if it is signed, fresh, new and true."""
-    desk = desk_of(request)
-    settings = desk.library.settings
-    most = min(LARGEST_WEBHOOK, settings.max_file_mib * 1024 * 1024)
-    async with spooled(request, settings.home / "tmp", most) as path, _turn(request):
+    """Receive the result of the external parser; it must be signed, recent and not a replay."""
+    app = app_state(request)
+    settings = app.library.settings
+    max_bytes = min(MAX_WEBHOOK_BYTES, settings.max_file_mib * 1024 * 1024)
+    async with spooled(request, settings.home / "tmp", max_bytes) as path, _webhook_slots(request):
         headers = [
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
         ]
-        effect = await anyio.to_thread.run_sync(_received, desk, headers, path)
+        effect = await anyio.to_thread.run_sync(_receive, app, headers, path)
     return JSONResponse({"effect": effect})
 
 
-def _received(desk: AppState, headers: list[tuple[str, str]], path: Path) -> Effect:
-    return receive_webhook(desk.context, desk.library.settings, headers, path.read_bytes())
+def _receive(app: AppState, headers: list[tuple[str, str]], path: Path) -> Effect:
+    return receive_webhook(app.context, app.library.settings, headers, path.read_bytes())
 
 
-def _turn(request: Request) -> anyio.Semaphore:
-    """Of those who hold a webhook in memory; the loop that it belongs to runs by now."""
+def _webhook_slots(request: Request) -> anyio.Semaphore:
+    """Made by the first request, since a semaphore belongs to the running event loop."""
     state = request.app.state
-    if not hasattr(state, "webhook_turns"):
-        state.webhook_turns = anyio.Semaphore(_AT_ONCE)
-    turns: anyio.Semaphore = state.webhook_turns
-    return turns
+    if not hasattr(state, "webhook_slots"):
+        state.webhook_slots = anyio.Semaphore(_WEBHOOK_CONCURRENCY)
+    slots: anyio.Semaphore = state.webhook_slots
+    return slots
 
 
-def _known(desk: AppState, request: Request, sha256: str) -> tuple[Caller, bool]:
-    """Who calls, and whether they have announced these bytes before."""
-    with desk.library.database.read() as connection:
-        caller = desk.known_caller(request, connection)
+def _caller_and_repetition(app: AppState, request: Request, sha256: str) -> tuple[Caller, bool]:
+    """The caller, and whether they have announced these bytes before."""
+    with app.library.database.read() as connection:
+        caller = app.require_caller(request, connection)
         uid = ids.upload_uid(caller.user_id, sha256)
         query = select(upload_jobs.c.job_id).where(upload_jobs.c.document_id == uid)
         return caller, connection.scalar(query) is not None
 
 
-def _with_address(desk: AppState, request: Request, answer: StoredResponse) -> StoredResponse:
-    """Where to send the file, if it is still awaited; signed anew where an answer is repeated."""
-    with desk.library.database.read() as connection:
-        job = job_of(connection, UUID(answer.body["document_id"]))
+def _with_address(app: AppState, request: Request, response: StoredResponse) -> StoredResponse:
+    """The response with a freshly signed address, if the file is still expected."""
+    with app.library.database.read() as connection:
+        job = job_of(connection, UUID(response.body["document_id"]))
     if job is None or job.status is not JobStatus.UPLOADED:
-        return answer
-    return StoredResponse(status=answer.status, body={**answer.body, **_upload(desk, request, job)})
+        return response
+    return StoredResponse(
+        status=response.status, body={**response.body, **_upload(app, request, job)}
+    )
 
 
-def _upload(desk: AppState, request: Request, job: Job) -> dict[str, Any]:
-    return {"upload": desk.signed(request, "PUT", staging_key(job))}
+def _upload(app: AppState, request: Request, job: Job) -> dict[str, Any]:
+    return {"upload": app.signed(request, "PUT", staging_key(job))}
 
 
 _STAGED: Final = re.compile(
@@ -216,7 +217,7 @@ _STAGED: Final = re.compile(
 )
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _MEDIA_TYPES: Final = {
-    **{one.extension: one.media_type for one in FORMATS.values()},
+    **{each.extension: each.media_type for each in FORMATS.values()},
     "json": "application/json",
     "xml": "application/xml",
     "yaml": "application/yaml",
@@ -225,11 +226,11 @@ _MEDIA_TYPES: Final = {
     "htm": "text/html",
 }
 _UNKNOWN: Final = "application/octet-stream"
-_NOT_IN_A_NAME: Final = re.compile(r"[^ !#-\[\]-~]|[\\/]")
+_UNSAFE_IN_NAME: Final = re.compile(r"[^ !#-\[\]-~]|[\\/]")
 
 _Key = Annotated[
     str,
-    PathParameter(min_length=1, max_length=2 * LONGEST_ID, pattern=PLAIN_PATTERN),
+    PathParameter(min_length=1, max_length=2 * MAX_ID_LENGTH, pattern=TEXT_PATTERN),
 ]
 _Expires = Annotated[int, Query(ge=0, le=2**40, description="Seconds since 1970.")]
 _Signature = Annotated[str, Query(max_length=100)]
@@ -242,7 +243,7 @@ files_router: Final = APIRouter(tags=["files"])
     "/files/{key:path}",
     status_code=204,
     responses={
-        204: {"description": "The file is there; complete the upload."},
+        204: {"description": "The file is stored; complete the upload."},
         **problems(400, 403, 404, 409, 413, 422, 503),
     },
     openapi_extra={
@@ -252,13 +253,13 @@ files_router: Final = APIRouter(tags=["files"])
 async def put_file(
     request: Request, key: _Key, expires: _Expires, signature: _Signature
 ) -> Response:
-    """Send the file of an upload to the address that was given out for it."""
-    desk = desk_of(request)
-    _check(desk, "PUT", key, expires, signature)
-    announced = await anyio.to_thread.run_sync(_announced, desk, key)
-    folder = desk.library.settings.home / "tmp"
+    """Send the file of an upload to its signed address."""
+    app = app_state(request)
+    _check(app, "PUT", key, expires, signature)
+    announced = await anyio.to_thread.run_sync(_announced, app, key)
+    folder = app.library.settings.home / "tmp"
     async with spooled(request, folder, announced) as path:
-        await anyio.to_thread.run_sync(_stage, desk, key, path, announced)
+        await anyio.to_thread.run_sync(_stage, app, key, path, announced)
     return Response(status_code=204)
 
 
@@ -277,10 +278,10 @@ def get_file(
     signature: _Signature,
     filename: _Filename = None,
 ) -> Response:
-    """Read a file at an address that was given out for it."""
-    desk = desk_of(request)
-    _check(desk, "GET", key, expires, signature, filename=filename)
-    blobs, headers = desk.library.blobs, _headers(key, filename)
+    """Read a file at its signed address."""
+    app = app_state(request)
+    _check(app, "GET", key, expires, signature, filename=filename)
+    blobs, headers = app.library.blobs, _headers(key, filename)
     if "#" in key:
         return Response(read_reference(blobs, key), headers=headers)
     info = blobs.head(key)
@@ -291,71 +292,72 @@ def get_file(
     headers["Content-Length"] = str(end - start)
     if status == 206:  # noqa: PLR2004 — Partial Content
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{info.size}"
-    pieces = iter(()) if request.method == "HEAD" else _pieces(blobs, key, start, end)
-    return StreamingResponse(pieces, status, headers)
+    chunks = iter(()) if request.method == "HEAD" else _chunks(blobs, key, start, end)
+    return StreamingResponse(chunks, status, headers)
 
 
 files_router.add_api_route("/files/{key:path}", get_file, methods=["HEAD"], include_in_schema=False)
 
 
 def _check(
-    desk: AppState, method: Method, key: str, expires: int, signature: str, **more: Any
+    app: AppState, method: Method, key: str, expires: int, signature: str, **more: Any
 ) -> None:
-    desk.signer.check(method, key, expires, signature, desk.now(), **more)
+    app.signer.check(method, key, expires, signature, app.now(), **more)
 
 
-def _announced(desk: AppState, key: str) -> int:
-    """How many bytes are awaited under a key."""
-    named = _STAGED.fullmatch(key)
+def _announced(app: AppState, key: str) -> int:
+    """The announced size of the file with this key."""
+    match = _STAGED.fullmatch(key)
     table = upload_jobs.c
     row = None
-    if named is not None:
-        query = select(table.status, table.bytes).where(table.job_id == UUID(named["job"]))
-        with desk.library.database.read() as connection:
+    if match is not None:
+        query = select(table.status, table.bytes).where(table.job_id == UUID(match["job"]))
+        with app.library.database.read() as connection:
             row = connection.execute(query).one_or_none()
     if row is None:
-        raise ProblemError(404, "unknown-job", "no upload awaits a file here")
+        raise ProblemError(404, "unknown-job", "no upload expects a file here")
     if row.status != JobStatus.UPLOADED:
-        raise ProblemError(409, "not-awaited", "the file of this upload has come already")
+        raise ProblemError(409, "not-awaited", "the file of this upload has already arrived")
     size: int = row.bytes
     return size
 
 
-def _stage(desk: AppState, key: str, path: Path, announced: int) -> None:
+def _stage(app: AppState, key: str, path: Path, announced: int) -> None:
     size = path.stat().st_size
     if size != announced:
         raise ProblemError(
-            400, "size-mismatch", f"{announced} bytes were announced, but {size} came"
+            400, "size-mismatch", f"{announced} bytes were announced, but {size} arrived"
         )
-    desk.library.blobs.put(key, path)
+    app.library.blobs.put(key, path)
     try:
-        _announced(desk, key)
+        _announced(app, key)
     except ProblemError:
-        # It was completed with an earlier file, while this one was on its way.
-        desk.library.blobs.delete(key)
+        # The upload was completed with another file while this one was being sent.
+        app.library.blobs.delete(key)
         raise
 
 
 def _headers(key: str, filename: str | None) -> dict[str, str]:
     name = filename or key.rpartition("/")[2]
-    plain = _NOT_IN_A_NAME.sub("_", name)
+    safe_name = _UNSAFE_IN_NAME.sub("_", name)
     ending = key.partition("#")[0].rpartition(".")[2].lower()
+    names = f"filename=\"{safe_name}\"; filename*=UTF-8''{quote(name)}"
     return {
         "Content-Type": _MEDIA_TYPES.get(ending, _UNKNOWN),
-        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name)}",
+        "Content-Disposition": f"attachment; {names}",
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
 
 
 def _range(request: Request, size: int) -> tuple[int, int, int]:
-    """From where to where, and the status that says so."""
-    asked = _RANGE.fullmatch(request.headers.get("range", ""))
-    if asked is None or not (asked[1] or asked[2]):
-        return 0, size, 200  # what cannot be read is no range, and the whole is always right
-    if asked[1]:
-        start, end = int(asked[1]), min(int(asked[2] or size) + bool(asked[2]), size)
+    """Start, end and status of the response to a range request."""
+    match = _RANGE.fullmatch(request.headers.get("range", ""))
+    if match is None or not (match[1] or match[2]):
+        return 0, size, 200  # an invalid range is ignored, as RFC 9110 allows
+    if match[1]:
+        start, end = int(match[1]), min(int(match[2] or size) + bool(match[2]), size)
     else:
-        start, end = max(size - int(asked[2]), 0), size
+        start, end = max(size - int(match[2]), 0), size
     if start >= end:
         raise ProblemError(
             416,
@@ -366,10 +368,10 @@ def _range(request: Request, size: int) -> tuple[int, int, int]:
     return start, end, 206
 
 
-def _pieces(blobs: Blobs, key: str, start: int, end: int) -> Iterator[bytes]:
+def _chunks(blobs: Blobs, key: str, start: int, end: int) -> Iterator[bytes]:
     while start < end:
-        piece = blobs.get_range(key, start, min(PIECE, end - start))
-        if not piece:
+        chunk = blobs.get_range(key, start, min(CHUNK_BYTES, end - start))
+        if not chunk:
             raise BlobMissingError(key)
-        yield piece
-        start += len(piece)
+        yield chunk
+        start += len(chunk)

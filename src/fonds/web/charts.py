@@ -1,7 +1,7 @@
-"""Charts as SVG: drawn without text, so that they stretch with the page; words stand beside them.
+"""Charts as SVG without text, so that they stretch with the page.
 
-Nothing here has a colour of its own. Classes name what is shown, and the sheet of styles knows
-how that looks in light and dark. No kind is told by colour alone: worse runs are taller.
+Colours come from the style sheet by class, for light and dark. No meaning depends on colour alone:
+worse runs are taller.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from markupsafe import Markup
 
 from fonds.runs.overview import DayYield, RunInsight, StageInsight
 
-SLOTS: Final = 30
-"""Runs in a strip; fewer leave room on the left, so that strips line up."""
-TALL: Final = 40
-WIDE: Final = 1000
+STRIP_RUNS: Final = 30
+"""Runs in a strip; fewer leave space on the left, so that strips line up."""
+HEIGHT: Final = 40
+WIDTH: Final = 1000
 
 _STEP: Final = 6
 _HEIGHTS: Final[Mapping[str, int]] = {
@@ -30,7 +30,7 @@ _HEIGHTS: Final[Mapping[str, int]] = {
 }
 _STRIP: Final = max(_HEIGHTS.values())
 _KINDS: Final = ("errors", "updated", "inserted")
-"""From the bottom up: one error among thousands of documents must be seen."""
+"""From the bottom up, so that one error among thousands of documents is visible."""
 _BAR: Final = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}">{}</rect>')
 _TITLE: Final = Markup("<title>{}</title>")
 _PICTURE: Final = Markup(
@@ -40,66 +40,66 @@ _PICTURE: Final = Markup(
 
 
 def strip(runs: Sequence[RunInsight], now: datetime) -> Markup:
-    """The last runs of a source side by side, the oldest first; each says what came of it."""
-    shown = runs[-SLOTS:]
-    first = SLOTS - len(shown)
-    bars = [_run_bar(run, first + place, now) for place, run in enumerate(shown)]
-    return _picture("strip", _strip_label(shown), SLOTS * _STEP, _STRIP, bars)
+    """The last runs of a source side by side, oldest first."""
+    recent = runs[-STRIP_RUNS:]
+    first = STRIP_RUNS - len(recent)
+    bars = [_run_bar(run, first + slot, now) for slot, run in enumerate(recent)]
+    return _picture("strip", _strip_label(recent), STRIP_RUNS * _STEP, _STRIP, bars)
 
 
-def _run_bar(run: RunInsight, place: int, now: datetime) -> Markup:
-    tall = _HEIGHTS[run.status]
+def _run_bar(run: RunInsight, slot: int, now: datetime) -> Markup:
+    height = _HEIGHTS[run.status]
     counts = run.counts
-    told = (
+    text = (
         f"{run.status}, {run.started_at:%Y-%m-%d %H:%M} UTC, {run.seconds(now):,.0f} s: "
         f"{counts.inserted:,} new, {counts.updated:,} changed, {counts.error:,} errors"
     )
-    title = _TITLE.format(told)
-    return _BAR.format(run.status, place * _STEP, _STRIP - tall, _STEP - 1, tall, title)
+    title = _TITLE.format(text)
+    return _BAR.format(run.status, slot * _STEP, _STRIP - height, _STEP - 1, height, title)
 
 
 def _strip_label(runs: Sequence[RunInsight]) -> str:
     if not runs:
         return "no run yet"
     counted = [
-        f"{many} {status}"
+        f"{count} {status}"
         for status in _HEIGHTS
-        if (many := sum(run.status == status for run in runs))
+        if (count := sum(run.status == status for run in runs))
     ]
     return f"last {len(runs)} runs: {', '.join(counted)}; the last: {runs[-1].status}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DayChart:
-    """A chart of days, and the words around it."""
+    """A chart of days with its labels."""
 
     picture: Markup
     first: date
     last: date
-    most: int
-    """What the tallest bar stands for."""
+    max_value: int
+    """The value of the tallest bar."""
     totals: Mapping[str, int]
 
 
 def by_day(days: Sequence[DayYield], last: date, span: int) -> DayChart:
-    """What each of the last days brought, as a stack; days without a run stay empty."""
+    """The results of each of the last days as stacked bars."""
     first = last - timedelta(days=span - 1)
-    sums = [(_place(each, first), _parts(each), each) for each in days]
-    inside = [entry for entry in sums if 0 <= entry[0] < span]
-    most = max((sum(parts.values()) for _, parts, _ in inside), default=0)
+    entries = [(_offset(each, first), _parts(each), each) for each in days]
+    visible = [entry for entry in entries if 0 <= entry[0] < span]
+    max_value = max((sum(parts.values()) for _, parts, _ in visible), default=0)
     bars = [
         bar
-        for place, parts, each in inside
-        for bar in _stack(place, parts, each, TALL / most if most else 0.0)
+        for offset, parts, each in visible
+        for bar in _stack(offset, parts, each, HEIGHT / max_value if max_value else 0.0)
     ]
-    totals = {kind: sum(parts[kind] for _, parts, _ in inside) for kind in _KINDS}
-    told = ", ".join(f"{count:,} {kind}" for kind, count in totals.items())
-    label = f"by day, {first.isoformat()} to {last.isoformat()}: {told}"
-    picture = _picture("chart", label, span, TALL, bars)
-    return DayChart(picture=picture, first=first, last=last, most=most, totals=totals)
+    totals = {kind: sum(parts[kind] for _, parts, _ in visible) for kind in _KINDS}
+    text = ", ".join(f"{count:,} {kind}" for kind, count in totals.items())
+    label = f"by day, {first.isoformat()} to {last.isoformat()}: {text}"
+    picture = _picture("chart", label, span, HEIGHT, bars)
+    return DayChart(picture=picture, first=first, last=last, max_value=max_value, totals=totals)
 
 
-def _place(each: DayYield, first: date) -> int:
+def _offset(each: DayYield, first: date) -> int:
     return (date.fromisoformat(each.day) - first).days
 
 
@@ -107,54 +107,54 @@ def _parts(each: DayYield) -> dict[str, int]:
     return {kind: getattr(each, kind) for kind in _KINDS}
 
 
-def _stack(place: int, parts: Mapping[str, int], each: DayYield, scale: float) -> list[Markup]:
-    told = ", ".join(f"{count:,} {kind}" for kind, count in parts.items())
-    title = _TITLE.format(f"{each.day}: {told} in {each.runs:,} runs")
-    bars, top = [], float(TALL)
+def _stack(offset: int, parts: Mapping[str, int], each: DayYield, scale: float) -> list[Markup]:
+    text = ", ".join(f"{count:,} {kind}" for kind, count in parts.items())
+    title = _TITLE.format(f"{each.day}: {text} in {each.runs:,} runs")
+    bars, top = [], float(HEIGHT)
     for kind, count in parts.items():
-        tall = min(max(count * scale, 1.0) if count else 0.0, top)
-        top -= tall
-        if tall:
-            bars.append(_BAR.format(kind, place + 0.1, _short(top), 0.8, _short(tall), title))
+        height = min(max(count * scale, 1.0) if count else 0.0, top)
+        top -= height
+        if height:
+            bars.append(_BAR.format(kind, offset + 0.1, _number(top), 0.8, _number(height), title))
     return bars
 
 
-def span(stage: StageInsight, began: datetime, ended: datetime) -> Markup:
-    """When a stage was at work, within the time of its run."""
-    whole = max((ended - began).total_seconds(), 0.001)
-    start = min(max((stage.began_at - began).total_seconds() / whole, 0.0), 1.0) * WIDE
-    end = min(max((stage.ended_at - began).total_seconds() / whole, 0.0), 1.0) * WIDE
-    wide = max(end - start, 4.0)
-    start = min(start, WIDE - wide)
-    told = f"{stage.stage}: {stage.began_at:%H:%M:%S} to {stage.ended_at:%H:%M:%S} UTC"
-    rail = _BAR.format("rail", 0, 4, WIDE, 2, "")
-    bar = _BAR.format("running", _short(start), 0, _short(wide), 10, _TITLE.format(told))
-    return _picture("span", told, WIDE, 10, [rail, bar])
+def span(stage: StageInsight, started_at: datetime, ended_at: datetime) -> Markup:
+    """The time of a stage within that of its run."""
+    total = max((ended_at - started_at).total_seconds(), 0.001)
+    start = min(max((stage.began_at - started_at).total_seconds() / total, 0.0), 1.0) * WIDTH
+    end = min(max((stage.ended_at - started_at).total_seconds() / total, 0.0), 1.0) * WIDTH
+    width = max(end - start, 4.0)
+    start = min(start, WIDTH - width)
+    text = f"{stage.stage}: {stage.began_at:%H:%M:%S} to {stage.ended_at:%H:%M:%S} UTC"
+    rail = _BAR.format("rail", 0, 4, WIDTH, 2, "")
+    bar = _BAR.format("running", _number(start), 0, _number(width), 10, _TITLE.format(text))
+    return _picture("span", text, WIDTH, 10, [rail, bar])
 
 
-def share(value: int, most: int, kind: str) -> Markup:
-    """One figure beside others, of which `most` is the largest."""
-    wide = min(max(value / most if most else 0.0, 0.004), 1.0) * WIDE
+def bar(value: int, max_value: int, kind: str) -> Markup:
+    """A bar for one of several values, of which `max_value` is the largest."""
+    width = min(max(value / max_value if max_value else 0.0, 0.004), 1.0) * WIDTH
     return _picture(
-        "share", f"{value:,}", WIDE, 10, [_BAR.format(kind, 0, 0, _short(wide), 10, "")]
+        "share", f"{value:,}", WIDTH, 10, [_BAR.format(kind, 0, 0, _number(width), 10, "")]
     )
 
 
 def sparkline(values: Sequence[float], label: str) -> Markup:
-    """How a figure went, oldest first."""
-    most = max(values, default=0.0) or 1.0
-    step = WIDE / max(len(values) - 1, 1)
+    """The course of a value, oldest first."""
+    max_value = max(values, default=0.0) or 1.0
+    step = WIDTH / max(len(values) - 1, 1)
     points = " ".join(
-        f"{_short(place * step)},{_short(TALL - 2 - value / most * (TALL - 4))}"
-        for place, value in enumerate(values)
+        f"{_number(index * step)},{_number(HEIGHT - 2 - value / max_value * (HEIGHT - 4))}"
+        for index, value in enumerate(values)
     )
     line = Markup('<polyline class="line" points="{}"/>').format(points)
-    return _picture("spark", label, WIDE, TALL, [line])
+    return _picture("spark", label, WIDTH, HEIGHT, [line])
 
 
-def _picture(kind: str, label: str, wide: int, tall: int, parts: Sequence[Markup]) -> Markup:
-    return _PICTURE.format(kind, label, wide, tall, Markup().join(parts))
+def _picture(kind: str, label: str, width: int, height: int, parts: Sequence[Markup]) -> Markup:
+    return _PICTURE.format(kind, label, width, height, Markup().join(parts))
 
 
-def _short(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,7 +1,4 @@
-"""What all pages share: templates, who is looking, and the keys of forms.
-
-Pages that were just made, kept in memory for whoever asks for the same one next.
-"""
+"""Shared by all pages: templates and filters, the viewer, form keys, and a cache of pages."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ from fastapi import Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from fonds.api.dependencies import AppState, desk_of
+from fonds.api.dependencies import AppState, app_state
 from fonds.api.problems import ProblemError
-from fonds.api.sessions import SessionCookies, new_name
+from fonds.api.sessions import SessionCookies, new_nonce
 from fonds.seams import Clock
 from fonds.uploads.users import Caller
 from fonds.web.document_html import BIDI, HtmlTexts
 
 FORM_KEY: Final = "form_key"
-"""The field of every form that says where the form was shown."""
+"""The field in every form that protects against cross-site requests."""
 
 _STATIC: Final = files("fonds.web") / "static"
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -39,60 +36,62 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Visitor:
-    """Who looks at a page."""
+class Viewer:
+    """The user who views a page, logged in or not."""
 
-    visit: SessionCookies
+    cookies: SessionCookies
     caller: Caller | None
 
     @property
     def user_id(self) -> UUID | None:
-        """Whose uploads are seen beside what is public."""
+        """The user whose uploads are visible in addition to public documents."""
         return self.caller.user_id if self.caller else None
 
     @property
     def is_operator(self) -> bool:
-        """Whether the pages of those who run the library are theirs."""
+        """Whether the viewer may open the pages for operators."""
         return self.caller is not None and self.caller.scope == "admin"
 
     @property
     def is_logged_in(self) -> bool:
         """Whether there is a session that can be ended."""
-        return self.caller is not None and self.visit.token_id is not None
+        return self.caller is not None and self.cookies.token_id is not None
 
 
-def visitor_of(request: Request) -> Visitor:
-    """Who looks: whoever is logged in, or sits at a machine that nobody else reaches."""
-    desk = desk_of(request)
-    visit = desk.sessions.visit(request, desk.now())
-    if visit.token_id is None and not desk.is_local(request):
-        return Visitor(visit=visit, caller=None)
-    with desk.library.database.read() as connection:
-        caller = desk.in_session(request, connection) or desk.local(request, connection)
-    return Visitor(visit=visit, caller=caller)
+def viewer_of(request: Request) -> Viewer:
+    """The logged-in viewer, or the local one on a server for this machine only."""
+    app = app_state(request)
+    cookies = app.sessions.cookies(request, app.now())
+    if cookies.token_id is None and not app.is_local(request):
+        return Viewer(cookies=cookies, caller=None)
+    with app.library.database.read() as connection:
+        caller = app.session_caller(request, connection) or app.local_caller(request, connection)
+    return Viewer(cookies=cookies, caller=caller)
 
 
-def known_visitor(request: Request) -> Visitor:
-    """Who looks at a page that is not for everybody."""
-    visitor = visitor_of(request)
-    if visitor.caller is None:
-        raise ProblemError(401, "login", "log in to see this page")
-    return visitor
+def require_viewer(request: Request) -> Viewer:
+    """The viewer of a page that requires a login."""
+    viewer = viewer_of(request)
+    if viewer.caller is None:
+        raise ProblemError(401, "login", "log in to open this page")
+    return viewer
 
 
-def operator_of(request: Request) -> Visitor:
-    """Who looks at a page for those who run the library."""
-    visitor = known_visitor(request)
-    if not visitor.is_operator:
-        raise ProblemError(403, "scope", "this page needs a token of the scope admin")
-    return visitor
+def require_operator(request: Request) -> Viewer:
+    """The viewer of a page for operators."""
+    viewer = require_viewer(request)
+    if not viewer.is_operator:
+        raise ProblemError(403, "scope", "this page requires a token of the scope admin")
+    return viewer
 
 
-def require_own_form(request: Request, visitor: Visitor, given: str) -> None:
-    """Refuse a form that another page may have sent in somebody's name."""
-    if not desk_of(request).sessions.is_own_form(visitor.visit, given):
+def require_own_form(request: Request, viewer: Viewer, form_key: str) -> None:
+    """Raise 403 for a form that a page of another site may have sent."""
+    if not app_state(request).sessions.is_own_form(viewer.cookies, form_key):
         raise ProblemError(
-            403, "form", "this form was shown too long ago, or elsewhere: go back and send it again"
+            403,
+            "form",
+            "the form has expired or is from another session: go back, reload and send it again",
         )
 
 
@@ -100,20 +99,18 @@ def page(
     request: Request,
     template: str,
     *,
-    visitor: Visitor | None = None,
+    viewer: Viewer | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """A page made from a template."""
-    visitor = visitor or visitor_of(request)
-    forms = _Forms(desk_of(request), visitor)
+    """Render a template as a page."""
+    viewer = viewer or viewer_of(request)
+    forms = _Forms(app_state(request), viewer)
     html = (
         templates()
         .get_template(template)
-        .render(
-            request=request, visitor=visitor, form_key=forms.field, desk=desk_of(request), **context
-        )
+        .render(request=request, viewer=viewer, form_key=forms.field, **context)
     )
     response = HTMLResponse(html, status, headers=dict(headers or {}))
     forms.remember(response)
@@ -121,27 +118,27 @@ def page(
 
 
 class _Forms:
-    """The keys of the forms of one page; a browser without a name gets one with the page."""
+    """The form keys of one page; sets the browser's nonce if it has none."""
 
-    def __init__(self, desk: AppState, visitor: Visitor) -> None:
-        self._sessions = desk.sessions
-        self._visit = visitor.visit
-        self._made: str | None = None
+    def __init__(self, app: AppState, viewer: Viewer) -> None:
+        self._sessions = app.sessions
+        self._cookies = viewer.cookies
+        self._new_nonce: str | None = None
 
     def field(self) -> Markup:
-        nonce = self._visit.nonce or self._made
+        nonce = self._cookies.nonce or self._new_nonce
         if nonce is None:
-            nonce = self._made = new_name()
-        key = self._sessions.form_key(nonce, self._visit.token_id)
+            nonce = self._new_nonce = new_nonce()
+        key = self._sessions.form_key(nonce, self._cookies.token_id)
         return Markup('<input type="hidden" name="{}" value="{}">').format(FORM_KEY, key)
 
     def remember(self, response: Response) -> None:
-        if self._made is not None:
-            self._sessions.name(response, self._made)
+        if self._new_nonce is not None:
+            self._sessions.set_nonce(response, self._new_nonce)
 
 
 def texts_of(request: Request) -> HtmlTexts:
-    """The rendered texts of the application that was asked."""
+    """The rendered texts of the application."""
     texts: HtmlTexts = request.app.state.texts
     return texts
 
@@ -151,7 +148,7 @@ def texts_of(request: Request) -> HtmlTexts:
 
 @cache
 def templates() -> jinja2.Environment:
-    """The templates; everything put into them is escaped, and what is missing is an error."""
+    """The template environment: values are escaped, and undefined names are errors."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fonds.web"),
         autoescape=True,
@@ -160,7 +157,7 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        **{each.__name__: each for each in (plain, day, moment, ago, size, number, at, words)},
+        **{each.__name__: each for each in (plain, day, timestamp, ago, size, number, at, words)},
         outside=outside,
         host=host,
     )
@@ -169,17 +166,17 @@ def templates() -> jinja2.Environment:
 
 
 def plain(text: object) -> str:
-    """Text of a document on one line, unable to reorder or break what stands around it."""
+    """Text on one line, without control characters that could reorder the text around it."""
     return " ".join(_CONTROLS.sub(" ", str(text or "").translate(BIDI)).split())
 
 
 def words(name: object) -> str:
-    """A name of ours as words: `proposed_rule` is `proposed rule`."""
+    """An identifier as words: `proposed_rule` becomes `proposed rule`."""
     return str(name or "").replace("_", " ")
 
 
 def day(value: object) -> str:
-    """A day for people: 4 March 2026."""
+    """A date such as 4 March 2026."""
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value[:10])
@@ -188,18 +185,18 @@ def day(value: object) -> str:
     return f"{value.day} {value:%B %Y}" if isinstance(value, date) else ""
 
 
-def moment(value: datetime | None) -> str:
-    """A moment for people, in UTC."""
+def timestamp(value: datetime | None) -> str:
+    """A time in UTC."""
     return "" if value is None else f"{value:%Y-%m-%d %H:%M:%S}"
 
 
 def ago(value: datetime | None, now: datetime) -> str:
-    """How long before now, or after it."""
+    """The distance from now, such as `3 h ago`."""
     if value is None:
         return "never"
     seconds = (now - value).total_seconds()
-    told = _span(abs(seconds))
-    return f"in {told}" if seconds < 0 else f"{told} ago"
+    span = _span(abs(seconds))
+    return f"in {span}" if seconds < 0 else f"{span} ago"
 
 
 def _span(seconds: float) -> str:
@@ -210,13 +207,13 @@ def _span(seconds: float) -> str:
 
 
 def size(value: float | None) -> str:
-    """A number of bytes for people."""
-    left = float(value or 0)
+    """A number of bytes with its unit."""
+    amount = float(value or 0)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if left < 1024:  # noqa: PLR2004 — the step between units
-            return f"{left:.0f} {unit}" if unit == "B" or left >= 10 else f"{left:.1f} {unit}"  # noqa: PLR2004 — two digits do
-        left /= 1024
-    return f"{left:.1f} TiB"
+        if amount < 1024:  # noqa: PLR2004 — the step between units
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"  # noqa: PLR2004 — two digits do
+        amount /= 1024
+    return f"{amount:.1f} TiB"
 
 
 def number(value: int | None) -> str:
@@ -230,13 +227,13 @@ def at(document_id: object, base: str = "/d/") -> str:
 
 
 def outside(address: object) -> str:
-    """An address that a document names; only one that leads to a web page leads anywhere."""
+    """An address from a document, if it is one of the web; else nothing."""
     text = str(address or "")
     return text if text.startswith(("https://", "http://")) else ""
 
 
 def host(address: object) -> str:
-    """The host of an address, for people who want to know where a link leads."""
+    """The host of an address."""
     try:
         return plain(urlsplit(str(address or "")).hostname)
     except ValueError:
@@ -244,53 +241,52 @@ def host(address: object) -> str:
 
 
 def query(pairs: Mapping[str, Any]) -> str:
-    """A query string without what is empty."""
+    """A query string without empty values."""
     return urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
 
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file of ours; another content has another address."""
+    """The address of a static file, with a hash of its content."""
     content = (_STATIC / name).read_bytes()
     return f"/static/{name}?v={hashlib.sha256(content).hexdigest()[:8]}"
 
 
-SECONDS: Final = 10.0
-"""How old a page may be that somebody is shown."""
-MOST_BYTES: Final = 32 * 1024 * 1024
+CACHE_SECONDS: Final = 10.0
+MAX_CACHE_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _TemplatePage:
+class _CachedPage:
     response: Response
-    at: float
+    made_at: float
 
 
-class Kept:
-    """Pages by whatever decides what is on them."""
+class PageCache:
+    """Recently rendered pages, by the values that determine their content."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._pages: OrderedDict[Hashable, _TemplatePage] = OrderedDict()
+        self._pages: OrderedDict[Hashable, _CachedPage] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Response]) -> Response:
-        """The page under a key: the one that was made some seconds ago, or else another."""
+        """The page with this key, rendered at most some seconds ago."""
         now = self._clock.monotonic()
         with self._lock:
             page = self._pages.get(key)
-        if page is not None and now - page.at < SECONDS:
+        if page is not None and now - page.made_at < CACHE_SECONDS:
             return page.response
         response = make()
         with self._lock:
-            self._forget(key)
-            self._pages[key] = _TemplatePage(response, now)
+            self._remove(key)
+            self._pages[key] = _CachedPage(response, now)
             self._bytes += len(response.body)
-            while self._bytes > MOST_BYTES:
-                self._forget(next(iter(self._pages)))
+            while self._bytes > MAX_CACHE_BYTES:
+                self._remove(next(iter(self._pages)))
         return response
 
-    def _forget(self, key: Hashable) -> None:
+    def _remove(self, key: Hashable) -> None:
         page = self._pages.pop(key, None)
         self._bytes -= len(page.response.body) if page else 0

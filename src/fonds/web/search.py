@@ -1,7 +1,4 @@
-"""The search page: a question, the passages that answer it, and what they could be narrowed by.
-
-What changed: added, changed and withdrawn documents, the newest first.
-"""
+"""The home page, search results with facets, and the page of changes."""
 
 from __future__ import annotations
 
@@ -14,20 +11,19 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
-from fonds.api.dependencies import desk_of, refuse_hurry
+from fonds.api.dependencies import app_state, limit_rate
 from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, SearchPage
 from fonds.runs.overview import sources_held
 from fonds.search.filters import Filters, require_source
 from fonds.search.query import highlights, read_query
-from fonds.web.rendering import Visitor, page, plain, query, visitor_of
+from fonds.web.rendering import Viewer, page, plain, query, viewer_of
 
-ON_A_PAGE: Final = 10
-LONGEST: Final = 2000
-FURTHEST: Final = 900
-SHOWN_VALUES: Final = 12
-"""Of a facet."""
+PAGE_SIZE: Final = 10
+MAX_QUERY_LENGTH: Final = 2000
+MAX_OFFSET: Final = 900
+FACET_VALUES: Final = 12
 EXAMPLES: Final = ("wildfire smoke", "overtime salary threshold", "lead pipes in drinking water")
 
 _EMPHASIS: Final = re.compile(r"(?<!\\)\*{1,3}(?=\S)(.+?)(?<=\S)\*{1,3}")
@@ -48,7 +44,7 @@ router: Final = APIRouter()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """A value that results can be narrowed by, or are."""
+    """A value of a facet."""
 
     label: str
     count: int | None
@@ -58,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facet:
-    """Values of one kind."""
+    """A facet with its values."""
 
     title: str
     choices: Sequence[Choice]
@@ -67,20 +63,20 @@ class Facet:
 @router.get("/")
 def show_search(
     request: Request,
-    q: Annotated[str, Query(max_length=LONGEST)] = "",
+    q: Annotated[str, Query(max_length=MAX_QUERY_LENGTH)] = "",
     *,
     source: _Values = [],  # noqa: B006 — never changed
     kind: _Values = [],  # noqa: B006 — as above
     organization: _Values = [],  # noqa: B006 — as above
     year: _Years = [],  # noqa: B006 — as above
     jurisdiction: _Values = [],  # noqa: B006 — as above
-    start: Annotated[int, Query(ge=0, le=FURTHEST)] = 0,
+    start: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> Response:
-    """The front page, or what was found."""
-    visitor = visitor_of(request)
+    """The home page, or search results."""
+    viewer = viewer_of(request)
     if not q.strip():
-        return _home(request, visitor)
-    refuse_hurry(request, "search")
+        return _home(request, viewer)
+    limit_rate(request, "search")
     chosen: dict[str, list[Any]] = {
         "source": source,
         "kind": kind,
@@ -90,100 +86,100 @@ def show_search(
     }
     context: dict[str, Any] = {"q": q, "chosen": chosen, "start": start, "examples": EXAMPLES}
     try:
-        found = _look(request, visitor, q, chosen, start)
+        results = _search(request, viewer, q, chosen, start)
     except UsageError as error:
-        return page(request, "search.html", visitor=visitor, found=None, said=str(error), **context)
-    here = {"q": q, **chosen}
+        return page(request, "search.html", viewer=viewer, results=(), error=str(error), **context)
+    params = {"q": q, **chosen}
     return page(
         request,
         "search.html",
-        visitor=visitor,
-        found=found,
-        said=None,
-        results=found.results[:ON_A_PAGE],
-        facets=_facets(found.facets, here),
+        viewer=viewer,
+        results=results.results[:PAGE_SIZE],
+        error=None,
+        counted=results.facets,
+        facets=_facets(results.facets, params),
         is_narrowed=any(chosen.values()),
-        previous=_at(here, max(0, start - ON_A_PAGE)) if start else None,
-        following=_at(here, start + ON_A_PAGE) if _is_more(found, start) else None,
+        previous=_search_url(params, max(0, start - PAGE_SIZE)) if start else None,
+        following=_search_url(params, start + PAGE_SIZE) if _has_more(results, start) else None,
         mark=_marker(q),
         **context,
     )
 
 
-def _home(request: Request, visitor: Visitor) -> Response:
-    library = desk_of(request).library
-    held = sources_held(library.database, library.sources, owner=visitor.user_id)
-    return page(request, "home.html", visitor=visitor, held=held, examples=EXAMPLES)
+def _home(request: Request, viewer: Viewer) -> Response:
+    library = app_state(request).library
+    sources = sources_held(library.database, library.sources, owner=viewer.user_id)
+    return page(request, "home.html", viewer=viewer, sources=sources, examples=EXAMPLES)
 
 
-def _look(
-    request: Request, visitor: Visitor, q: str, chosen: Mapping[str, list[Any]], start: int
+def _search(
+    request: Request, viewer: Viewer, q: str, chosen: Mapping[str, list[Any]], start: int
 ) -> SearchPage:
-    library = desk_of(request).library
+    library = app_state(request).library
     filters = Filters(
         sources=[require_source(name, library.sources) for name in chosen["source"]],
         kinds=chosen["kind"],
         organizations=chosen["organization"],
         years=chosen["year"],
         jurisdictions=chosen["jurisdiction"],
-        owner=visitor.user_id,
+        owner=viewer.user_id,
     )
-    return library.look(q, filters, limit=ON_A_PAGE + 1, offset=start)
+    return library.look(q, filters, limit=PAGE_SIZE + 1, offset=start)
 
 
-def _is_more(found: SearchPage, start: int) -> bool:
-    return len(found.results) > ON_A_PAGE and start + ON_A_PAGE <= FURTHEST
+def _has_more(results: SearchPage, start: int) -> bool:
+    return len(results.results) > PAGE_SIZE and start + PAGE_SIZE <= MAX_OFFSET
 
 
-def _facets(counted: Facets, here: Mapping[str, Any]) -> list[Facet]:
+def _facets(counts: Facets, params: Mapping[str, Any]) -> list[Facet]:
     lists: dict[str, list[FacetCount]] = {
-        "source": counted.sources,
-        "kind": counted.kinds,
-        "organization": counted.organizations,
-        "year": counted.years,
-        "jurisdiction": counted.jurisdictions,
+        "source": counts.sources,
+        "kind": counts.kinds,
+        "organization": counts.organizations,
+        "year": counts.years,
+        "jurisdiction": counts.jurisdictions,
     }
     facets = [
-        Facet(title=_TITLES[name], choices=_choices(name, values, here))
+        Facet(title=_TITLES[name], choices=_choices(name, values, params))
         for name, values in lists.items()
     ]
     return [facet for facet in facets if facet.choices]
 
 
-def _choices(name: str, values: Sequence[FacetCount], here: Mapping[str, Any]) -> list[Choice]:
-    """What was chosen comes first: a click takes it back. A choice begins again at the first."""
-    on = [str(value) for value in here[name]]
-    counts = {value.value: value for value in values}
+def _choices(name: str, values: Sequence[FacetCount], params: Mapping[str, Any]) -> list[Choice]:
+    """Selected values first, which a click removes. Each link returns to the first page."""
+    selected = [str(value) for value in params[name]]
+    by_value = {value.value: value for value in values}
     chosen = [
         Choice(
-            label=counts[value].label if value in counts else value,
-            count=counts[value].count if value in counts else None,
-            href=_at({**here, name: [each for each in on if each != value]}),
+            label=by_value[value].label if value in by_value else value,
+            count=by_value[value].count if value in by_value else None,
+            href=_search_url({**params, name: [other for other in selected if other != value]}),
             is_on=True,
         )
-        for value in on
+        for value in selected
     ]
-    others = [value for value in values if value.value not in on][:SHOWN_VALUES]
+    others = [value for value in values if value.value not in selected][:FACET_VALUES]
     return chosen + [
         Choice(
             label=value.label,
             count=value.count,
-            href=_at({**here, name: [*on, value.value]}),
+            href=_search_url({**params, name: [*selected, value.value]}),
             is_on=False,
         )
         for value in others
     ]
 
 
-def _at(here: Mapping[str, Any], start: int = 0) -> str:
-    return f"/?{query({**here, 'start': start})}"
+def _search_url(params: Mapping[str, Any], start: int = 0) -> str:
+    return f"/?{query({**params, 'start': start})}"
 
 
-def _marker(asked: str) -> Callable[[str], Markup]:
-    terms = read_query(asked).wanted
+def _marker(search_text: str) -> Callable[[str], Markup]:
+    terms = read_query(search_text).wanted
 
     def mark(snippet: str) -> Markup:
-        """The words that were asked for stand out; marks of emphasis are no part of the words."""
+        """Highlight the search terms, without Markdown emphasis."""
         text = plain(_EMPHASIS.sub(r"\1", snippet))
         parts, done = [], 0
         for start, end in highlights(text, terms):
@@ -194,7 +190,7 @@ def _marker(asked: str) -> Callable[[str], Markup]:
     return mark
 
 
-CHANGES_ON_A_PAGE: Final = 50
+CHANGES_PER_PAGE: Final = 50
 
 _Text = Annotated[str, Query(max_length=1000)]
 
@@ -203,22 +199,22 @@ _Text = Annotated[str, Query(max_length=1000)]
 def show_changes(
     request: Request, source: _Text = "", under: _Text = "", cursor: _Text = ""
 ) -> Response:
-    """A page of changes."""
-    visitor, library = visitor_of(request), desk_of(request).library
-    wanted = ChangeFilter(
-        source=source or None, under=under or None, owner=visitor.user_id, newest_first=True
+    """A page of changes, newest first."""
+    viewer, library = viewer_of(request), app_state(request).library
+    filters = ChangeFilter(
+        source=source or None, under=under or None, owner=viewer.user_id, newest_first=True
     )
-    found = changes(library.database, wanted, limit=CHANGES_ON_A_PAGE, cursor=cursor or None)
-    here = {"source": source, "under": under}
+    entries = changes(library.database, filters, limit=CHANGES_PER_PAGE, cursor=cursor or None)
+    params = {"source": source, "under": under}
     return page(
         request,
         "changes.html",
-        visitor=visitor,
-        found=found,
+        viewer=viewer,
+        changes=entries.items,
         source=source,
         under=under,
-        held=sources_held(library.database, library.sources, owner=visitor.user_id),
-        following=f"/changes?{query({**here, 'cursor': found.next_cursor})}"
-        if found.next_cursor
+        sources=sources_held(library.database, library.sources, owner=viewer.user_id),
+        following=f"/changes?{query({**params, 'cursor': entries.next_cursor})}"
+        if entries.next_cursor
         else None,
     )

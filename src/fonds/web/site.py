@@ -1,11 +1,4 @@
-"""The whole site: the API, and the pages beside it.
-
-Files of our own that pages load.
-
-Logging in with a token, and out again.
-
-The API, described for people from its own OpenAPI document.
-"""
+"""The web application: API and pages, static files, login, and the API reference."""
 
 from __future__ import annotations
 
@@ -21,14 +14,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from fonds.api.app import make_app
-from fonds.api.dependencies import desk_of, refuse_hurry
+from fonds.api.dependencies import app_state, limit_rate
 from fonds.api.problems import ErrorText, ProblemError
 from fonds.library import Library
 from fonds.uploads.users import authenticate
 from fonds.web import documents, search, uploads
 from fonds.web.admin import actions, runs, status
 from fonds.web.document_html import HtmlTexts
-from fonds.web.rendering import Kept, page, query, require_own_form, visitor_of
+from fonds.web.rendering import PageCache, page, query, require_own_form, viewer_of
 
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -41,82 +34,82 @@ _FILES: Final = {
     for each in _FOLDER.iterdir()
     if each.name.rpartition(".")[2] in _TYPES
 }
-# Their addresses change with their content.
-_KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+# The address of a file contains a hash of its content.
+_CACHE_FOREVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 router: Final = APIRouter()
 
 
 @router.get("/static/{name}")
 def get_asset(name: str) -> Response:
-    """One of our files."""
+    """Serve a static file."""
     if name not in _FILES:
         raise HTTPException(404)
     content, media_type = _FILES[name]
-    return Response(content, media_type=media_type, headers=_KEPT)
+    return Response(content, media_type=media_type, headers=_CACHE_FOREVER)
 
 
 @router.get("/favicon.ico")
 def get_icon() -> Response:
-    """What browsers ask for unasked."""
+    """Serve the icon at the address that browsers try by default."""
     return get_asset("icon.svg")
 
 
-LONGEST: Final = 2000
+MAX_LENGTH: Final = 2000
 
-_Next = Annotated[str, Query(max_length=LONGEST)]
+_Next = Annotated[str, Query(max_length=MAX_LENGTH)]
 
 
 @router.get("/login")
 def show_login(
     request: Request, following: Annotated[_Next, Query(alias="next")] = "/"
 ) -> Response:
-    """The form to log in with."""
-    return page(request, "login.html", following=_within(following), wrong=False)
+    """The login form."""
+    return page(request, "login.html", following=_local_path(following), wrong=False)
 
 
 @router.post("/login")
 def log_in(
     request: Request,
-    form_key: Annotated[str, Form(max_length=LONGEST)],
-    token: Annotated[str, Form(max_length=LONGEST)],
-    following: Annotated[str, Form(alias="next", max_length=LONGEST)] = "/",
+    form_key: Annotated[str, Form(max_length=MAX_LENGTH)],
+    token: Annotated[str, Form(max_length=MAX_LENGTH)],
+    following: Annotated[str, Form(alias="next", max_length=MAX_LENGTH)] = "/",
 ) -> Response:
-    """Begin a session with a token."""
-    refuse_hurry(request, "login")
-    desk, visitor = desk_of(request), visitor_of(request)
-    require_own_form(request, visitor, form_key)
-    with desk.library.database.read() as connection:
-        caller = authenticate(connection, token.strip(), desk.now())
+    """Start a session with a token."""
+    limit_rate(request, "login")
+    app, viewer = app_state(request), viewer_of(request)
+    require_own_form(request, viewer, form_key)
+    with app.library.database.read() as connection:
+        caller = authenticate(connection, token.strip(), app.now())
+    target = _local_path(following)
     if caller is None:
-        wanted = _within(following)
         return page(
-            request, "login.html", status=HTTPStatus.FORBIDDEN, following=wanted, wrong=True
+            request, "login.html", status=HTTPStatus.FORBIDDEN, following=target, wrong=True
         )
-    response = RedirectResponse(_within(following), HTTPStatus.SEE_OTHER)
-    desk.sessions.begin(response, caller.token_id, desk.now())
+    response = RedirectResponse(target, HTTPStatus.SEE_OTHER)
+    app.sessions.begin(response, caller.token_id, app.now())
     return response
 
 
 @router.post("/logout")
-def log_out(request: Request, form_key: Annotated[str, Form(max_length=LONGEST)]) -> Response:
+def log_out(request: Request, form_key: Annotated[str, Form(max_length=MAX_LENGTH)]) -> Response:
     """End the session."""
-    require_own_form(request, visitor_of(request), form_key)
+    require_own_form(request, viewer_of(request), form_key)
     response = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-    desk_of(request).sessions.end(response)
+    app_state(request).sessions.end(response)
     return response
 
 
-def _within(address: str) -> str:
-    """A path of this site; anything that a browser could take for another one is refused."""
+def _local_path(address: str) -> str:
+    """Check that an address is a path of this site, and not one of another host."""
     if not address.startswith("/") or address[1:2] in {"/", "\\"} or not address.isprintable():
-        raise ProblemError(422, "bad-request", "one can only be led on within this site")
+        raise ProblemError(422, "bad-request", "`next` must be a path of this site")
     return address
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Operation:
-    """One thing that a program can ask for."""
+    """An operation of the API."""
 
     group: str
     method: str
@@ -124,37 +117,37 @@ class Operation:
     summary: str
     description: str
     parameters: list[Mapping[str, Any]]
-    takes_body: bool
+    has_body: bool
     statuses: list[str]
-    takes_token: bool
+    accepts_token: bool
     needs_token: bool
 
 
 @router.get("/docs")
 def show_reference(request: Request) -> Response:
-    """All operations of the API."""
-    described = request.app.openapi()
+    """The API reference."""
+    document = request.app.openapi()
     groups: dict[str, list[Operation]] = {}
-    for operation in operations(described):
+    for operation in operations(document):
         groups.setdefault(operation.group, []).append(operation)
-    return page(request, "reference.html", groups=groups, version=described["info"]["version"])
+    return page(request, "reference.html", groups=groups, version=document["info"]["version"])
 
 
-def operations(described: Mapping[str, Any]) -> Iterator[Operation]:
-    """All that an OpenAPI document describes."""
-    for path, methods in described["paths"].items():
-        for method, told in methods.items():
-            security = told.get("security", [])
+def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
+    """The operations of an OpenAPI document."""
+    for path, methods in document["paths"].items():
+        for method, details in methods.items():
+            security = details.get("security", [])
             yield Operation(
-                group=(told.get("tags") or ["other"])[0],
+                group=(details.get("tags") or ["other"])[0],
                 method=method.upper(),
                 path=path,
-                summary=told.get("summary", ""),
-                description=told.get("description", ""),
-                parameters=told.get("parameters", []),
-                takes_body="requestBody" in told,
-                statuses=sorted(told["responses"]),
-                takes_token=bool(security),
+                summary=details.get("summary", ""),
+                description=details.get("description", ""),
+                parameters=details.get("parameters", []),
+                has_body="requestBody" in details,
+                statuses=sorted(details["responses"]),
+                accepts_token=bool(security),
                 needs_token=bool(security) and {} not in security,
             )
 
@@ -169,7 +162,7 @@ ROUTERS: Final = (
     router,
 )
 
-_FOR_PROGRAMS: Final = (
+_API_PATHS: Final = (
     "/api/",
     "/jobs",
     "/uploads",
@@ -183,33 +176,33 @@ _FOR_PROGRAMS: Final = (
 
 
 def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = False) -> FastAPI:
-    """The library for people and programs; `is_exposed` unless only this machine reaches it."""
+    """Make the application with API and pages; `is_exposed` unless for this machine only."""
     app = make_app(
-        library, is_exposed=is_exposed, needs_login=needs_login, present=_shown_to_people
+        library, is_exposed=is_exposed, needs_login=needs_login, render_error=_error_page
     )
     app.state.texts = HtmlTexts(library.database, library.settings.home)
-    app.state.kept = Kept(library.seams.clock)
+    app.state.page_cache = PageCache(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)
-    len(library.sources)  # importing them takes a second, which the first visitor would wait for
+    len(library.sources)  # importing them takes a second, which the first request would wait for
     return app
 
 
-def _shown_to_people(scope: Scope, told: ErrorText) -> Response | None:
-    """An error as a page, for whoever asked for one."""
+def _error_page(scope: Scope, error: ErrorText) -> Response | None:
+    """Render an error as a page, if a page was requested."""
     request = Request(scope)
-    if scope["path"].startswith(_FOR_PROGRAMS):
+    if scope["path"].startswith(_API_PATHS):
         return None
     if "text/html" not in request.headers.get("accept", "") and scope["path"] != "/":
         return None
-    if told.status == HTTPStatus.UNAUTHORIZED and request.method == "GET":
-        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return RedirectResponse(f"/login?{query({'next': wanted})}", HTTPStatus.SEE_OTHER)
+    if error.status == HTTPStatus.UNAUTHORIZED and request.method == "GET":
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"/login?{query({'next': target})}", HTTPStatus.SEE_OTHER)
     return page(
         request,
         "problem.html",
-        status=told.status,
-        headers=told.headers,
-        told=told,
-        phrase=HTTPStatus(told.status).phrase,
+        status=error.status,
+        headers=error.headers,
+        error=error,
+        phrase=HTTPStatus(error.status).phrase,
     )

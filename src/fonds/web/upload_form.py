@@ -1,7 +1,6 @@
-"""Files that a form brings: taken in one after the other while it still comes.
+"""Files of a form, stored one after another while the form is still arriving.
 
-No more of a form than a piece is in memory, and no more than one of its files on disk beside the
-store.
+At most a chunk of the form is in memory, and at most one of its files in the temporary folder.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
 from fonds import ids
-from fonds.api.dependencies import LOCAL, NOBODY, AppState, desk_of
+from fonds.api.dependencies import LOCAL, NIL_ID, AppState, app_state
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
-from fonds.api.uploads import PIECE
+from fonds.api.uploads import CHUNK_BYTES
 from fonds.errors import UploadRefusedError
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
@@ -33,29 +32,28 @@ from fonds.uploads.states import FAILURES, JobStatus
 from fonds.uploads.users import Caller, ensure_user
 from fonds.web.rendering import FORM_KEY
 
-MOST_FILES: Final = 50
-"""In one form."""
+MAX_FILES: Final = 50
 
-_LONGEST_FIELD: Final = 2000
-_BESIDES: Final = 256 * 1024
-"""Bytes that a form may have beside its files."""
+_MAX_FIELD_LENGTH: Final = 2000
+_OTHER_BYTES: Final = 256 * 1024
+"""Bytes of a form in addition to its files."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileOutcome:
-    """What became of one file of a form."""
+    """The outcome for one file of a form."""
 
     name: str
     job: Job | None
     problem: str | None
-    """Why it was not taken in, in words for its user."""
+    """Why it was rejected, for the user."""
 
 
 @dataclass(kw_only=True, slots=True)
-class _Coming:
-    """A part of a form on its way."""
+class _FormPart:
+    """A part of a form that is arriving."""
 
-    named: str
+    name: str
     filename: str | None
     file: Any = None
     size: int = 0
@@ -66,63 +64,65 @@ class _Coming:
 async def take_files(
     request: Request, caller: Caller, check: Callable[[str], None]
 ) -> list[FileOutcome]:
-    """Take in the files of a form; `check` refuses its key before a byte of a file is read."""
-    settings = desk_of(request).library.settings
-    tray = _tray(request, caller, check)
-    most = MOST_FILES * settings.max_file_mib * 1024 * 1024 + _BESIDES
-    size, waiting = 0, bytearray()
+    """Store the files of a form; `check` verifies its key before any file is read."""
+    settings = app_state(request).library.settings
+    reader = _form_reader(request, caller, check)
+    max_bytes = MAX_FILES * settings.max_file_mib * 1024 * 1024 + _OTHER_BYTES
+    size, buffer = 0, bytearray()
     try:
-        async for piece in request.stream():
-            size += len(piece)
-            refuse_beyond(most, size)
-            waiting += piece
-            if len(waiting) >= PIECE:
-                await anyio.to_thread.run_sync(tray.feed, bytes(waiting))
-                waiting.clear()
-        await anyio.to_thread.run_sync(tray.finish, bytes(waiting))
+        async for chunk in request.stream():
+            size += len(chunk)
+            refuse_beyond(max_bytes, size)
+            buffer += chunk
+            if len(buffer) >= CHUNK_BYTES:
+                await anyio.to_thread.run_sync(reader.feed, bytes(buffer))
+                buffer.clear()
+        await anyio.to_thread.run_sync(reader.finish, bytes(buffer))
     except ClientDisconnect:
-        raise ProblemError(400, "cut-short", "the connection ended before the form did") from None
+        raise ProblemError(
+            400, "cut-short", "the connection closed before the whole form arrived"
+        ) from None
     except FormParserError:
         raise _malformed() from None
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(tray.close)
-    if not tray.outcomes:
-        raise ProblemError(422, "no-file", "choose a file first")
-    return tray.outcomes
+            await anyio.to_thread.run_sync(reader.close)
+    if not reader.outcomes:
+        raise ProblemError(422, "no-file", "the form has no file: choose one first")
+    return reader.outcomes
 
 
-def _tray(request: Request, caller: Caller, check: Callable[[str], None]) -> _Tray:
+def _form_reader(request: Request, caller: Caller, check: Callable[[str], None]) -> _FormReader:
     kind, options = parse_options_header(request.headers.get("content-type"))
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
         raise _malformed()
     try:
-        return _Tray(desk_of(request), caller, check, boundary)
+        return _FormReader(app_state(request), caller, check, boundary)
     except FormParserError:
         raise _malformed() from None
 
 
 def _malformed() -> ProblemError:
-    return ProblemError(400, "malformed", "this is no form with files")
+    return ProblemError(400, "malformed", "this is not a form with files")
 
 
-class _Tray:
-    """Reads one form; all of it in threads that may wait for disks and databases."""
+class _FormReader:
+    """Parser of one form, in worker threads because it waits for disk and database."""
 
     def __init__(
-        self, desk: AppState, caller: Caller, check: Callable[[str], None], boundary: bytes
+        self, app: AppState, caller: Caller, check: Callable[[str], None], boundary: bytes
     ) -> None:
         self.outcomes: list[FileOutcome] = []
-        self._desk = desk
+        self._app = app
         self._caller = caller
         self._check = check
         self._key: str | None = None
-        self._is_checked = self._is_whole = False
-        self._most = desk.library.settings.max_file_mib * 1024 * 1024
+        self._is_checked = self._is_complete = False
+        self._max_file_bytes = app.library.settings.max_file_mib * 1024 * 1024
         self._header: tuple[bytearray, bytearray] = bytearray(), bytearray()
         self._disposition = b""
-        self._coming: _Coming | None = None
+        self._part: _FormPart | None = None
         self._parser = MultipartParser(
             boundary,
             {
@@ -137,21 +137,21 @@ class _Tray:
             },
         )
 
-    def feed(self, piece: bytes) -> None:
-        """Read on."""
-        self._parser.write(piece)
+    def feed(self, chunk: bytes) -> None:
+        """Parse the next chunk."""
+        self._parser.write(chunk)
 
     def finish(self, rest: bytes) -> None:
-        """Read the rest, and see that nothing is missing."""
+        """Parse the rest, and check that the form is complete."""
         self._parser.write(rest)
-        if not self._is_whole:
+        if not self._is_complete:
             raise _malformed()
         self._require_own()
 
     def close(self) -> None:
-        """Leave no file behind."""
-        if self._coming is not None and self._coming.file is not None:
-            self._coming.file.close()
+        """Delete the temporary file, if there is one."""
+        if self._part is not None and self._part.file is not None:
+            self._part.file.close()
 
     def _begin(self) -> None:
         self._disposition = b""
@@ -171,89 +171,89 @@ class _Tray:
     def _open(self) -> None:
         _, options = parse_options_header(self._disposition)
         filename = options.get(b"filename")
-        self._coming = _Coming(
-            named=options.get(b"name", b"").decode("utf-8", "replace"),
+        self._part = _FormPart(
+            name=options.get(b"name", b"").decode("utf-8", "replace"),
             filename=None if filename is None else _read_name(filename),
         )
-        # Browsers send a field without a file as one without a name.
-        if self._coming.filename:
+        # Browsers send a field without a file with an empty name.
+        if self._part.filename:
             self._require_own()
-            if len(self.outcomes) >= MOST_FILES:
-                raise ProblemError(413, "too-many", f"send at most {MOST_FILES} files at once")
-            folder = self._desk.library.settings.home / "tmp"
+            if len(self.outcomes) >= MAX_FILES:
+                raise ProblemError(413, "too-many", f"a form may have at most {MAX_FILES} files")
+            folder = self._app.library.settings.home / "tmp"
             folder.mkdir(parents=True, exist_ok=True)
-            self._coming.file = tempfile.NamedTemporaryFile(dir=folder)  # noqa: SIM115 — closed at its end
+            self._part.file = tempfile.NamedTemporaryFile(dir=folder)  # noqa: SIM115 — closed in _end or close
 
     def _require_own(self) -> None:
-        """The key comes first in the form; without it nothing is taken in."""
+        """Check the form key, which must precede the files."""
         if not self._is_checked:
             self._check(self._key or "")
             self._is_checked = True
 
     def _on_data(self, data: bytes, start: int, end: int) -> None:
-        part = self._coming
+        part = self._part
         assert part is not None
         part.size += end - start
         if part.file is None:
-            refuse_beyond(_LONGEST_FIELD, part.size)
+            refuse_beyond(_MAX_FIELD_LENGTH, part.size)
             part.text += data[start:end]
-        elif part.size <= self._most:
+        elif part.size <= self._max_file_bytes:
             part.digest.update(data[start:end])
             part.file.write(data[start:end])
 
     def _end(self) -> None:
-        part, self._coming = self._coming, None
+        part, self._part = self._part, None
         assert part is not None
         if part.file is not None:
             with part.file:
                 part.file.flush()
-                self.outcomes.append(_taken(self._desk, self._caller, part))
-        elif part.named == FORM_KEY:
+                self.outcomes.append(_file_outcome(self._app, self._caller, part))
+        elif part.name == FORM_KEY:
             self._key = part.text.decode("utf-8", "replace")
 
     def _on_end(self) -> None:
-        self._is_whole = True
+        self._is_complete = True
 
 
-def _read_name(given: bytes) -> str:
-    """A file's name; browsers write the sign that ends it in this way."""
-    return given.decode("utf-8", "replace").replace("%22", '"')
+def _read_name(raw: bytes) -> str:
+    """The name of a file, in which browsers escape quotation marks."""
+    return raw.decode("utf-8", "replace").replace("%22", '"')
 
 
-def _taken(desk: AppState, caller: Caller, part: _Coming) -> FileOutcome:
+def _file_outcome(app: AppState, caller: Caller, part: _FormPart) -> FileOutcome:
     name = part.filename or ""
-    user_id, sha256 = _user(desk, caller), part.digest.hexdigest()
+    user_id, sha256 = _user(app, caller), part.digest.hexdigest()
     problem = None
     try:
         _store(
-            desk,
+            app,
             user_id,
             UploadRequest(name=name, size=part.size, sha256=sha256),
             Path(part.file.name),
         )
     except UploadRefusedError as error:
         problem = str(error)
-        if error.kind == "too-large":  # what was hashed of it is another file
+        if error.kind == "too-large":  # only its beginning was hashed
             return FileOutcome(name=name, job=None, problem=problem)
-    with desk.library.database.read() as connection:
+    with app.library.database.read() as connection:
         job = job_of(connection, ids.upload_uid(user_id, sha256))
     if job is not None and job.status not in FAILURES | {JobStatus.UPLOADED}:
-        problem = None  # the same file came twice at once, and one of them is enough
+        problem = None  # the same file was sent twice at the same time
     return FileOutcome(name=name, job=job, problem=problem)
 
 
-def _store(desk: AppState, user_id: UUID, claim: UploadRequest, path: Path) -> None:
-    settings = desk.library.settings
-    job = begin_upload(desk.context, settings, user_id, claim)
+def _store(app: AppState, user_id: UUID, file: UploadRequest, path: Path) -> None:
+    settings = app.library.settings
+    job = begin_upload(app.context, settings, user_id, file)
     if job.status is JobStatus.UPLOADED:
-        desk.library.blobs.put(staging_key(job), path)
-        complete_upload(desk.context, settings, job)
+        app.library.blobs.put(staging_key(job), path)
+        complete_upload(app.context, settings, job)
 
 
-def _user(desk: AppState, caller: Caller) -> UUID:
-    """Whoever sits at this machine becomes a user with the first file."""
-    if caller.user_id != NOBODY:
+def _user(app: AppState, caller: Caller) -> UUID:
+    """The id of the user; the local user is created with the first file."""
+    if caller.user_id != NIL_ID:
         return caller.user_id
-    seams = desk.library.seams
-    with desk.library.database.write() as connection:
-        return ensure_user(connection, LOCAL, now=desk.now(), rng=seams.chance)
+    seams = app.library.seams
+    with app.library.database.write() as connection:
+        return ensure_user(connection, LOCAL, now=app.now(), rng=seams.chance)

@@ -151,7 +151,7 @@ def test_what_failed_stands_before_what_is_well(here: Visit) -> None:
         begin_run(here.library, source).finish(status)
     begin_run(here.library, "federal_register").finish(RunStatus.FAILED, "the publisher is away")
     html = here.get(AT).text
-    assert "Something needs you" in html
+    assert "Needs attention" in html
     assert "the publisher is away" in html
     table = html[html.index('id="sources"') :]
     assert table.index("Federal Register") < table.index("Bills of Congress")
@@ -181,7 +181,7 @@ def test_overview_takes_few_questions_whatever_there_is(here: Visit) -> None:
 
 
 def test_runs_are_filtered_and_paged(here: Visit, clock: ManualClock) -> None:
-    for _ in range(runs.ON_A_PAGE + 1):
+    for _ in range(runs.PAGE_SIZE + 1):
         clock.move(seconds=1)
         begin_run(here.library).finish(RunStatus.SUCCESS)
     begin_run(here.library, "federal_register").finish(RunStatus.FAILED)
@@ -190,7 +190,7 @@ def test_runs_are_filtered_and_paged(here: Visit, clock: ManualClock) -> None:
     (further,) = re.findall(r'rel="next" href="([^"]+)"', first)
     second = here.get(further.replace("&amp;", "&")).text
     rows = [len(re.findall(r"aria-label=\"success: run of", html)) for html in (first, second)]
-    assert rows == [runs.ON_A_PAGE, 1]
+    assert rows == [runs.PAGE_SIZE, 1]
     assert 'rel="next"' not in second
 
 
@@ -264,7 +264,7 @@ def test_everything_can_be_asked_for(
     target = urlsplit(answer.headers["location"])
     assert parse_qs(target.query) == {"asked": [str(asked.id)]}
     shown = here.get(answer.headers["location"])
-    assert "it waits for a scheduler or worker" in shown.text
+    assert "waits for a scheduler or worker" in shown.text
 
 
 def test_run_asked_for_on_the_overview_is_told_there(here: Visit) -> None:
@@ -298,7 +298,7 @@ def test_run_is_cancelled_while_it_goes_on_and_shown_when_it_has_ended(here: Vis
     assert send(here, f"/runs/{run.id}/cancel", page).status_code == 303
     (asked,) = asked_of(here.library)
     assert asked.args == {"run_id": str(run.id)}
-    assert "asked to end" in here.get(page).text
+    assert "being cancelled" in here.get(page).text
     run.finish(RunStatus.CANCELLED)
     assert "Cancel</button>" not in here.get(page).text
     ended = send(here, f"/runs/{run.id}/cancel")
@@ -309,7 +309,7 @@ def test_run_is_cancelled_while_it_goes_on_and_shown_when_it_has_ended(here: Vis
 def test_commands_that_nobody_takes_up_say_how_to_start_somebody(
     here: Visit, clock: ManualClock
 ) -> None:
-    told = "Nobody seems to take commands up"
+    told = "No process seems to execute commands"
     send(here, "/sources/bills/run")
     assert told not in here.get(AT).text
     clock.move(seconds=20)
@@ -339,4 +339,4 @@ def test_command_leads_to_the_run_that_goes_on_and_then_to_what_came_of_it(
         )
     html = here.get(shown_at).text
     assert "ended: success: 3 new" in html
-    assert f'href="{AT}/runs/{run.id}">Look at the run' in html
+    assert f'href="{AT}/runs/{run.id}">Show the run' in html

@@ -81,10 +81,10 @@ def test_days_stand_where_they_belong_and_others_are_left_out() -> None:
         day_of("2026-03-04", inserted=6),
     ]
     chart = charts.by_day(days, date(2026, 3, 4), 10)
-    assert (chart.first, chart.last, chart.most) == (date(2026, 2, 23), date(2026, 3, 4), 6)
+    assert (chart.first, chart.last, chart.max_value) == (date(2026, 2, 23), date(2026, 3, 4), 6)
     assert chart.totals == {"errors": 0, "updated": 0, "inserted": 9}
     assert [int(each["x"]) for each in bars(chart.picture)] == [6, 9]
-    assert [each["height"] for each in bars(chart.picture)] == [charts.TALL / 2, charts.TALL]
+    assert [each["height"] for each in bars(chart.picture)] == [charts.HEIGHT / 2, charts.HEIGHT]
 
 
 def test_one_error_among_thousands_is_seen() -> None:
@@ -92,12 +92,12 @@ def test_one_error_among_thousands_is_seen() -> None:
     error, inserted = bars(chart.picture)
     assert (error["kind"], error["height"]) == ("errors", 1.0)
     assert inserted["y"] == 0
-    assert error["y"] + error["height"] == charts.TALL
+    assert error["y"] + error["height"] == charts.HEIGHT
 
 
 def test_chart_of_nothing_is_drawn() -> None:
     chart = charts.by_day([day_of("2026-03-04")], date(2026, 3, 4), 5)
-    assert (bars(chart.picture), chart.most) == ([], 0)
+    assert (bars(chart.picture), chart.max_value) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_sparkline_rises_with_its_values() -> None:
 
 @pytest.mark.parametrize(("value", "wide"), [(5, 500), (10, 1000), (0, 4)])
 def test_share_is_as_wide_as_its_part_of_the_largest(value: int, wide: float) -> None:
-    (bar,) = read(charts.share(value, 10, "failed")).iter("rect")
+    (bar,) = read(charts.bar(value, 10, "failed")).iter("rect")
     assert (bar.get("class"), float(bar.get("width", ""))) == ("failed", wide)
 
 

@@ -14,13 +14,13 @@ from fonds.web.rendering import (
     asset,
     at,
     day,
-    moment,
     number,
     outside,
     plain,
     query,
     size,
     templates,
+    timestamp,
     words,
 )
 
@@ -129,8 +129,8 @@ def test_days(value: object, shown: str) -> None:
 
 
 def test_moments() -> None:
-    assert moment(NOW) == "2026-03-10 12:00:00"
-    assert moment(None) == ""
+    assert timestamp(NOW) == "2026-03-10 12:00:00"
+    assert timestamp(None) == ""
     assert ago(None, NOW) == "never"
     assert ago(NOW - timedelta(seconds=59), NOW) == "59 s ago"
     assert ago(NOW - timedelta(minutes=61), NOW) == "1 h ago"

@@ -6,49 +6,49 @@ import pytest
 from tests.unit.web.visiting import Visit
 
 from fonds.api import dependencies
-from fonds.api.dependencies import Limit
+from fonds.api.dependencies import RateLimiter
 from fonds.testing import ManualClock
 
 
 def test_so_many_at_once_and_then_one_after_the_other(clock: ManualClock) -> None:
-    limit = Limit(burst=3, per_second=0.5, clock=clock)
-    assert [limit.wait("a") for _ in range(4)] == [0, 0, 0, 2.0]
+    limit = RateLimiter(burst=3, per_second=0.5, clock=clock)
+    assert [limit.acquire("a") for _ in range(4)] == [0, 0, 0, 2.0]
     clock.move(seconds=1)
-    assert limit.wait("a") == 1.0
+    assert limit.acquire("a") == 1.0
     clock.move(seconds=1)
-    assert limit.wait("a") == 0
-    assert limit.wait("a") > 0
+    assert limit.acquire("a") == 0
+    assert limit.acquire("a") > 0
 
 
 def test_asking_in_vain_costs_nothing(clock: ManualClock) -> None:
-    limit = Limit(burst=1, per_second=1, clock=clock)
-    limit.wait("a")
-    assert [limit.wait("a") for _ in range(5)] == [1.0] * 5
+    limit = RateLimiter(burst=1, per_second=1, clock=clock)
+    limit.acquire("a")
+    assert [limit.acquire("a") for _ in range(5)] == [1.0] * 5
 
 
 def test_who_was_away_may_ask_as_often_as_at_first_and_not_more(clock: ManualClock) -> None:
-    limit = Limit(burst=2, per_second=1, clock=clock)
-    limit.wait("a")
+    limit = RateLimiter(burst=2, per_second=1, clock=clock)
+    limit.acquire("a")
     clock.move(hours=1)
-    assert [limit.wait("a") for _ in range(3)] == [0, 0, 1.0]
+    assert [limit.acquire("a") for _ in range(3)] == [0, 0, 1.0]
 
 
 def test_clients_do_not_wait_for_each_other(clock: ManualClock) -> None:
-    limit = Limit(burst=1, per_second=1, clock=clock)
-    assert [limit.wait(client) for client in "abab"] == [0, 0, 1.0, 1.0]
+    limit = RateLimiter(burst=1, per_second=1, clock=clock)
+    assert [limit.acquire(client) for client in "abab"] == [0, 0, 1.0, 1.0]
 
 
 def test_no_more_clients_are_remembered_than_fit(
     clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dependencies, "MOST_CLIENTS", 2)
-    limit = Limit(burst=1, per_second=1, clock=clock)
+    monkeypatch.setattr(dependencies, "MAX_CLIENTS", 2)
+    limit = RateLimiter(burst=1, per_second=1, clock=clock)
     for client in "aba":
-        limit.wait(client)
-    limit.wait("c")  # b has not asked for longest
-    assert limit.wait("a") > 0
+        limit.acquire(client)
+    limit.acquire("c")  # b has not asked for longest
+    assert limit.acquire("a") > 0
     assert len(limit._buckets) == 2
-    assert limit.wait("b") == 0
+    assert limit.acquire("b") == 0
 
 
 def test_searches_are_counted_where_others_search_too(elsewhere: Visit) -> None:

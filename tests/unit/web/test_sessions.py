@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from tests.unit.web.visiting import Visit
 
-from fonds.api.sessions import LASTS, SESSION, VISIT, Sessions
+from fonds.api.sessions import BROWSER, SESSION, SESSION_LIFETIME, Sessions
 from fonds.testing import ManualClock
 from fonds.uploads.users import revoke_token
 
@@ -36,19 +36,19 @@ def session(of: Sessions = OURS) -> str:
 
 def name(nonce: str, of: Sessions = OURS) -> str:
     response = Response()
-    of.name(response, nonce)
+    of.set_nonce(response, nonce)
     return value_of(response)
 
 
 def test_a_session_names_its_token_until_it_is_over() -> None:
     request = asking(fonds_session=session())
-    assert OURS.visit(request, NOW).token_id == TOKEN
-    assert OURS.visit(request, NOW + LASTS - timedelta(seconds=1)).token_id == TOKEN
-    assert OURS.visit(request, NOW + LASTS).token_id is None
+    assert OURS.cookies(request, NOW).token_id == TOKEN
+    assert OURS.cookies(request, NOW + SESSION_LIFETIME - timedelta(seconds=1)).token_id == TOKEN
+    assert OURS.cookies(request, NOW + SESSION_LIFETIME).token_id is None
 
 
 def test_a_browser_keeps_its_name() -> None:
-    assert OURS.visit(asking(fonds_visit=name("abc")), NOW).nonce == "abc"
+    assert OURS.cookies(asking(fonds_visit=name("abc")), NOW).nonce == "abc"
 
 
 @pytest.mark.parametrize("place", [0, 10, -1, -20])
@@ -56,21 +56,21 @@ def test_a_cookie_that_was_changed_anywhere_is_none(place: int) -> None:
     real = session()
     changed = list(real)
     changed[place] = "A" if changed[place] != "A" else "B"
-    assert OURS.visit(asking(fonds_session=real), NOW).token_id is not None
-    assert OURS.visit(asking(fonds_session="".join(changed)), NOW).token_id is None
+    assert OURS.cookies(asking(fonds_session=real), NOW).token_id is not None
+    assert OURS.cookies(asking(fonds_session="".join(changed)), NOW).token_id is None
 
 
 def test_a_cookie_of_another_server_is_none() -> None:
     theirs = Sessions(b"another" * 6, is_secure=False)
     request = asking(fonds_session=session(theirs), fonds_visit=name("abc", theirs))
-    seen = OURS.visit(request, NOW)
+    seen = OURS.cookies(request, NOW)
     assert (seen.token_id, seen.nonce) == (None, None)
 
 
 def test_a_cookie_of_one_purpose_is_none_of_another() -> None:
     # A browser's name is whatever text: even that of a session is signed only as a name.
     posing = name(f'["{TOKEN.hex}", 99999999999]')
-    seen = OURS.visit(asking(fonds_session=posing, fonds_visit=session()), NOW)
+    seen = OURS.cookies(asking(fonds_session=posing, fonds_visit=session()), NOW)
     assert (seen.token_id, seen.nonce) == (None, None)
 
 
@@ -78,7 +78,7 @@ def test_a_cookie_of_one_purpose_is_none_of_another() -> None:
     "garbage", ["", ".", "..", "a", "%%%.x", "é.é", "A" * 600, "bnVsbA.", "null", "\x7f"]
 )
 def test_garbage_is_no_cookie(garbage: str) -> None:
-    seen = OURS.visit(asking(fonds_session=garbage, fonds_visit=garbage), NOW)
+    seen = OURS.cookies(asking(fonds_session=garbage, fonds_visit=garbage), NOW)
     assert (seen.token_id, seen.nonce) == (None, None)
 
 
@@ -93,17 +93,17 @@ def test_cookies_are_out_of_reach_for_scripts_and_other_sites() -> None:
 
 def test_over_tls_cookies_are_this_hosts_alone() -> None:
     secure, response = Sessions(b"secret" * 6, is_secure=True), Response()
-    secure.name(response, "abc")
+    secure.set_nonce(response, "abc")
     told = response.headers["set-cookie"]
-    assert told.startswith(f"__Host-{VISIT}=")
+    assert told.startswith(f"__Host-{BROWSER}=")
     assert "secure" in told.lower()
     # One that came without TLS, and may be anybody's, is not looked at.
-    assert secure.visit(asking(fonds_visit=value_of(response)), NOW).nonce is None
+    assert secure.cookies(asking(fonds_visit=value_of(response)), NOW).nonce is None
 
 
 def test_a_form_is_good_in_the_session_it_was_shown_in() -> None:
     key = OURS.form_key("abc", TOKEN)
-    here = OURS.visit(asking(fonds_session=session(), fonds_visit=name("abc")), NOW)
+    here = OURS.cookies(asking(fonds_session=session(), fonds_visit=name("abc")), NOW)
     assert OURS.is_own_form(here, key)
     for elsewhere in (
         asking(fonds_session=session(), fonds_visit=name("abd")),
@@ -111,7 +111,7 @@ def test_a_form_is_good_in_the_session_it_was_shown_in() -> None:
         asking(fonds_session=session()),
         asking(),
     ):
-        assert not OURS.is_own_form(OURS.visit(elsewhere, NOW), key)
+        assert not OURS.is_own_form(OURS.cookies(elsewhere, NOW), key)
     for wrong in ("", key[:-1], key + "A", key.lower(), "é\ud800", "None"):
         assert not OURS.is_own_form(here, wrong)
 

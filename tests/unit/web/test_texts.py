@@ -143,7 +143,7 @@ def test_a_cache_that_cannot_be_written_to_costs_only_time(library: Library) -> 
 def test_a_long_text_is_shown_in_parts_that_together_are_the_whole(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_html, "PART", 5000)
+    monkeypatch.setattr(document_html, "PART_LENGTH", 5000)
     document = stored(library, LONG)
     context = HtmlTexts(library.database, library.settings.home)
     first = context.part(document, 1)
@@ -163,7 +163,7 @@ def test_a_long_text_is_shown_in_parts_that_together_are_the_whole(
 def test_every_passage_is_in_the_part_that_it_is_said_to_be_in(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_html, "PART", 5000)
+    monkeypatch.setattr(document_html, "PART_LENGTH", 5000)
     document = stored(library, LONG)
     context = HtmlTexts(library.database, library.settings.home)
     found = 0

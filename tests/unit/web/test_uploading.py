@@ -19,8 +19,8 @@ from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, page_of_jobs
 from fonds.uploads.users import user_by_name
-from fonds.web.upload_form import MOST_FILES
-from fonds.web.uploads import ON_A_PAGE, SEND
+from fonds.web.upload_form import MAX_FILES
+from fonds.web.uploads import PAGE_SIZE, SEND
 
 DATA: Final = {"accept": "application/json"}
 
@@ -190,11 +190,11 @@ def test_names_that_are_none_are_refused(here: Visit, name: str) -> None:
 
 def test_a_form_without_a_file_is_no_error_of_ours(here: Visit) -> None:
     shown = sent(here, ("", b""))
-    assert (shown.status_code, "choose a file first" in shown.text) == (422, True)
+    assert (shown.status_code, "choose one first" in shown.text) == (422, True)
 
 
 def test_no_more_files_than_fit_come_at_once(here: Visit) -> None:
-    files = [("a.exe", b"x")] * (MOST_FILES + 1)
+    files = [("a.exe", b"x")] * (MAX_FILES + 1)
     answer = sent(here, *files, headers=DATA)
     assert (answer.status_code, answer.json()["kind"]) == (413, "too-many")
 
@@ -295,12 +295,12 @@ def test_nobody_sees_anything_without_a_session(elsewhere: Visit) -> None:
 
 def test_the_newest_stand_first_and_pages_lead_to_the_rest(here: Visit, clock: ManualClock) -> None:
     sent(here, ("first.md", b"first"))
-    for number in range(ON_A_PAGE + 4):
+    for number in range(PAGE_SIZE + 4):
         clock.move(seconds=1)
         send(here.library, local(here.library), b"%d" % number, f"n{number}.md")
     newest = here.get("/upload").text
     names = re.findall(r">(\w+\.md)</a>", newest)
-    assert names == [f"n{number}.md" for number in range(ON_A_PAGE + 3, 3, -1)]
+    assert names == [f"n{number}.md" for number in range(PAGE_SIZE + 3, 3, -1)]
     older = re.search(r'rel="next" href="([^"]+)"', newest)
     assert older is not None
     rest = here.get(older[1]).text
@@ -346,9 +346,9 @@ def test_a_file_that_never_came_is_not_retried_but_sent_again(
     sent(here, ("a.md", b"One."))
     job = announce(here.library, local(here.library), TEXT.encode())
     at = f"/upload/{job.document_id}"
-    assert "The file is on its way" in here.get(at).text
+    assert "The file is being sent" in here.get(at).text
     clock.move(minutes=6)
-    assert "has not come. Send it again" in here.get(at).text
+    assert "has not arrived. Send it again" in here.get(at).text
     clock.move(hours=1)
     expire_uploads(here.library.context)
     shown = here.get(at).text

@@ -1,1 +1,1 @@
-"""The pages of those who run the library."""
+"""Pages for operators."""

@@ -1,4 +1,4 @@
-"""What is asked for on the pages of operators, and what every one of them says about it."""
+"""Forms that submit operator commands, and the state of commands on every operator page."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from fastapi import APIRouter, Form, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import RedirectResponse, Response
 
-from fonds.api.admin import known_run, source_named
-from fonds.api.admin_schemas import LAST_ID, QueueNamed, RunId, SourceNamed
-from fonds.api.dependencies import desk_of
+from fonds.api.admin import run_or_404, source_or_404
+from fonds.api.admin_schemas import LAST_ID, QueueParameter, RunId, SourceName
+from fonds.api.dependencies import app_state
 from fonds.errors import UsageError
 from fonds.runs import commands
 from fonds.runs.commands import Command, Kind
 from fonds.runs.state import RunStatus
-from fonds.web.rendering import Visitor, operator_of, page, query, require_own_form
+from fonds.web.rendering import Viewer, page, query, require_operator, require_own_form
 
 AT: Final = "/admin/ingestion"
-PATIENCE: Final = timedelta(seconds=15)
-"""Whoever does commands looks for them every second or two."""
-SHOWN_OPEN: Final = 50
-BUSY, QUIET = 3, 30
-"""Seconds after which a page looks again, with and without something under way."""
+IGNORED_AFTER: Final = timedelta(seconds=15)
+"""Schedulers and workers look for commands every second or two."""
+MAX_OPEN: Final = 50
+BUSY_SECONDS, IDLE_SECONDS = 3, 30
+"""Refresh intervals of pages, with and without open commands."""
 
-Asked = Annotated[int, Query(ge=0, le=LAST_ID)]
+CommandParameter = Annotated[int, Query(ge=0, le=LAST_ID)]
 FormKey = Annotated[str, Form(max_length=2000)]
 _Day = Annotated[str, Form(max_length=10)]
 _Flag = Annotated[bool, Form()]
@@ -39,171 +39,171 @@ router: Final = APIRouter(prefix=AT)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenCommands:
-    """What is being asked for while a page is looked at."""
+    """The open commands while a page is displayed."""
 
     under_way: tuple[Command, ...]
-    """Commands that nothing has come of yet."""
-    asked: Command | None
-    """The one that led to this page."""
+    """Commands that are not finished."""
+    submitted: Command | None
+    """The command after which this page is displayed."""
     run_id: UUID | None
-    """The run that came of it, or goes on in its source."""
+    """The run of that command, or the active run of its source."""
     is_ignored: bool
-    """Whether commands wait, and nobody seems to be there to do them."""
+    """Whether commands wait, but no process seems to execute them."""
 
     @property
     def every(self) -> int:
-        """Seconds after which there may be something new."""
-        return BUSY if self.under_way else QUIET
+        """Seconds until the next refresh."""
+        return BUSY_SECONDS if self.under_way else IDLE_SECONDS
 
 
-def standing(connection: Connection, now: datetime, asked: int = 0) -> OpenCommands:
-    """How commands stand; `asked` is the one that a page is shown for."""
-    under_way = commands.listing(connection, is_open=True, limit=SHOWN_OPEN)
-    command = commands.get(connection, asked) if asked else None
+def open_commands(connection: Connection, now: datetime, command_id: int = 0) -> OpenCommands:
+    """Query the open commands and the one after which a page is displayed."""
+    under_way = commands.listing(connection, is_open=True, limit=MAX_OPEN)
+    command = commands.get(connection, command_id) if command_id else None
     run_id = command.run_id if command else None
     if command and command.state == "working" and command.source:
         run_id = commands.running(connection, command.source)
     return OpenCommands(
         under_way=tuple(under_way),
-        asked=command,
+        submitted=command,
         run_id=run_id,
         is_ignored=_is_ignored(under_way, now),
     )
 
 
 def _is_ignored(under_way: list[Command], now: datetime) -> bool:
-    """Processes leave no other sign than what they hold."""
+    """Processes that execute commands can only be recognized by their leases."""
     if any(each.lease_until is not None and each.lease_until > now for each in under_way):
         return False
-    return any(now - each.requested_at > PATIENCE for each in under_way)
+    return any(now - each.requested_at > IGNORED_AFTER for each in under_way)
 
 
 def admin_page(
-    request: Request, template: str, visitor: Visitor, state: OpenCommands, **context: Any
+    request: Request, template: str, viewer: Viewer, state: OpenCommands, **context: Any
 ) -> Response:
     """A page of operators."""
     return page(
         request,
         f"admin/{template}",
-        visitor=visitor,
+        viewer=viewer,
         state=state,
-        now=desk_of(request).now(),
+        now=app_state(request).now(),
         at_=AT,
         **context,
     )
 
 
-# Asking -----------------------------------------------------------------------------------
+# Submitting -------------------------------------------------------------------------------
 
 
 @router.post("/sources/{name}/run")
 def run(
     request: Request,
-    name: SourceNamed,
+    name: SourceName,
     form_key: FormKey,
     *,
     recheck: _Flag = False,
     accept_loss: _Flag = False,
     back: Annotated[Literal["", "overview"], Form()] = "",
 ) -> Response:
-    """Have a source brought up to date."""
-    visitor = _sender(request, form_key)
+    """Run a source."""
+    viewer = _sender(request, form_key)
     args = {"recheck": recheck, "accept_loss": accept_loss}
-    shown_at = AT if back else None
-    return _ask(request, visitor, "run", args, source=name, shown_at=shown_at)
+    page_path = AT if back else None
+    return _submit(request, viewer, "run", args, source=name, page_path=page_path)
 
 
 @router.post("/sources/{name}/backfill")
 def backfill(
     request: Request,
-    name: SourceNamed,
+    name: SourceName,
     form_key: FormKey,
     *,
     since: _Day = "",
     until: _Day = "",
     congresses: Annotated[str, Form(max_length=300)] = "",
 ) -> Response:
-    """Have a range of a source filled, or all of it."""
-    visitor = _sender(request, form_key)
+    """Backfill a source, or a range of it."""
+    viewer = _sender(request, form_key)
     args = {"since": since or None, "until": until or None, "congresses": _numbers(congresses)}
-    return _ask(request, visitor, "backfill", args, source=name)
+    return _submit(request, viewer, "backfill", args, source=name)
 
 
 @router.post("/sources/{name}/retry")
-def retry(request: Request, name: SourceNamed, form_key: FormKey) -> Response:
-    """Have all tried again that failed in a source."""
-    return _ask(request, _sender(request, form_key), "retry", {}, source=name)
+def retry(request: Request, name: SourceName, form_key: FormKey) -> Response:
+    """Retry all failed tasks of a source."""
+    return _submit(request, _sender(request, form_key), "retry", {}, source=name)
 
 
 @router.post("/sources/{name}/audit")
 def audit(
-    request: Request, name: SourceNamed, form_key: FormKey, since: _Day = "", until: _Day = ""
+    request: Request, name: SourceName, form_key: FormKey, since: _Day = "", until: _Day = ""
 ) -> Response:
-    """Have what the publisher lists compared with what is held."""
-    visitor = _sender(request, form_key)
+    """Compare the listings of the publisher with the library."""
+    viewer = _sender(request, form_key)
     args = {"since": since or None, "until": until or None}
-    return _ask(request, visitor, "audit", args, source=name)
+    return _submit(request, viewer, "audit", args, source=name)
 
 
 @router.post("/runs/{run_id}/cancel")
 def cancel(request: Request, run_id: RunId, form_key: FormKey) -> Response:
-    """Have a run ended; one that has ended by itself meanwhile is shown as it is."""
-    visitor, shown_at = _sender(request, form_key), f"{AT}/runs/{run_id}"
-    with desk_of(request).library.database.read() as connection:
-        going_on = known_run(connection, run_id)
-    if going_on.status is not RunStatus.RUNNING:
-        return RedirectResponse(shown_at, HTTPStatus.SEE_OTHER)
-    args, source = {"run_id": run_id}, going_on.source
-    return _ask(request, visitor, "cancel", args, source=source, shown_at=shown_at)
+    """Cancel a run, unless it has ended in the meantime."""
+    viewer, page_path = _sender(request, form_key), f"{AT}/runs/{run_id}"
+    with app_state(request).library.database.read() as connection:
+        run = run_or_404(connection, run_id)
+    if run.status is not RunStatus.RUNNING:
+        return RedirectResponse(page_path, HTTPStatus.SEE_OTHER)
+    args, source = {"run_id": run_id}, run.source
+    return _submit(request, viewer, "cancel", args, source=source, page_path=page_path)
 
 
 @router.post("/queues/{queue}/drain")
 def drain(
-    request: Request, queue: QueueNamed, form_key: FormKey, *, given_up: _Flag = False
+    request: Request, queue: QueueParameter, form_key: FormKey, *, given_up: _Flag = False
 ) -> Response:
-    """Have all done that waits in a queue."""
-    visitor = _sender(request, form_key)
+    """Process all entries of a queue."""
+    viewer = _sender(request, form_key)
     args = {"queue": queue, "given_up": given_up}
-    return _ask(request, visitor, "drain", args, shown_at=f"{AT}/{queue}")
+    return _submit(request, viewer, "drain", args, page_path=f"{AT}/{queue}")
 
 
-def _sender(request: Request, form_key: str) -> Visitor:
-    visitor = operator_of(request)
-    require_own_form(request, visitor, form_key)
-    return visitor
+def _sender(request: Request, form_key: str) -> Viewer:
+    viewer = require_operator(request)
+    require_own_form(request, viewer, form_key)
+    return viewer
 
 
-def _ask(
+def _submit(
     request: Request,
-    visitor: Visitor,
+    viewer: Viewer,
     kind: Kind,
     args: Mapping[str, Any],
     *,
     source: str | None = None,
-    shown_at: str | None = None,
+    page_path: str | None = None,
 ) -> Response:
-    """Write a command down, and lead back to where it is shown."""
+    """Store a command, and redirect to the page that displays it."""
     if source is not None:
-        source_named(request, source)
-    desk = desk_of(request)
-    assert visitor.caller is not None
-    by = visitor.caller.user_name
-    with desk.library.database.write() as connection:
-        asked = commands.ask(
+        source_or_404(request, source)
+    app = app_state(request)
+    assert viewer.caller is not None
+    by = viewer.caller.user_name
+    with app.library.database.write() as connection:
+        command_id = commands.ask(
             connection,
             kind,
             source,
             args,
-            registry=desk.library.sources,
+            registry=app.library.sources,
             requested_by=by,
-            now=desk.now(),
+            now=app.now(),
         )
-    place = shown_at or f"{AT}/sources/{source}"
-    return RedirectResponse(f"{place}?{query({'asked': asked})}", HTTPStatus.SEE_OTHER)
+    path = page_path or f"{AT}/sources/{source}"
+    return RedirectResponse(f"{path}?{query({'asked': command_id})}", HTTPStatus.SEE_OTHER)
 
 
 def _numbers(text: str) -> list[int] | None:
     words = text.replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() for word in words):
-        raise UsageError("Congresses are numbers, such as 118, 119")
+        raise UsageError("Congresses must be numbers, such as 118, 119")
     return [int(word) for word in words] or None

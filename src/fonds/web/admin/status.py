@@ -1,11 +1,4 @@
-"""The page to look at first: what is wrong, how each source stands, what waits.
-
-The pages of the queues: what waits, why some of it fails, how fast it goes, what it costs.
-
-The pages of what was done: audits with what they found missing, commands with what became.
-
-The pages of what stands beside sources: uploads, websites, and indexes on the store.
-"""
+"""Pages of status: overview, queues, audits, commands, uploads, websites and indexes."""
 
 from __future__ import annotations
 
@@ -19,7 +12,7 @@ from starlette.responses import Response
 
 from fonds.api.admin_schemas import LAST_ID
 from fonds.api.admin_status import index_health, site_health, upload_work
-from fonds.api.dependencies import desk_of
+from fonds.api.dependencies import app_state
 from fonds.embed.client import left_alone
 from fonds.maintenance.checks import LATE, SLOW
 from fonds.runs import audit, commands
@@ -31,66 +24,66 @@ from fonds.runs.state import RunStatus
 from fonds.sources.base import SourceInfo
 from fonds.uploads.states import ACTIVE, FAILURES, JobStatus
 from fonds.web import charts
-from fonds.web.admin.actions import AT, Asked, admin_page, standing
-from fonds.web.rendering import ago, operator_of, query
+from fonds.web.admin.actions import AT, CommandParameter, admin_page, open_commands
+from fonds.web.rendering import ago, query, require_operator
 
-SHORT: Final = frozenset({RunStatus.FAILED, RunStatus.PARTIAL})
+UNSUCCESSFUL: Final = frozenset({RunStatus.FAILED, RunStatus.PARTIAL})
 
 router: Final = APIRouter(prefix=AT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenProblem:
-    """Something that somebody should look at."""
+    """A problem that needs an operator."""
 
-    what: str
-    why: str
+    summary: str
+    reason: str
     href: str
-    is_grave: bool
+    is_serious: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceTotals:
-    """All sources together."""
+    """Totals of all sources."""
 
     documents: int
-    fine: int
-    short: int
-    """Whose last run fell short."""
-    never: int
+    healthy: int
+    unsuccessful: int
+    """Sources whose last run failed or was partial."""
+    never_run: int
     running: int
     open_errors: int
 
 
 @router.get("")
-def show_overview(request: Request, asked: Asked = 0) -> Response:
-    """All sources, those in trouble first."""
-    visitor, desk = operator_of(request), desk_of(request)
-    now = desk.now()
-    with desk.library.database.read() as connection:
-        sources = sources_at_a_glance(connection, list(desk.library.sources.values()), now)
+def show_overview(request: Request, asked: CommandParameter = 0) -> Response:
+    """All sources, those with problems first."""
+    viewer, app = require_operator(request), app_state(request)
+    now = app.now()
+    with app.library.database.read() as connection:
+        sources = sources_at_a_glance(connection, list(app.library.sources.values()), now)
         queues = backlogs(connection, now)
-        state = standing(connection, now, asked)
-    registry = desk.library.sources
+        state = open_commands(connection, now, asked)
+    registry = app.library.sources
     late = {each.name for each in sources if is_late(each, registry[each.name].info, now)}
-    troubles = [*_of_sources(sources, late, now), *_of_queues(queues, now)]
+    problems = [*_source_problems(sources, late, now), *_queue_problems(queues, now)]
     return admin_page(
         request,
         "overview.html",
-        visitor,
+        viewer,
         state,
-        sources=sorted(sources, key=lambda each: (_gravity(each, late), each.title.lower())),
+        sources=sorted(sources, key=lambda each: (_rank(each, late), each.title.lower())),
         totals=_totals(sources),
         queues=queues,
         late=late,
-        troubles=sorted(troubles, key=lambda each: not each.is_grave),
+        problems=sorted(problems, key=lambda each: not each.is_serious),
         strip=charts.strip,
         is_running=any(each.running for each in sources),
     )
 
 
 def is_late(each: SourceInsight, info: SourceInfo, now: datetime) -> bool:
-    """Whether a source should have succeeded since it last did."""
+    """Whether a scheduled run of a source is overdue."""
     since = each.overview.last_success_at or each.overview.last_run_at
     if since is None:
         return False
@@ -98,63 +91,65 @@ def is_late(each: SourceInsight, info: SourceInfo, now: datetime) -> bool:
     return due is not None and due + LATE < now
 
 
-def _gravity(each: SourceInsight, late: set[str]) -> int:
-    """What needs somebody stands above what goes on, and that above what is as it should be."""
+def _rank(each: SourceInsight, late: set[str]) -> int:
+    """Sources with problems first, then running ones, then the others."""
     last = each.overview.last_status
-    ranks = (
+    conditions = (
         last == RunStatus.FAILED,
-        last in SHORT,
+        last in UNSUCCESSFUL,
         bool(each.overview.open_errors),
         each.name in late,
         each.running is not None,
         last is not None,
     )
-    return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks))
+    return next((rank for rank, is_true in enumerate(conditions) if is_true), len(conditions))
 
 
 def _totals(sources: Sequence[SourceInsight]) -> SourceTotals:
-    short = sum(each.overview.last_status in SHORT for each in sources)
-    never = sum(not each.strip for each in sources)
+    unsuccessful = sum(each.overview.last_status in UNSUCCESSFUL for each in sources)
+    never_run = sum(not each.strip for each in sources)
     return SourceTotals(
         documents=sum(each.overview.documents for each in sources),
-        fine=len(sources) - short - never,
-        short=short,
-        never=never,
+        healthy=len(sources) - unsuccessful - never_run,
+        unsuccessful=unsuccessful,
+        never_run=never_run,
         running=sum(each.running is not None for each in sources),
         open_errors=sum(each.overview.open_errors for each in sources),
     )
 
 
-def _of_sources(
+def _source_problems(
     sources: Sequence[SourceInsight], late: set[str], now: datetime
 ) -> Iterator[OpenProblem]:
     for each in sources:
         last, href = each.overview.last_status, f"{AT}/sources/{each.name}"
-        if last in SHORT:
+        if last in UNSUCCESSFUL:
             run = each.strip[-1]
-            why = run.error_summary or f"{run.counts.error:,} of its tasks failed"
-            what = "failed" if last == RunStatus.FAILED else "fell short"
-            told = f"{each.title} {what} {ago(run.started_at, now)}"
-            yield OpenProblem(what=told, why=why, href=href, is_grave=last == RunStatus.FAILED)
+            reason = run.error_summary or f"{run.counts.error:,} of its tasks failed"
+            outcome = "failed" if last == RunStatus.FAILED else "was incomplete"
+            summary = f"{each.title} {outcome} {ago(run.started_at, now)}"
+            yield OpenProblem(
+                summary=summary, reason=reason, href=href, is_serious=last == RunStatus.FAILED
+            )
         elif each.name in late:
-            told = f"{each.title} is behind its schedule"
-            why = f"last success {ago(each.overview.last_success_at, now)}"
-            yield OpenProblem(what=told, why=why, href=href, is_grave=False)
+            summary = f"{each.title} is behind its schedule"
+            reason = f"last success {ago(each.overview.last_success_at, now)}"
+            yield OpenProblem(summary=summary, reason=reason, href=href, is_serious=False)
 
 
-def _of_queues(queues: Sequence[Backlog], now: datetime) -> Iterator[OpenProblem]:
+def _queue_problems(queues: Sequence[Backlog], now: datetime) -> Iterator[OpenProblem]:
     for queue in queues:
         href = f"{AT}/{queue.queue}"
         if queue.given_up:
             cause = f": {queue.causes[0].cause}" if queue.causes else ""
-            told = f"{queue.given_up:,} documents were given up in the queue for {queue.queue}"
+            summary = f"{queue.given_up:,} documents were given up in the {queue.queue} queue"
             yield OpenProblem(
-                what=told, why=f"tried again and again{cause}", href=href, is_grave=False
+                summary=summary, reason=f"all attempts failed{cause}", href=href, is_serious=False
             )
         elif (queue.oldest_seconds or 0) > SLOW.total_seconds():
-            told = f"The queue for {queue.queue} does not move"
-            why = f"{queue.waiting:,} wait, the first came {ago(queue.oldest_at, now)}"
-            yield OpenProblem(what=told, why=why, href=href, is_grave=False)
+            summary = f"The {queue.queue} queue makes no progress"
+            reason = f"{queue.waiting:,} waiting, the oldest added {ago(queue.oldest_at, now)}"
+            yield OpenProblem(summary=summary, reason=reason, href=href, is_serious=False)
 
 
 TITLES: Final[dict[QueueName, str]] = {
@@ -162,10 +157,10 @@ TITLES: Final[dict[QueueName, str]] = {
     "embedding": "Vectors",
     "citations": "Citations",
 }
-MEANINGS: Final[dict[QueueName, str]] = {
-    "normalization": "Documents whose files wait to be made into text.",
-    "embedding": "Documents whose passages wait for vectors, by which search finds what is meant.",
-    "citations": "Documents whose text waits to be searched for what it cites.",
+DESCRIPTIONS: Final[dict[QueueName, str]] = {
+    "normalization": "Documents whose files are not converted to text yet.",
+    "embedding": "Documents whose passages have no vectors for semantic search yet.",
+    "citations": "Documents whose text is not searched for citations yet.",
 }
 COMMANDS: Final[dict[QueueName, str]] = {
     "normalization": "fonds normalize",
@@ -175,49 +170,49 @@ COMMANDS: Final[dict[QueueName, str]] = {
 
 
 @router.get("/normalization")
-def show_normalization(request: Request, asked: Asked = 0) -> Response:
-    """What waits for its text to be made."""
-    return _queue(request, "normalization", asked)
+def show_normalization(request: Request, asked: CommandParameter = 0) -> Response:
+    """The normalization queue."""
+    return _queue_page(request, "normalization", asked)
 
 
 @router.get("/embedding")
-def show_embedding(request: Request, asked: Asked = 0) -> Response:
-    """What waits for vectors."""
-    return _queue(request, "embedding", asked)
+def show_embedding(request: Request, asked: CommandParameter = 0) -> Response:
+    """The embedding queue."""
+    return _queue_page(request, "embedding", asked)
 
 
 @router.get("/citations")
-def show_citations(request: Request, asked: Asked = 0) -> Response:
-    """What waits to be searched for citations."""
-    return _queue(request, "citations", asked)
+def show_citations(request: Request, asked: CommandParameter = 0) -> Response:
+    """The citation queue."""
+    return _queue_page(request, "citations", asked)
 
 
-def _queue(request: Request, name: QueueName, asked: int) -> Response:
-    visitor, desk = operator_of(request), desk_of(request)
-    now = desk.now()
-    with desk.library.database.read() as connection:
-        all_of_them = backlogs(connection, now)
+def _queue_page(request: Request, name: QueueName, asked: int) -> Response:
+    viewer, app = require_operator(request), app_state(request)
+    now = app.now()
+    with app.library.database.read() as connection:
+        queues = backlogs(connection, now)
         work = embedding_work(connection, now) if name == "embedding" else None
-        alone = sorted(left_alone(connection, now)) if name == "embedding" else []
-        state = standing(connection, now, asked)
+        paused = sorted(left_alone(connection, now)) if name == "embedding" else []
+        state = open_commands(connection, now, asked)
     return admin_page(
         request,
         "queue.html",
-        visitor,
+        viewer,
         state,
         name=name,
-        queue=next(each for each in all_of_them if each.queue == name),
-        queues=all_of_them,
+        queue=next(each for each in queues if each.queue == name),
+        queues=queues,
         titles=TITLES,
-        meaning=MEANINGS[name],
+        description=DESCRIPTIONS[name],
         command=COMMANDS[name],
         work=work,
-        alone=alone,
+        paused=paused,
         is_draining=any(each.args.get("queue") == name for each in state.under_way),
     )
 
 
-ON_A_PAGE: Final = 30
+PAGE_SIZE: Final = 30
 
 _Source = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
 _Before = Annotated[int, Query(ge=0, le=LAST_ID)]
@@ -225,24 +220,24 @@ _Before = Annotated[int, Query(ge=0, le=LAST_ID)]
 
 @router.get("/audits")
 def show_audits(
-    request: Request, source: _Source = "", before: _Before = 0, asked: Asked = 0
+    request: Request, source: _Source = "", before: _Before = 0, asked: CommandParameter = 0
 ) -> Response:
-    """What audits found, the newest first."""
-    visitor, desk = operator_of(request), desk_of(request)
-    with desk.library.database.read() as connection:
-        found = audit.history(
-            connection, source=source or None, before=before or None, limit=ON_A_PAGE + 1
+    """Results of audits, newest first."""
+    viewer, app = require_operator(request), app_state(request)
+    with app.library.database.read() as connection:
+        rows = audit.history(
+            connection, source=source or None, before=before or None, limit=PAGE_SIZE + 1
         )
-        state = standing(connection, desk.now(), asked)
-    more = len(found) > ON_A_PAGE
-    next_ = query({"source": source, "before": found[ON_A_PAGE - 1].id}) if more else None
+        state = open_commands(connection, app.now(), asked)
+    more = len(rows) > PAGE_SIZE
+    next_ = query({"source": source, "before": rows[PAGE_SIZE - 1].id}) if more else None
     return admin_page(
         request,
         "audits.html",
-        visitor,
+        viewer,
         state,
-        audits=found[:ON_A_PAGE],
-        sources=sorted(desk.library.sources),
+        audits=rows[:PAGE_SIZE],
+        sources=sorted(app.library.sources),
         source=source,
         before=before,
         following=f"{AT}/audits?{next_}" if next_ else None,
@@ -255,29 +250,29 @@ def show_commands(
     source: _Source = "",
     which: Literal["", "open", "done"] = "",
     before: _Before = 0,
-    asked: Asked = 0,
+    asked: CommandParameter = 0,
 ) -> Response:
-    """What was asked for, by whom, and what came of it, the newest first."""
-    visitor, desk = operator_of(request), desk_of(request)
-    with desk.library.database.read() as connection:
-        found = commands.listing(
+    """Commands with their outcomes, newest first."""
+    viewer, app = require_operator(request), app_state(request)
+    with app.library.database.read() as connection:
+        rows = commands.listing(
             connection,
             source=source or None,
             is_open={"open": True, "done": False}.get(which),
             before=before or None,
-            limit=ON_A_PAGE + 1,
+            limit=PAGE_SIZE + 1,
         )
-        state = standing(connection, desk.now(), asked)
-    here = {"source": source, "which": which}
-    more = len(found) > ON_A_PAGE
-    next_ = query({**here, "before": found[ON_A_PAGE - 1].id}) if more else None
+        state = open_commands(connection, app.now(), asked)
+    params = {"source": source, "which": which}
+    more = len(rows) > PAGE_SIZE
+    next_ = query({**params, "before": rows[PAGE_SIZE - 1].id}) if more else None
     return admin_page(
         request,
         "commands.html",
-        visitor,
+        viewer,
         state,
-        commands=found[:ON_A_PAGE],
-        sources=sorted(desk.library.sources),
+        commands=rows[:PAGE_SIZE],
+        sources=sorted(app.library.sources),
         source=source,
         which=which,
         before=before,
@@ -286,51 +281,51 @@ def show_commands(
 
 
 @router.get("/uploads")
-def show_uploads(request: Request, asked: Asked = 0) -> Response:
-    """Uploads by where they stand, and those that have waited longest."""
-    visitor, desk = operator_of(request), desk_of(request)
-    now = desk.now()
-    with desk.library.database.read() as connection:
+def show_uploads(request: Request, asked: CommandParameter = 0) -> Response:
+    """Uploads by status, and those that have waited longest."""
+    viewer, app = require_operator(request), app_state(request)
+    now = app.now()
+    with app.library.database.read() as connection:
         work = upload_work(connection, now)
-        state = standing(connection, now, asked)
-    jobs = work.figures.jobs
+        state = open_commands(connection, now, asked)
+    jobs = work.statistics.jobs
     return admin_page(
         request,
         "uploads.html",
-        visitor,
+        viewer,
         state,
         work=work,
-        figures=work.figures,
+        statistics=work.statistics,
         under_way=_sum(jobs, ACTIVE),
         failed=_sum(jobs, FAILURES),
         complete=jobs[JobStatus.COMPLETE],
-        most=max(jobs.values(), default=0),
+        max_value=max(jobs.values(), default=0),
         failures=FAILURES,
-        share=charts.share,
+        bar=charts.bar,
     )
 
 
-def _sum(jobs: Mapping[JobStatus, int], which: Collection[JobStatus]) -> int:
-    return sum(count for status, count in jobs.items() if status in which)
+def _sum(jobs: Mapping[JobStatus, int], statuses: Collection[JobStatus]) -> int:
+    return sum(count for status, count in jobs.items() if status in statuses)
 
 
 @router.get("/sites")
-def show_sites(request: Request, asked: Asked = 0) -> Response:
-    """Websites, how their PDFs are found, and how well that works."""
-    visitor, desk = operator_of(request), desk_of(request)
-    sites = site_health(desk.library)
-    with desk.library.database.read() as connection:
-        state = standing(connection, desk.now(), asked)
+def show_sites(request: Request, asked: CommandParameter = 0) -> Response:
+    """Websites with their crawl strategies and scores."""
+    viewer, app = require_operator(request), app_state(request)
+    sites = site_health(app.library)
+    with app.library.database.read() as connection:
+        state = open_commands(connection, app.now(), asked)
     return admin_page(
-        request, "sites.html", visitor, state, sites=sites, known=frozenset(desk.library.sources)
+        request, "sites.html", viewer, state, sites=sites, sources=frozenset(app.library.sources)
     )
 
 
 @router.get("/indexes")
-def show_indexes(request: Request, asked: Asked = 0) -> Response:
-    """Indexes on the object store, their sizes, and who compiles a shard of them."""
-    visitor, desk = operator_of(request), desk_of(request)
-    found = index_health(desk.library)
-    with desk.library.database.read() as connection:
-        state = standing(connection, desk.now(), asked)
-    return admin_page(request, "indexes.html", visitor, state, found=found)
+def show_indexes(request: Request, asked: CommandParameter = 0) -> Response:
+    """Indexes on the object store, with sizes and locks."""
+    viewer, app = require_operator(request), app_state(request)
+    indexes = index_health(app.library)
+    with app.library.database.read() as connection:
+        state = open_commands(connection, app.now(), asked)
+    return admin_page(request, "indexes.html", viewer, state, indexes=indexes)

@@ -1,16 +1,15 @@
-// Without this file pages are loaded again to see what has changed; with it, parts of them change
-// by themselves, and the log of a run is followed as it is written.
+// Refreshes parts of operator pages, and follows the log of a run. Without it, pages can be reloaded.
 "use strict";
 
 (() => {
-  const room = document.getElementById("room");
-  if (!room) return;
+  const refreshed = document.getElementById("refreshed");
+  if (!refreshed) return;
   const log = document.getElementById("log");
   let stream = null;
 
-  const say = (words) => {
-    const place = document.getElementById("said");
-    if (words && place) place.textContent = words;
+  const announce = (words) => {
+    const target = document.getElementById("announcer");
+    if (words && target) target.textContent = words;
   };
 
   const isInUse = (part) => {
@@ -18,56 +17,56 @@
     return part.contains(document.activeElement) || (!chosen.isCollapsed && part.contains(chosen.anchorNode));
   };
 
-  const put = (held, fresh) => {
-    const open = [...held.querySelectorAll("details")].map((each) => each.open);
-    [...fresh.querySelectorAll("details")].forEach((each, place) => {
-      if (place < open.length) each.open = open[place];
+  const replace = (current, updated) => {
+    const open = [...current.querySelectorAll("details")].map((each) => each.open);
+    [...updated.querySelectorAll("details")].forEach((each, index) => {
+      if (index < open.length) each.open = open[index];
     });
-    if (held.dataset.says !== fresh.dataset.says) say(fresh.dataset.says);
-    held.replaceWith(document.adoptNode(fresh));
+    if (current.dataset.announce !== updated.dataset.announce) announce(updated.dataset.announce);
+    current.replaceWith(document.adoptNode(updated));
   };
 
-  const look = async () => {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!answer.ok || answer.redirected) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const held of document.querySelectorAll("[data-live]")) {
-      const part = fresh.getElementById(held.id);
-      if (part && !held.isEqualNode(part) && !isInUse(held)) put(held, part);
+  const refresh = async () => {
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!response.ok || response.redirected) return;
+    const updated = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const current of document.querySelectorAll("[data-live]")) {
+      const part = updated.getElementById(current.id);
+      if (part && !current.isEqualNode(part) && !isInUse(current)) replace(current, part);
     }
-    room.dataset.every = fresh.getElementById("room")?.dataset.every ?? "0";
+    refreshed.dataset.every = updated.getElementById("refreshed")?.dataset.every ?? "0";
   };
 
   const wait = () => {
-    const every = Number(room.dataset.every);
+    const every = Number(refreshed.dataset.every);
     if (!every) return;
     setTimeout(async () => {
       try {
-        if (!document.hidden) await look();
+        if (!document.hidden) await refresh();
       } catch {
-        room.dataset.every = "30"; // the server is away; it comes back
+        refreshed.dataset.every = "30"; // the server is unavailable; try again later
       }
       wait();
     }, every * 1000);
   };
 
-  const made = (name, text, kind = "") => {
+  const makeElement = (name, text, kind = "") => {
     const element = document.createElement(name);
     element.textContent = text;
     element.className = kind;
     return element;
   };
 
-  const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value)).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ");
+  const oneLine = (value) => (typeof value === "string" ? value : JSON.stringify(value)).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ");
 
   const write = ({ logged_at: at, level, message, context }) => {
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-    const time = made("time", at.slice(11, 19));
+    const time = makeElement("time", at.slice(11, 19));
     time.dateTime = at;
-    const line = made("p", "", `line ${level}`);
-    line.append(time, " ", made("span", level, "level"), " ", made("bdi", plain(message)));
-    const more = Object.entries(context ?? {}).map(([name, value]) => `${name}=${plain(value)}`);
-    if (more.length) line.append(" ", made("bdi", more.join(" "), "soft"));
+    const line = makeElement("p", "", `line ${level}`);
+    line.append(time, " ", makeElement("span", level, "level"), " ", makeElement("bdi", oneLine(message)));
+    const more = Object.entries(context ?? {}).map(([name, value]) => `${name}=${oneLine(value)}`);
+    if (more.length) line.append(" ", makeElement("bdi", more.join(" "), "soft"));
     log.querySelector(".none")?.remove();
     log.append(line);
     if (isAtEnd) log.scrollTop = log.scrollHeight;
@@ -75,8 +74,8 @@
 
   const count = (counts) => {
     for (const [name, value] of Object.entries(counts)) {
-      const place = document.querySelector(`[data-count="${name}"]`);
-      if (place) place.textContent = value.toLocaleString("en-US");
+      const target = document.querySelector(`[data-count="${name}"]`);
+      if (target) target.textContent = value.toLocaleString("en-US");
     }
   };
 
@@ -86,8 +85,8 @@
     stream.addEventListener("counts", (event) => count(JSON.parse(event.data).counts));
     stream.addEventListener("end", (event) => {
       stream.close();
-      say(`The run has ended: ${JSON.parse(event.data).status}`);
-      look().catch(() => {});
+      announce(`The run has ended: ${JSON.parse(event.data).status}`);
+      refresh().catch(() => {});
     });
   };
 

@@ -1,4 +1,4 @@
-// Pages work without this file; with it, citations are copied and keys lead through results.
+// Copies citations and adds keyboard shortcuts to results. Pages also work without it.
 "use strict";
 
 document.addEventListener("click", async (event) => {
@@ -10,7 +10,7 @@ document.addEventListener("click", async (event) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const range = document.createRange(); // not allowed: select it, so that a key copies it
+    const range = document.createRange(); // not permitted: select the text, so that it can be copied
     range.selectNodeContents(source);
     getSelection().removeAllRanges();
     getSelection().addRange(range);
@@ -22,8 +22,8 @@ document.addEventListener("click", async (event) => {
 });
 
 const announce = (words) => {
-  const place = document.getElementById("said");
-  if (place) place.textContent = words;
+  const target = document.getElementById("announcer");
+  if (target) target.textContent = words;
 };
 
 const move = (step) => {

@@ -1,4 +1,4 @@
-// Opens a branch of a tree where it stands; without this file a link in it leads to its own page.
+// Loads the children of a tree node in place. Without it, a link opens the page of the node.
 "use strict";
 
 document.addEventListener("toggle", async (event) => {
@@ -6,12 +6,12 @@ document.addEventListener("toggle", async (event) => {
   if (!branch.open || !branch.dataset.branch || branch.dataset.loaded) return;
   branch.dataset.loaded = "yes";
   try {
-    const answer = await fetch(`${branch.dataset.branch}?fragment=true`);
-    if (!answer.ok) throw new Error(answer.status);
-    const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const response = await fetch(`${branch.dataset.branch}?fragment=true`);
+    if (!response.ok) throw new Error(response.status);
+    const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
     branch.querySelector(".open").replaceWith(...parsed.body.children);
   } catch {
-    delete branch.dataset.loaded; // a second try may fare better
+    delete branch.dataset.loaded; // allow another attempt
     location.href = branch.dataset.branch;
   }
 }, true);

@@ -1,9 +1,8 @@
-// Without this file the form sends its files, and pages are loaded again to see how they fare;
-// with it, files are dropped, each shows how much of it was sent, and pages change by themselves.
+// Drag and drop, upload progress and live status of uploads. Without it, the form works as usual.
 "use strict";
 
 (() => {
-  const AT_ONCE = 3;
+  const CONCURRENCY = 3;
   const form = document.getElementById("send");
   const followed = document.querySelector("[data-events]");
   let stream = null;
@@ -14,23 +13,23 @@
     return made.content.firstElementChild;
   };
 
-  const say = (words) => {
-    const place = document.getElementById("said");
-    if (words && place && place.textContent !== words) place.textContent = words;
+  const announce = (words) => {
+    const target = document.getElementById("announcer");
+    if (words && target && target.textContent !== words) target.textContent = words;
   };
 
   const show = (id, html) => {
-    const held = document.getElementById(id);
-    const fresh = element(html);
-    if (held) {
-      if (held.isEqualNode(fresh)) return;
-      const focused = held.contains(document.activeElement);
-      held.replaceWith(fresh);
-      if (focused) fresh.querySelector("a, button")?.focus();
-      if (held.dataset.says !== fresh.dataset.says) say(fresh.dataset.says);
+    const current = document.getElementById(id);
+    const updated = element(html);
+    if (current) {
+      if (current.isEqualNode(updated)) return;
+      const focused = current.contains(document.activeElement);
+      current.replaceWith(updated);
+      if (focused) updated.querySelector("a, button")?.focus();
+      if (current.dataset.announce !== updated.dataset.announce) announce(updated.dataset.announce);
     } else if (id.startsWith("job-") && !followed.hasAttribute("data-older")) {
       document.getElementById("none")?.remove();
-      document.getElementById("jobs")?.prepend(fresh);
+      document.getElementById("jobs")?.prepend(updated);
     }
   };
 
@@ -55,58 +54,58 @@
   let sending = 0;
   form.classList.add("scripted");
 
-  const row = (name) => {
+  const makeRow = (name) => {
     const made = element('<li class="card job"><p class="head"><span dir="auto"></span> <span class="badge"></span></p><progress max="100" value="0"></progress><p class="small sentence" role="alert"></p></li>');
     made.querySelector("[dir]").textContent = name;
-    made.querySelector("progress").setAttribute("aria-label", `How much of ${name} was sent`);
+    made.querySelector("progress").setAttribute("aria-label", `Upload progress of ${name}`);
     document.getElementById("sending").append(made);
     return made;
   };
 
-  const tell = (shown, badge, words) => {
-    const mark = shown.querySelector(".badge");
+  const setState = (row, badge, words) => {
+    const mark = row.querySelector(".badge");
     mark.textContent = badge;
     if (!words) return;
     mark.classList.add("bad");
-    shown.querySelector("progress").remove();
-    shown.querySelector("[role=alert]").textContent = words;
+    row.querySelector("progress").remove();
+    row.querySelector("[role=alert]").textContent = words;
   };
 
-  const came = (shown, request) => {
-    const answer = request.response;
-    const [file] = answer?.files ?? [];
-    if (!file) return tell(shown, "Not taken in", answer?.detail ?? "The server did not answer as it should. Try again.");
+  const onResponse = (row, request) => {
+    const response = request.response;
+    const [file] = response?.files ?? [];
+    if (!file) return setState(row, "Rejected", response?.detail ?? "Unexpected response of the server. Try again.");
     if (file.html) {
-      shown.remove(); // its own entry in the list says the rest
+      row.remove(); // its entry in the list replaces this row
       show(file.id, file.html);
       follow();
-    } else tell(shown, "Not taken in", file.problem);
+    } else setState(row, "Rejected", file.problem);
   };
 
-  const send = ({ file, shown }) => {
+  const send = ({ file, row }) => {
     const request = new XMLHttpRequest();
     const data = new FormData();
-    data.append("form_key", form.elements.form_key.value); // before the file: it is checked first
+    data.append("form_key", form.elements.form_key.value); // must precede the file
     data.append("files", file, file.name);
     request.open("POST", form.action);
     request.setRequestHeader("Accept", "application/json");
     request.responseType = "json";
     request.upload.addEventListener("progress", (event) => {
-      const bar = shown.querySelector("progress");
+      const bar = row.querySelector("progress");
       if (bar && event.lengthComputable) bar.value = (100 * event.loaded) / event.total;
     });
-    request.addEventListener("load", () => came(shown, request));
-    request.addEventListener("error", () => tell(shown, "Not sent", "The connection broke. Load this page again, and send the file once more."));
+    request.addEventListener("load", () => onResponse(row, request));
+    request.addEventListener("error", () => setState(row, "Not sent", "The connection was lost. Reload this page and send the file again."));
     request.addEventListener("loadend", () => {
       sending -= 1;
       next();
     });
-    tell(shown, "Sending");
+    setState(row, "Sending");
     request.send(data);
   };
 
   const next = () => {
-    while (sending < AT_ONCE && waiting.length) {
+    while (sending < CONCURRENCY && waiting.length) {
       sending += 1;
       send(waiting.shift());
     }
@@ -114,12 +113,12 @@
 
   const take = (files) => {
     for (const file of files) {
-      const shown = row(file.name);
-      if (file.size > Number(form.dataset.most)) {
-        tell(shown, "Not sent", "The file is too large.");
+      const row = makeRow(file.name);
+      if (file.size > Number(form.dataset.maxBytes)) {
+        setState(row, "Not sent", "The file is too large.");
       } else {
-        tell(shown, "Waiting");
-        waiting.push({ file, shown });
+        setState(row, "Waiting");
+        waiting.push({ file, row });
       }
     }
     next();
@@ -143,6 +142,6 @@
     });
   }
   form.addEventListener("drop", (event) => take([...event.dataTransfer.files]));
-  // A file that misses the form would be opened in place of the page.
+  // Otherwise a file dropped outside the form would replace the page.
   for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
 })();
