@@ -10,7 +10,7 @@ from tests.support.uploads.statistics import NOW, ago, batch, failing, generatio
 
 from fonds import ids
 from fonds.errors import ParserError
-from fonds.maintenance.metrics import ALL_USERS, render_uploads
+from fonds.maintenance.metrics import ALL_USERS, render_families, upload_families
 from fonds.stores.database import Database
 from fonds.uploads.jobs import Job
 from fonds.uploads.states import JobStatus
@@ -21,7 +21,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def exposed(database: Database) -> str:
     with database.read() as connection:
-        return render_uploads(connection, NOW)
+        return render_families(upload_families(connection, NOW))
 
 
 def samples(text: str) -> Samples:

@@ -13,8 +13,8 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
 from fonds.maintenance.doctor import examine
-from fonds.maintenance.findings import Health, Patient
-from fonds.maintenance.prune import Heap, prune
+from fonds.maintenance.findings import Health, MaintenanceTarget
+from fonds.maintenance.prune import Prunable, prune
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
 from fonds.testing import FakeSource, ManualClock
@@ -41,9 +41,9 @@ def library(
         yield library
 
 
-def pruned(library: Library, *, apply: bool) -> dict[str, Heap]:
+def pruned(library: Library, *, apply: bool) -> dict[str, Prunable]:
     clock = library.seams.clock
-    patient = Patient(
+    patient = MaintenanceTarget(
         settings=library.settings,
         seams=library.seams,
         database=library.database,
@@ -98,7 +98,7 @@ def test_pruned_library_reads_verifies_and_runs_as_before(
 def test_tasks_and_lines_go_in_pieces(
     library: Library, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.maintenance.prune.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("fonds.maintenance.prune.BATCH_ROWS", 2)
     ingest(library)
     clock.move(days=40)
     assert pruned(library, apply=True)["tasks"].count == 6

@@ -28,12 +28,12 @@ from pathlib import Path
 from fonds.library import open_library
 from fonds.seams import Seams
 from fonds.testing import Saboteur
-from fonds.maintenance.findings import Patient
+from fonds.maintenance.findings import MaintenanceTarget
 from fonds.maintenance.prune import prune
 
 with open_library(Path(sys.argv[1]), seams=Seams(durable=Saboteur(kill_at=int(sys.argv[2])))) as it:
     clock = it.seams.clock
-    patient = Patient(
+    patient = MaintenanceTarget(
         settings=it.settings, seams=it.seams, database=it.database, blobs=it.blobs,
         began=(clock.now(), clock.monotonic()),
     )

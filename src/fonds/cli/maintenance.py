@@ -13,8 +13,8 @@ import typer
 
 from fonds.cli.output import EXIT_FAILED, AsJson, err, out, print_json, safe
 from fonds.errors import UsageError
-from fonds.maintenance.findings import Patient, sized
-from fonds.maintenance.prune import Heap, hints
+from fonds.maintenance.findings import MaintenanceTarget, sized
+from fonds.maintenance.prune import Prunable, hints
 from fonds.maintenance.prune import prune as prune_library
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def prune(
               fonds prune --apply --older-than 90d
     """
     with context.obj.library() as library:
-        target = Patient.of(library)
+        target = MaintenanceTarget.of(library)
         days = library.settings.retention_days
         span = _span(older_than) if older_than else timedelta(days=days)
         heaps = list(prune_library(target, older_than=span, apply=apply))
@@ -106,7 +106,7 @@ def _span(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-def _print_heaps(heaps: Sequence[Heap], more: Sequence[str], *, apply: bool) -> None:
+def _print_heaps(heaps: Sequence[Prunable], more: Sequence[str], *, apply: bool) -> None:
     for heap in heaps:
         size = "" if heap.bytes is None else f"  {sized(heap.bytes)}"
         out.print(f"{heap.count:>9,} [bold]{heap.name}[/bold]{size}  {heap.about}")

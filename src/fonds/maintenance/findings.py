@@ -1,4 +1,4 @@
-"""What was looked at, how it is, and what to do about it."""
+"""The findings of checks, and the library that is checked."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from fonds.stores.database import Database
 
 
 class Health(StrEnum):
-    """How something is."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, and somebody should look."""
+    """It works, but needs attention."""
     FAIL = "fail"
     """It does not work."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One thing looked at."""
+    """The result of one check, with advice."""
 
     check: str
     status: Health
     found: str
     advice: str = ""
-    """What to do about it, or what more there could be."""
+    """The next step, or an improvement that is possible."""
     group: str = ""
 
 
 class OpenedLibrary(Protocol):
-    """What a library is made of."""
+    """The parts of an open library."""
 
     settings: Settings
     seams: Seams
@@ -48,20 +48,20 @@ class OpenedLibrary(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patient:
-    """The library that is looked at, and the clocks as they were at first."""
+class MaintenanceTarget:
+    """The library that is checked or pruned, and the clocks when that began."""
 
     settings: Settings
     seams: Seams
     database: Database
     blobs: Blobs
     began: tuple[datetime, float]
-    """Of the clock on the wall, and of the one that never goes back."""
+    """The times of the system clock and of the monotonic clock."""
     sources: SourceRegistry = field(default_factory=SourceRegistry)
 
     @classmethod
     def of(cls, library: OpenedLibrary) -> Self:
-        """A library that is open already."""
+        """The target for an open library."""
         clock = library.seams.clock
         return cls(
             settings=library.settings,
@@ -74,31 +74,31 @@ class Patient:
 
     @property
     def now(self) -> datetime:
-        """The moment of a look."""
+        """The current time."""
         return self.seams.clock.now()
 
 
-Check = Callable[[Patient], Iterator[Finding]]
-"""Looks at something; whatever it raises is a finding, too."""
+Check = Callable[[MaintenanceTarget], Iterator[Finding]]
+"""Checks one thing; an error that it raises becomes a finding."""
 
 
-def fine(check: str, found: str, advice: str = "") -> Finding:
-    """It is as it should be."""
-    return Finding(check=check, status=Health.OK, found=found, advice=advice)
+def ok(check: str, summary: str, advice: str = "") -> Finding:
+    """A finding that all is in order."""
+    return Finding(check=check, status=Health.OK, found=summary, advice=advice)
 
 
-def doubtful(check: str, found: str, advice: str) -> Finding:
-    """It works, and somebody should look."""
-    return Finding(check=check, status=Health.WARN, found=found, advice=advice)
+def warning(check: str, summary: str, advice: str) -> Finding:
+    """A finding that needs attention."""
+    return Finding(check=check, status=Health.WARN, found=summary, advice=advice)
 
 
-def broken(check: str, found: str, advice: str) -> Finding:
-    """It does not work."""
-    return Finding(check=check, status=Health.FAIL, found=found, advice=advice)
+def failure(check: str, summary: str, advice: str) -> Finding:
+    """A finding that something does not work."""
+    return Finding(check=check, status=Health.FAIL, found=summary, advice=advice)
 
 
 def sized(count: int) -> str:
-    """Bytes, for people."""
+    """A number of bytes in a readable unit."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
     power = min((max(count, 1).bit_length() - 1) // 10, len(units) - 1)
     amount = count / (1 << 10 * power)

@@ -1,18 +1,8 @@
-"""All figures of a library as Prometheus reads them.
+"""The metrics of a library in Prometheus' text format.
 
-Labels have few values: a source, a status, a stage, a queue, a model. No message and no name of a
-task or document is told. What counts is in the database, so every process tells the same.
-
-Figures of runs, queues and embedding, computed from rows: any process can tell them.
-
-None of them is counted over documents or passages; what grows is the number of runs.
-
-Figures in the words of Prometheus: families of samples, and the text they are told in.
-
-The figures of uploads as Prometheus reads them.
-
-Labels have few values: a status, a stage, the class of an error, and users by their id as long as
-they are few. No name of a user or a document and no message is told.
+They are computed from the database, so that every process reports the same. Labels have few values:
+a source, a status, a stage, a queue, a model, the class of an error, and users by id while they are
+few. No message and no name of a user, task or document is a label.
 """
 
 from __future__ import annotations
@@ -20,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -60,28 +50,28 @@ _stage: Final = ingestion_stages.c
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageTotals:
-    """What a stage of a source's runs took in all."""
+    """Totals of one stage over all runs of a source."""
 
     items: int
     seconds: float
     waited: float
-    """Seconds of them, for the turn at a host."""
+    """The part of the seconds that requests waited for rate limits."""
     retries: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueState:
-    """How a queue stands."""
+    """The state of a queue."""
 
     waiting: int
     given_up: int
     oldest: float
-    """Seconds since the first that waits was queued; 0 where none does."""
+    """Seconds since the first waiting row was queued; 0 if none is waiting."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingUsage:
-    """What was asked of a model, ever."""
+    """All requests to a model."""
 
     texts: int
     tokens: int
@@ -90,12 +80,12 @@ class EmbeddingUsage:
     cost: float
     """USD"""
     is_left_alone: bool
-    """Whether some process has found its endpoint failing, and waits."""
+    """True while a process does not use its endpoint, as it kept failing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunFigures:
-    """How runs, queues and embedding are doing."""
+class RunStatistics:
+    """Statistics of runs, queues and embedding."""
 
     runs: Mapping[tuple[str, str], int]
     """By source and status."""
@@ -104,18 +94,18 @@ class RunFigures:
     stages: Mapping[tuple[str, str], StageTotals]
     """By source and stage."""
     since_success: Mapping[str, float]
-    """Seconds, by source; those that never succeeded are not told."""
+    """Seconds, by source; without those that never succeeded."""
     open_errors: Mapping[str, int]
     queues: Mapping[str, QueueState]
     commands: QueueState
-    """What operators asked for; none is given up."""
+    """Requests of operators; none is given up."""
     embedded: Mapping[str, EmbeddingUsage]
     """By model."""
 
 
-def run_figures(connection: Connection, now: datetime) -> RunFigures:
-    """How runs, queues and embedding are doing, as the database has it."""
-    return RunFigures(
+def run_statistics(connection: Connection, now: datetime) -> RunStatistics:
+    """Statistics of runs, queues and embedding, from the database."""
+    return RunStatistics(
         runs=_runs(connection),
         durations=_durations(connection),
         stages=_stages(connection),
@@ -134,11 +124,13 @@ def _runs(connection: Connection) -> dict[tuple[str, str], int]:
 
 def _durations(connection: Connection) -> dict[str, Distribution]:
     took = _milliseconds(connection, _run.started_at, _run.finished_at)
-    spans = select(_run.source, took.label("took")).where(_run.status != RunStatus.RUNNING).cte()
-    # SQLite would compute a span anew wherever it is compared.
-    spans = spans.prefix_with("MATERIALIZED")
-    columns = distribution_columns(spans.c.took, SECONDS, unit=1000)
-    query = select(spans.c.source, *columns).group_by(spans.c.source)
+    durations = (
+        select(_run.source, took.label("took")).where(_run.status != RunStatus.RUNNING).cte()
+    )
+    # SQLite would compute a duration again for each comparison.
+    durations = durations.prefix_with("MATERIALIZED")
+    columns = distribution_columns(durations.c.took, SECONDS, unit=1000)
+    query = select(durations.c.source, *columns).group_by(durations.c.source)
     return {
         row[0]: Distribution.read(iter(row[1:]), SECONDS, unit=1000)
         for row in connection.execute(query)
@@ -146,12 +138,12 @@ def _durations(connection: Connection) -> dict[str, Distribution]:
 
 
 def _milliseconds(
-    connection: Connection, begun: ColumnElement[Any], ended: ColumnElement[Any]
+    connection: Connection, started: ColumnElement[Any], ended: ColumnElement[Any]
 ) -> ColumnElement[int]:
     if connection.dialect.name == "sqlite":
-        days = func.julianday(ended) - func.julianday(begun)
+        days = func.julianday(ended) - func.julianday(started)
         return cast(func.max(func.round(days * 86_400_000), 0), Integer)
-    seconds = func.date_part("epoch", ended.op("-")(begun))
+    seconds = func.date_part("epoch", ended.op("-")(started))
     return cast(func.greatest(func.round(seconds * 1000), 0), BigInteger)
 
 
@@ -174,19 +166,19 @@ def _stages(connection: Connection) -> dict[tuple[str, str], StageTotals]:
 def _since_success(connection: Connection, now: datetime) -> dict[str, float]:
     state = ingestion_source_state.c
     query = select(state.source, state.last_success_at).where(state.last_success_at.is_not(None))
-    return {source: _age(moment, now) for source, moment in connection.execute(query)}
+    return {source: _age(time, now) for source, time in connection.execute(query)}
 
 
 def _open_errors(connection: Connection) -> dict[str, int]:
     task = ingestion_tasks.c
-    standing = (task.stage == "errored") & task.resolved_at.is_(None)
-    query = select(task.source, func.count()).where(standing).group_by(task.source)
+    is_open = (task.stage == "errored") & task.resolved_at.is_(None)
+    query = select(task.source, func.count()).where(is_open).group_by(task.source)
     return {source: count for source, count in connection.execute(query)}  # noqa: C416 — rows
 
 
 def _queue(connection: Connection, queue: Table, now: datetime) -> QueueState:
     waits = queue.c.attempts < queues.MAX_ATTEMPTS
-    # Rows are numbered in the order they were queued in, and the index is over numbers.
+    # Row numbers are in the order of queueing, and indexed.
     first = select(queue.c.enqueued_at).where(waits).order_by(queue.c.id).limit(1)
     oldest: datetime | None = connection.scalar(first)
     return QueueState(
@@ -235,33 +227,14 @@ def _age(since: datetime, now: datetime) -> float:
 
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
-"""What `exposed` gives, as HTTP calls it."""
+"""The media type of `render`."""
 
 T = TypeVar("T")
 Samples = Iterable[tuple[Sequence[str], T]]
-"""Values by those of their labels."""
+"""Label values, each with the value of the sample."""
 
 
-class Spread(Protocol):
-    """How values are spread: those not above each bound, all, and their sum."""
-
-    @property
-    def count(self) -> int:
-        """All values."""
-        ...
-
-    @property
-    def sum(self) -> float:
-        """Of all values."""
-        ...
-
-    @property
-    def buckets(self) -> tuple[tuple[int, int], ...]:
-        """Bounds, and how many values are not above them."""
-        ...
-
-
-def exposed(families: Iterable[Metric]) -> str:
+def render_families(families: Iterable[Metric]) -> str:
     """Families in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(families))
@@ -282,7 +255,7 @@ def only(value: T) -> list[tuple[Sequence[str], T]]:
 
 
 def gauge(name: str, about: str, values: Samples[float], labels: Sequence[str] = ()) -> Metric:
-    """What goes up and down."""
+    """A family of values that go up and down."""
     family = GaugeMetricFamily(name, about, labels=labels)
     for key, value in values:
         family.add_metric(key, value)
@@ -290,61 +263,58 @@ def gauge(name: str, about: str, values: Samples[float], labels: Sequence[str] =
 
 
 def counter(name: str, about: str, values: Samples[float], labels: Sequence[str] = ()) -> Metric:
-    """What only goes up; `_total` is added to its name."""
+    """A family of values that only go up; `_total` is added to its name."""
     family = CounterMetricFamily(name, about, labels=labels)
     for key, value in values:
         family.add_metric(key, value)
     return family
 
 
-def histogram(name: str, about: str, values: Samples[Spread], labels: Sequence[str] = ()) -> Metric:
-    """How values are spread."""
+def histogram(
+    name: str, about: str, values: Samples[Distribution], labels: Sequence[str] = ()
+) -> Metric:
+    """A family of distributions."""
     family = HistogramMetricFamily(name, about, labels=labels)
-    for key, one in values:
-        buckets = [(str(float(bound)), count) for bound, count in one.buckets]
-        family.add_metric(key, [*buckets, ("+Inf", one.count)], one.sum)
+    for key, distribution in values:
+        buckets = [(str(float(bound)), count) for bound, count in distribution.buckets]
+        family.add_metric(key, [*buckets, ("+Inf", distribution.count)], distribution.sum)
     return family
 
 
 ALL_USERS: Final = "all"
-"""Stands for a user's id where there are too many of them."""
-
-
-def render_uploads(connection: Connection, now: datetime) -> str:
-    """The figures of uploads in Prometheus' text format."""
-    return exposed(upload_families(connection, now))
+"""The label of the total if there are too many users for one each."""
 
 
 def upload_families(connection: Connection, now: datetime) -> Iterator[Metric]:
-    """The figures of uploads."""
-    told = upload_statistics(connection, now)
-    yield from _jobs(told)
-    yield from _errors(told)
-    yield from _costs(told.costs)
-    yield from _storage(told.storage)
+    """The metrics of uploads."""
+    statistics = upload_statistics(connection, now)
+    yield from _jobs(statistics)
+    yield from _errors(statistics)
+    yield from _costs(statistics.costs)
+    yield from _storage(statistics.storage)
 
 
-def _jobs(told: UploadStatistics) -> Iterator[Metric]:
-    statuses = [((status.value,), count) for status, count in told.jobs.items()]
-    yield gauge("fonds_upload_jobs", "Jobs by where they stand.", statuses, ["status"])
+def _jobs(statistics: UploadStatistics) -> Iterator[Metric]:
+    statuses = [((status.value,), count) for status, count in statistics.jobs.items()]
+    yield gauge("fonds_upload_jobs", "Jobs by status.", statuses, ["status"])
     yield histogram(
         "fonds_upload_duration_seconds",
         "Time from the arrival of a file until it was parsed, cut, had a vector, was complete.",
-        [((name,), spread) for name, spread in told.durations.items()],
+        [((name,), value) for name, value in statistics.durations.items()],
         ["milestone"],
     )
-    queue, again = told.queue, told.reprocessing
+    queue, again = statistics.queue, statistics.reprocessing
     yield gauge("fonds_upload_due_jobs", "Jobs that a worker could take.", only(queue.due))
     yield gauge(
         "fonds_upload_queue_lag_seconds",
         "How long the first job that is due has waited.",
         only(queue.lag),
     )
-    longest = queue.oldest.seconds if queue.oldest else 0
+    oldest_wait = queue.oldest.seconds if queue.oldest else 0
     yield gauge(
         "fonds_upload_longest_wait_seconds",
         "How long ago the file of the oldest open job came.",
-        only(longest),
+        only(oldest_wait),
     )
     yield gauge(
         "fonds_upload_repeated_jobs", "Jobs that were retried or sent back.", only(again.repeated)
@@ -352,10 +322,10 @@ def _jobs(told: UploadStatistics) -> Iterator[Metric]:
     yield gauge("fonds_upload_repeated_ratio", "Their share of all jobs.", only(again.rate))
 
 
-def _errors(told: UploadStatistics) -> Iterator[Metric]:
+def _errors(statistics: UploadStatistics) -> Iterator[Metric]:
     counts = [
-        ((one.stage, one.type, "true" if one.is_final else "false"), one.count)
-        for one in told.errors
+        ((error.stage, error.type, "true" if error.is_final else "false"), error.count)
+        for error in statistics.errors
     ]
     yield counter(
         "fonds_upload_errors",
@@ -363,45 +333,47 @@ def _errors(told: UploadStatistics) -> Iterator[Metric]:
         counts,
         ["stage", "type", "final"],
     )
-    entered = [((one.stage,), one.entered) for one in told.stages]
+    entered = [((stage.stage,), stage.entered) for stage in statistics.stages]
     yield gauge("fonds_upload_stage_jobs", "Jobs that came to a stage.", entered, ["stage"])
-    rates = [((one.stage,), one.rate) for one in told.stages]
+    rates = [((stage.stage,), stage.rate) for stage in statistics.stages]
     yield gauge(
         "fonds_upload_stage_error_ratio", "Share of them that met an error.", rates, ["stage"]
     )
 
 
-def _costs(told: Costs) -> Iterator[Metric]:
+def _costs(costs: Costs) -> Iterator[Metric]:
     yield histogram(
-        "fonds_upload_batch_tokens", "Tokens by batch sent to a model.", only(told.batches)
+        "fonds_upload_batch_tokens", "Tokens by batch sent to a model.", only(costs.batches)
     )
-    yield histogram("fonds_upload_document_tokens", "Tokens by document.", only(told.documents))
-    yield counter("fonds_upload_cost_dollars", "Price of all tokens.", only(told.total.cost))
+    yield histogram("fonds_upload_document_tokens", "Tokens by document.", only(costs.documents))
+    yield counter("fonds_upload_cost_dollars", "Price of all tokens.", only(costs.total.cost))
     yield counter(
-        "fonds_upload_requests", "Requests to a model, repeated ones too.", only(told.requests)
+        "fonds_upload_requests", "Requests to a model, repeated ones too.", only(costs.requests)
     )
     yield counter(
-        "fonds_upload_request_retries", "Requests that were repeated.", only(told.retries)
+        "fonds_upload_request_retries", "Requests that were repeated.", only(costs.retries)
     )
     yield counter(
         "fonds_upload_repeated_tokens",
         "Tokens in batches with repeated requests, or after an error in embedding.",
-        only(told.repeated.tokens),
+        only(costs.repeated.tokens),
     )
-    yield counter("fonds_upload_repeated_cost_dollars", "Price of these.", only(told.repeated.cost))
+    yield counter(
+        "fonds_upload_repeated_cost_dollars", "Price of these.", only(costs.repeated.cost)
+    )
 
 
-def _storage(told: Storage) -> Iterator[Metric]:
-    users = {str(one.user_id): one.stored for one in told.by_user}
-    if told.users > len(told.by_user):
-        users = {ALL_USERS: told.total}
+def _storage(storage: Storage) -> Iterator[Metric]:
+    users = {str(user.user_id): user.stored for user in storage.by_user}
+    if storage.users > len(storage.by_user):
+        users = {ALL_USERS: storage.total}
     yield gauge(
         "fonds_upload_user_storage_bytes",
         "Stored files and texts by user.",
         _bytes(users),
         ["user", "content"],
     )
-    formats = _bytes(told.by_format)
+    formats = _bytes(storage.by_format)
     yield gauge(
         "fonds_upload_format_storage_bytes",
         "Stored bytes by format of file.",
@@ -411,118 +383,94 @@ def _storage(told: Storage) -> Iterator[Metric]:
 
 
 def _bytes(stored: Mapping[str, StorageUsage]) -> Iterator[tuple[tuple[str, str], int]]:
-    for name, one in stored.items():
-        yield (name, "raw"), one.raw
-        yield (name, "parsed"), one.parsed
+    for name, usage in stored.items():
+        yield (name, "raw"), usage.raw
+        yield (name, "parsed"), usage.parsed
 
 
 def render(connection: Connection, now: datetime) -> str:
-    """All figures in Prometheus' text format."""
-    return exposed([*families(connection, now), *upload_families(connection, now)])
+    """All metrics in Prometheus' text format."""
+    return render_families([*families(connection, now), *upload_families(connection, now)])
 
 
 def families(connection: Connection, now: datetime) -> Iterator[Metric]:
-    """The figures of runs, queues and embedding."""
-    told = run_figures(connection, now)
-    yield from _run_metrics(told)
-    yield from _stage_metrics(told)
-    yield from _queues({**told.queues, "command": told.commands})
-    yield from _embedding(told)
+    """The metrics of runs, queues and embedding."""
+    statistics = run_statistics(connection, now)
+    yield from _run_metrics(statistics)
+    yield from _stage_metrics(statistics.stages)
+    yield from _queues({**statistics.queues, "command": statistics.commands})
+    yield from _embedding(statistics.embedded)
 
 
-def _run_metrics(told: RunFigures) -> Iterator[Metric]:
-    ended = [(key, count) for key, count in told.runs.items() if key[1] != RunStatus.RUNNING]
+def _run_metrics(statistics: RunStatistics) -> Iterator[Metric]:
+    ended = [(key, count) for key, count in statistics.runs.items() if key[1] != RunStatus.RUNNING]
     yield counter("fonds_runs", "Runs that have ended.", ended, ["source", "status"])
-    going = [
-        ((source,), n) for (source, is_in), n in told.runs.items() if is_in == RunStatus.RUNNING
+    running = [
+        ((source,), count)
+        for (source, status), count in statistics.runs.items()
+        if status == RunStatus.RUNNING
     ]
-    yield gauge("fonds_running_runs", "Runs that have not ended.", going, ["source"])
+    yield gauge("fonds_running_runs", "Runs that have not ended.", running, ["source"])
     yield histogram(
         "fonds_run_duration_seconds",
         "How long runs took.",
-        [((source,), spread) for source, spread in told.durations.items()],
+        [((source,), value) for source, value in statistics.durations.items()],
         ["source"],
     )
     yield gauge(
         "fonds_seconds_since_success",
         "Time since a run last ended without a flaw.",
-        [((source,), seconds) for source, seconds in told.since_success.items()],
+        [((source,), seconds) for source, seconds in statistics.since_success.items()],
         ["source"],
     )
     yield gauge(
         "fonds_open_errors",
         "Tasks that failed and were not made good.",
-        [((source,), count) for source, count in told.open_errors.items()],
+        [((source,), count) for source, count in statistics.open_errors.items()],
         ["source"],
     )
 
 
-def _stage_metrics(told: RunFigures) -> Iterator[Metric]:
-    labels = ["source", "stage"]
-    totals = told.stages.items()
-    yield counter(
-        "fonds_stage_items",
-        "Tasks found, tasks fetched, records parsed, records loaded.",
-        [(key, one.items) for key, one in totals],
-        labels,
-    )
-    yield counter(
-        "fonds_stage_seconds",
-        "Time spent on them, added up over what goes on at once.",
-        [(key, one.seconds) for key, one in totals],
-        labels,
-    )
-    yield counter(
-        "fonds_rate_limit_wait_seconds",
-        "Time that requests waited for their turn at a host.",
-        [(key, one.waited) for key, one in totals],
-        labels,
-    )
-    yield counter(
-        "fonds_request_retries",
-        "Requests that were repeated.",
-        [(key, one.retries) for key, one in totals],
-        labels,
-    )
+def _stage_metrics(stages: Mapping[tuple[str, str], StageTotals]) -> Iterator[Metric]:
+    for name, about, field in (
+        (
+            "fonds_stage_items",
+            "Tasks found, tasks fetched, records parsed, records loaded.",
+            "items",
+        ),
+        ("fonds_stage_seconds", "Time spent on them, summed over concurrent work.", "seconds"),
+        ("fonds_rate_limit_wait_seconds", "Time that requests waited for rate limits.", "waited"),
+        ("fonds_request_retries", "Requests that were repeated.", "retries"),
+    ):
+        values = [(key, getattr(totals, field)) for key, totals in stages.items()]
+        yield counter(name, about, values, ["source", "stage"])
 
 
-def _queues(told: Mapping[str, QueueState]) -> Iterator[Metric]:
-    yield gauge(
-        "fonds_queue_depth",
-        "What waits in a queue.",
-        [((name,), one.waiting) for name, one in told.items()],
-        ["queue"],
-    )
-    yield gauge(
-        "fonds_queue_oldest_seconds",
-        "How long the first of them has waited.",
-        [((name,), one.oldest) for name, one in told.items()],
-        ["queue"],
-    )
-    yield gauge(
-        "fonds_queue_given_up",
-        "What failed too often to be tried again.",
-        [((name,), one.given_up) for name, one in told.items()],
-        ["queue"],
-    )
+def _queues(states: Mapping[str, QueueState]) -> Iterator[Metric]:
+    for name, about, field in (
+        ("fonds_queue_depth", "Rows that wait in a queue.", "waiting"),
+        ("fonds_queue_oldest_seconds", "How long the first of them has waited.", "oldest"),
+        ("fonds_queue_given_up", "Rows that failed too often to be tried again.", "given_up"),
+    ):
+        values = [((queue,), getattr(state, field)) for queue, state in states.items()]
+        yield gauge(name, about, values, ["queue"])
 
 
-def _embedding(told: RunFigures) -> Iterator[Metric]:
-    amounts = {
-        "texts": "Passages that a model read.",
-        "tokens": "Tokens that a model read.",
-        "requests": "Requests to a model, repeated ones too.",
-        "retries": "Requests to a model that were repeated.",
-    }
-    models = told.embedded.items()
-    for name, about in amounts.items():
-        values = [((model,), float(getattr(one, name))) for model, one in models]
+def _embedding(usages: Mapping[str, EmbeddingUsage]) -> Iterator[Metric]:
+    for name, about in (
+        ("texts", "Passages that a model read."),
+        ("tokens", "Tokens that a model read."),
+        ("requests", "Requests to a model, repeated ones too."),
+        ("retries", "Requests to a model that were repeated."),
+    ):
+        values = [((model,), float(getattr(usage, name))) for model, usage in usages.items()]
         yield counter(f"fonds_embedding_{name}", about, values, ["model"])
-    costs = [((model,), one.cost) for model, one in models]
+    costs = [((model,), usage.cost) for model, usage in usages.items()]
     yield counter("fonds_embedding_cost_dollars", "Price of all tokens.", costs, ["model"])
+    breakers = [((model,), float(usage.is_left_alone)) for model, usage in usages.items()]
     yield gauge(
         "fonds_embedding_breaker_open",
-        "Whether a process leaves the endpoint alone, as it kept failing.",
-        [((model,), float(one.is_left_alone)) for model, one in models],
+        "1 while a process does not use the endpoint, as it kept failing.",
+        breakers,
         ["model"],
     )

@@ -1,14 +1,9 @@
-"""Every name by which the database refers to an object in the store.
+"""Keys that the database refers to, blobs without references, and leftover files.
 
-Whoever adds a column that holds a key adds it here: what is not named here may be deleted.
-
-Objects in the store that nothing refers to, and those that were only passing through.
-
-The archive, uploads' texts and what was staged are looked at; whatever else is in the store is
-somebody else's. A source is claimed while its objects are deleted: a run that fetches the same
-bytes again may take an old object for its own, and nobody deletes under its hands.
-
-Files that ended processes left behind, and pages that can be made again.
+A new column with blob keys must be added to `references`, or its blobs may be deleted. Only blobs
+of the archive, texts of uploads and staged files are deleted; all others belong to other programs.
+The lock of a source is taken while its blobs are deleted, as a run that fetches the same bytes
+reuses an existing blob.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, Self
@@ -29,7 +24,7 @@ from sqlalchemy import Connection, Select, select
 
 from fonds import ids
 from fonds.errors import BlobChangedError, SourceBusyError
-from fonds.maintenance.findings import Patient
+from fonds.maintenance.findings import MaintenanceTarget
 from fonds.runs.locks import claim_source
 from fonds.settings import Settings
 from fonds.sites.tables import site_addresses
@@ -47,22 +42,22 @@ from fonds.stores.tables import (
 )
 from fonds.uploads.states import JobStatus
 
-AT_ONCE: Final = 5000
-"""Rows held in memory."""
+BATCH_ROWS: Final = 5000
+"""Rows read at a time."""
 
 
 def references(connection: Connection, source: str | None = None) -> Iterator[str]:
-    """All keys that rows refer to, some of them often; only those of one source, if it is named."""
+    """All keys that rows refer to, with repetitions; only those of one source, if given."""
     for query in _queries(source):
-        for row in connection.execution_options(yield_per=AT_ONCE).execute(query):
+        for row in connection.execution_options(yield_per=BATCH_ROWS).execute(query):
             yield from (_key(ref) for ref in row if ref)
     yield from _origins(connection, source)
 
 
 def editions(connection: Connection) -> tuple[str, ...]:
-    """Beginnings of the keys of codes that are kept whole: plans, packs and pages of an edition.
+    """Key prefixes of editions of codes, whose plans, packs and pages are all kept.
 
-    A plan names the pages it was made from, and its packs follow from it; no row names them all.
+    No row refers to all of them: a plan names its pages, and its packs follow from it.
     """
     query = select(code_units.c.source, code_units.c.version).distinct()
     return tuple(
@@ -92,23 +87,23 @@ def _queries(source: str | None) -> list[Select[Any]]:
 
 
 def _origins(connection: Connection, source: str | None) -> Iterator[str]:
-    """Of tasks that failed, and of pages that a crawl has yet to follow: the file they are from."""
+    """The keys of the files from which failed tasks and unvisited pages of crawls come."""
     task, address = ingestion_tasks.c, site_addresses.c
     tasks = select(task.task).where(task.stage == "errored", task.resolved_at.is_(None))
     pages = select(address.origin).where(address.origin.is_not(None))
     if source is not None:
         tasks = tasks.where(task.source == source)
         pages = pages.where(address.website_id == ids.website_of_source(source))
-    streamed = connection.execution_options(yield_per=AT_ONCE)
-    for kept in streamed.execute(tasks).scalars():
-        if kept and kept.get("origin"):
-            yield kept["origin"]["key"]
+    streamed = connection.execution_options(yield_per=BATCH_ROWS)
+    for origin_of_task in streamed.execute(tasks).scalars():
+        if origin_of_task and origin_of_task.get("origin"):
+            yield origin_of_task["origin"]["key"]
     for origin in streamed.execute(pages).scalars():
         yield json.loads(origin)["key"]
 
 
 def _key(ref: str) -> str:
-    """A range of an object refers to the object."""
+    """The key of a reference to a blob or to a range of it."""
     return ref.partition("#")[0]
 
 
@@ -118,30 +113,30 @@ class KeySet:
     def __init__(self, file: str) -> None:
         self._database = sqlite3.connect(file, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = OFF")
-        self._database.execute("CREATE TABLE held (key BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("CREATE TABLE keys (key BLOB PRIMARY KEY) WITHOUT ROWID")
 
     def add(self, keys: Iterable[str]) -> Self:
-        """Take in keys."""
+        """Add keys."""
         self._database.execute("BEGIN")
         self._database.executemany(
-            "INSERT OR IGNORE INTO held VALUES (?)", ((_encoded(key),) for key in keys)
+            "INSERT OR IGNORE INTO keys VALUES (?)", ((_encoded(key),) for key in keys)
         )
         self._database.execute("COMMIT")
         return self
 
     def missing(self, keys: Sequence[str]) -> set[str]:
-        """Those of some keys that are not in the set."""
-        found: set[str] = set()
-        for piece in batched(keys):
-            by_name = {_encoded(key): key for key in piece}
+        """The keys that are not in the set."""
+        missing_keys: set[str] = set()
+        for batch in batched(keys):
+            by_name = {_encoded(key): key for key in batch}
             marks = ",".join("?" * len(by_name))
-            query = f"SELECT key FROM held WHERE key IN ({marks})"  # noqa: S608 — marks alone
-            held = {row[0] for row in self._database.execute(query, list(by_name))}
-            found |= {key for name, key in by_name.items() if name not in held}
-        return found
+            query = f"SELECT key FROM keys WHERE key IN ({marks})"  # noqa: S608 — marks alone
+            existing = {row[0] for row in self._database.execute(query, list(by_name))}
+            missing_keys |= {key for name, key in by_name.items() if name not in existing}
+        return missing_keys
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._database.close()
 
 
@@ -150,8 +145,8 @@ def _encoded(key: str) -> bytes:
 
 
 @contextmanager
-def ledger(folder: Path) -> Iterator[KeySet]:
-    """An empty set that is gone with the block."""
+def key_set(folder: Path) -> Iterator[KeySet]:
+    """An empty set that is deleted at the end of the block."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         NamedTemporaryFile(dir=folder, prefix="references-") as file,
@@ -161,19 +156,19 @@ def ledger(folder: Path) -> Iterator[KeySet]:
 
 
 GRACE: Final = timedelta(days=1)
-"""What is younger may be somebody's who still works on it."""
+"""The age up to which a process may still be using a file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeftFile:
-    """A file that may go."""
+    """A file that can be deleted."""
 
     path: Path
     size: int
 
 
 def stale_files(settings: Settings, now: datetime) -> Iterator[LeftFile]:
-    """Temporary files whose process has surely ended."""
+    """Temporary files old enough that their process has ended."""
     folders = [settings.home / "tmp"]
     if "://" not in settings.blobs_url:
         folders.append(Path(settings.blobs_url) / ".tmp")
@@ -182,75 +177,81 @@ def stale_files(settings: Settings, now: datetime) -> Iterator[LeftFile]:
 
 
 def cached_pages(settings: Settings, before: datetime) -> Iterator[LeftFile]:
-    """Rendered texts that were made before a moment; whoever wants one has it made again."""
+    """Rendered pages that are older than a time; they are rendered again when requested."""
     yield from _older(settings.home / "cache" / "pages", before)
 
 
 def _older(folder: Path, before: datetime) -> Iterator[LeftFile]:
     for path in sorted(folder.rglob("*")):
         with suppress(FileNotFoundError):
-            found = path.lstat()
-            changed = datetime.fromtimestamp(found.st_mtime, UTC)
+            status = path.lstat()
+            changed = datetime.fromtimestamp(status.st_mtime, UTC)
             if not path.is_dir() and changed < before:
-                yield LeftFile(path=path, size=found.st_size)
+                yield LeftFile(path=path, size=status.st_size)
 
 
 ARCHIVE: Final = "corpus/"
 PARSED: Final = "parsed/"
 INCOMING: Final = "incoming/"
 PROBES: Final = "doctor/"
-ORPHANS_AT_ONCE: Final = 500
+BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Removal:
-    """What may go, or went."""
+    """A blob that can be deleted, or was."""
 
     info: BlobInfo
     is_busy: bool = False
-    """It was left, as its source is being run."""
+    """It was skipped, as its source is running."""
 
 
-def unreferenced(patient: Patient, *, apply: bool) -> Iterator[Removal]:
+def unreferenced(target: MaintenanceTarget, *, apply: bool) -> Iterator[Removal]:
     """Archived files and texts of uploads that no row refers to, older than a day."""
-    found = _unreferenced(patient)
+    infos = _unreferenced(target)
     if not apply:
-        yield from (Removal(info=info) for info in found)
+        yield from (Removal(info=info) for info in infos)
         return
-    # Listings come in order: all of one source follow each other, and are held until it ends.
-    for source, infos in groupby(found, key=_source):
+    # Listings are sorted, so that the blobs of one source follow each other.
+    for source, group in groupby(infos, key=_source_of):
         if source is None:
-            yield from _removed(patient.blobs, list(infos))
+            yield from _removed(target.blobs, list(group))
         else:
-            yield from _removed_of(patient, source, list(infos))
+            yield from _removed_of(target, source, list(group))
 
 
-def _unreferenced(patient: Patient) -> Iterator[BlobInfo]:
-    with ledger(patient.settings.home / "tmp") as held:
-        with patient.database.read() as connection:
-            held.add(references(connection))
+def _unreferenced(target: MaintenanceTarget) -> Iterator[BlobInfo]:
+    with key_set(target.settings.home / "tmp") as referenced:
+        with target.database.read() as connection:
+            referenced.add(references(connection))
             whole = editions(connection)
         for prefix in (ARCHIVE, PARSED, PROBES):
-            for some in _old(patient, prefix):
-                free = held.missing([one.key for one in some if not one.key.startswith(whole)])
-                free -= _in_work(patient, free)
-                yield from (info for info in some if info.key in free)
+            for batch in _old(target, prefix):
+                free = referenced.missing(
+                    [info.key for info in batch if not info.key.startswith(whole)]
+                )
+                free -= _in_work(target, free)
+                yield from (info for info in batch if info.key in free)
 
 
-def _removed_of(patient: Patient, source: str, infos: Sequence[BlobInfo]) -> Iterator[Removal]:
-    clock, home = patient.seams.clock, patient.settings.home
+def _removed_of(
+    target: MaintenanceTarget, source: str, infos: Sequence[BlobInfo]
+) -> Iterator[Removal]:
+    clock, home = target.seams.clock, target.settings.home
     try:
         with (
-            claim_source(patient.database, home, source, clock) as claim,
-            ledger(home / "tmp") as held,
+            claim_source(target.database, home, source, clock) as claim,
+            key_set(home / "tmp") as referenced,
         ):
-            with patient.database.read() as connection:
-                held.add(references(connection, source))
+            with target.database.read() as connection:
+                referenced.add(references(connection, source))
                 whole = editions(connection)
-            for some in _batched(infos):
+            for batch in batched(infos, BATCH_SIZE):
                 claim.renew()
-                free = held.missing([one.key for one in some if not one.key.startswith(whole)])
-                yield from _removed(patient.blobs, (one for one in some if one.key in free))
+                free = referenced.missing(
+                    [info.key for info in batch if not info.key.startswith(whole)]
+                )
+                yield from _removed(target.blobs, (info for info in batch if info.key in free))
     except SourceBusyError:
         yield from (Removal(info=info, is_busy=True) for info in infos)
 
@@ -262,7 +263,7 @@ def _removed(blobs: Blobs, infos: Iterable[BlobInfo]) -> Iterator[Removal]:
 
 
 def remove(blobs: Blobs, info: BlobInfo) -> bool:
-    """Delete the version of an object that was looked at; False if there is another by now."""
+    """Delete the version of a blob that was listed; False if it has changed since."""
     if blobs.can_remove_versions():
         with suppress(BlobChangedError):
             blobs.remove(info.key, etag=info.etag)
@@ -275,51 +276,48 @@ def remove(blobs: Blobs, info: BlobInfo) -> bool:
     return True
 
 
-def staged(patient: Patient, *, apply: bool) -> Iterator[Removal]:
-    """Bytes that users sent for jobs that do not wait for them any more."""
-    for some in _old(patient, INCOMING):
-        jobs = {info.key: _uuid(info.key.rpartition("/")[2]) for info in some}
-        waiting = _jobs(patient, [job for job in jobs.values() if job], JobStatus.UPLOADED)
-        for info in some:
-            if jobs[info.key] not in waiting and (not apply or remove(patient.blobs, info)):
+def staged(target: MaintenanceTarget, *, apply: bool) -> Iterator[Removal]:
+    """Uploaded files of jobs that do not need them any more."""
+    for batch in _old(target, INCOMING):
+        jobs = {info.key: _uuid(info.key.rpartition("/")[2]) for info in batch}
+        waiting = _jobs(target, [job for job in jobs.values() if job], JobStatus.UPLOADED)
+        for info in batch:
+            if jobs[info.key] not in waiting and (not apply or remove(target.blobs, info)):
                 yield Removal(info=info)
 
 
-def _jobs(patient: Patient, ids: Sequence[UUID], status: JobStatus) -> set[UUID]:
+def _jobs(target: MaintenanceTarget, ids: Sequence[UUID], status: JobStatus) -> set[UUID]:
     table = upload_jobs.c
     query = select(table.job_id).where(table.job_id.in_(ids), table.status == status.value)
-    with patient.database.read() as connection:
+    with target.database.read() as connection:
         return set(connection.scalars(query))
 
 
-def _in_work(patient: Patient, keys: Iterable[str]) -> set[str]:
-    """Texts of uploads whose job may yet find that it has stored this very text."""
+def _in_work(target: MaintenanceTarget, keys: Iterable[str]) -> set[str]:
+    """Keys of texts whose upload job is not complete, and may still refer to them."""
     documents = {key: _document(key) for key in keys if key.startswith(PARSED)}
     table = upload_jobs.c
-    named = table.document_id.in_([one for one in documents.values() if one])
-    query = select(table.document_id).where(named, table.status != JobStatus.COMPLETE.value)
-    with patient.database.read() as connection:
+    is_of_document = table.document_id.in_([info for info in documents.values() if info])
+    query = select(table.document_id).where(
+        is_of_document, table.status != JobStatus.COMPLETE.value
+    )
+    with target.database.read() as connection:
         working = set(connection.scalars(query)) if documents else set[UUID]()
     return {key for key, document in documents.items() if document in working}
 
 
-def _old(patient: Patient, prefix: str) -> Iterator[Sequence[BlobInfo]]:
-    before = patient.now - GRACE
-    yield from _batched(info for info in patient.blobs.list(prefix) if info.modified < before)
+def _old(target: MaintenanceTarget, prefix: str) -> Iterator[Sequence[BlobInfo]]:
+    before = target.now - GRACE
+    infos = (info for info in target.blobs.list(prefix) if info.modified < before)
+    yield from batched(infos, BATCH_SIZE)
 
 
-def _batched(infos: Iterable[BlobInfo]) -> Iterator[Sequence[BlobInfo]]:
-    waiting = iter(infos)
-    while some := list(islice(waiting, ORPHANS_AT_ONCE)):
-        yield some
-
-
-def _source(info: BlobInfo) -> str | None:
+def _source_of(info: BlobInfo) -> str | None:
     return info.key.split("/")[1] if info.key.startswith(ARCHIVE) else None
 
 
 def _document(key: str) -> UUID | None:
-    """`parsed/<user>/<document>.md`, or with a hash behind it."""
+    """The document of `parsed/<user>/<document>.md`, which may have a hash after the id."""
     return _uuid(key.rpartition("/")[2].partition(".")[0])
 
 

@@ -39,7 +39,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fonds.demo.bundle import FIRST_DAY, LAST_DAY
 from fonds.errors import FondsError
 from fonds.library import Library, open_library
-from fonds.maintenance.findings import Patient
+from fonds.maintenance.findings import MaintenanceTarget
 from fonds.maintenance.prune import prune
 from fonds.runs import commands
 from fonds.seams import Seams
@@ -245,7 +245,7 @@ def look(*, home: str, to: str, later: float) -> None:
     """Tidy a library up, and write down what is in it."""
     # Late enough for what killed processes left to count as left.
     with _opened(home, LaterClock(seconds=later, days=2)) as library:
-        list(prune(Patient.of(library), older_than=FOREVER, apply=True))
+        list(prune(MaintenanceTarget.of(library), older_than=FOREVER, apply=True))
         Path(to).write_text(json.dumps(state_of(library)))
 
 

@@ -146,11 +146,11 @@ def test_index_that_lacks_passages_is_found(settings: Settings) -> None:
 def test_run_whose_process_is_gone_is_told_from_one_that_goes_on(settings: Settings) -> None:
     a_run(settings, ago(minutes=5))
     gone = looked(settings)["runs"]
-    assert (gone.status, gone.found) == (Health.WARN, "the process of a run is gone: bills")
+    assert (gone.status, gone.found) == (Health.WARN, "the process of a run is dead: bills")
 
     def act(database: Database) -> None:
         with claim_source(database, settings.home, "bills", ManualClock()):
-            assert looked(settings)["runs"].found == "1 under way"
+            assert looked(settings)["runs"].found == "1 in progress"
 
     damage(settings, act)
 
@@ -171,7 +171,7 @@ def test_failed_tasks_are_counted_by_source(settings: Settings) -> None:
     for key in ("a", "b"):
         add(settings, ingestion_tasks, task_key=key, **row)
     found = looked(settings)["errors"]
-    assert (found.status, found.found) == (Health.OK, "failed tasks stand: bills 2")
+    assert (found.status, found.found) == (Health.OK, "failed tasks: bills 2")
     assert "fonds errors SOURCE" in found.advice
 
 
@@ -207,8 +207,8 @@ def test_upload_that_no_worker_takes_is_told(settings: Settings) -> None:
     ("key", "success", "words"),
     [
         ("2026-06-01", ago(hours=1), "in the future: bills"),
-        ("2026-03-12", ago(hours=1), "1 sources, none ahead"),
-        ("not a day", ago(hours=1), "1 sources, none ahead"),
+        ("2026-03-12", ago(hours=1), "1 sources, none late"),
+        ("not a day", ago(hours=1), "1 sources, none late"),
         ("2026-03-01", ago(days=9), "behind their schedule: bills"),
         ("2026-03-01", None, "behind their schedule: bills"),
     ],
@@ -223,7 +223,7 @@ def test_watermarks_ahead_of_their_time_and_behind_are_told(
 
 def test_lease_of_a_dead_process_and_a_failing_endpoint_are_told(settings: Settings) -> None:
     add(settings, ingestion_leases, name="ingest-crs", owner="x:1", lease_until=ago(minutes=9))
-    assert looked(settings)["leases"].found == "their owners are gone: ingest-crs"
+    assert looked(settings)["leases"].found == "their owners are dead: ingest-crs"
 
     def act(database: Database) -> None:
         with database.write() as connection:
@@ -242,7 +242,7 @@ def test_row_from_the_future_and_a_jumping_clock_are_told(settings: Settings) ->
 
     assert "seconds off" in looked(settings, Seams(clock=Jumping(moment=NOW)))["clock"].found
     a_run(settings, NOW + timedelta(hours=2))
-    assert looked(settings)["clock"].found == "a row says 2026-03-10 14:00 UTC"
+    assert looked(settings)["clock"].found == "a row is dated 2026-03-10 14:00 UTC"
 
 
 def test_file_of_a_killed_process_is_told(settings: Settings) -> None:

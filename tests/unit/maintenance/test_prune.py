@@ -19,8 +19,8 @@ from tests.support import servers
 from tests.support.uploads.statistics import job, user
 
 from fonds import ids
-from fonds.maintenance.findings import Patient
-from fonds.maintenance.prune import Heap, hints, prune
+from fonds.maintenance.findings import MaintenanceTarget
+from fonds.maintenance.prune import Prunable, hints, prune
 from fonds.maintenance.references import remove
 from fonds.runs.locks import claim_source
 from fonds.seams import Seams
@@ -49,14 +49,14 @@ MONTH: Final = timedelta(days=30)
 
 
 @contextmanager
-def ill(home: Path, seams: Seams | None = None) -> Iterator[Patient]:
+def ill(home: Path, seams: Seams | None = None) -> Iterator[MaintenanceTarget]:
     seams = seams or Seams(clock=ManualClock(moment=NOW))
     kept = Settings(home=home)
     file = home / "fonds.db"
     address = f"sqlite:///{file}" if file.exists() else servers.sqlite_database(file)
     database = open_database(address, seams=seams)
     try:
-        yield Patient(
+        yield MaintenanceTarget(
             settings=kept,
             seams=seams,
             database=database,
@@ -68,16 +68,16 @@ def ill(home: Path, seams: Seams | None = None) -> Iterator[Patient]:
 
 
 @pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Patient]:
+def patient(tmp_path: Path) -> Iterator[MaintenanceTarget]:
     with ill(tmp_path) as patient:
         yield patient
 
 
-def pruned(patient: Patient, *, apply: bool = True) -> dict[str, Heap]:
+def pruned(patient: MaintenanceTarget, *, apply: bool = True) -> dict[str, Prunable]:
     return {heap.name: heap for heap in prune(patient, older_than=MONTH, apply=apply)}
 
 
-def keys(patient: Patient) -> set[str]:
+def keys(patient: MaintenanceTarget) -> set[str]:
     return {info.key for info in patient.blobs.list()}
 
 
@@ -193,7 +193,7 @@ ELSEWHERE: Final = ("index", "stranger")
 kinds = st.sampled_from([*REFERENCES, *FREE, *ELSEWHERE])
 
 
-def furnish(patient: Patient, drawn: list[str]) -> dict[str, str]:
+def furnish(patient: MaintenanceTarget, drawn: list[str]) -> dict[str, str]:
     """A blob for each kind of reference drawn; what each is, by its key."""
     made = {}
     with patient.database.write() as connection:
@@ -230,13 +230,13 @@ def test_exactly_what_nothing_refers_to_goes(drawn: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", REFERENCES)
-def test_every_kind_of_reference_keeps_its_file(patient: Patient, kind: str) -> None:
+def test_every_kind_of_reference_keeps_its_file(patient: MaintenanceTarget, kind: str) -> None:
     (key,) = furnish(patient, [kind])
     assert pruned(patient)["unreferenced files"].count == 0
     assert keys(patient) == {key}
 
 
-def test_edition_of_a_code_is_kept_whole(patient: Patient) -> None:
+def test_edition_of_a_code_is_kept_whole(patient: MaintenanceTarget) -> None:
     with patient.database.write() as connection:
         _unit(connection, "119-36")
     for key in ("119-36/packs/1/u/00001", "119-36/title-53.xml", "119-3/title-53.xml"):
@@ -245,7 +245,7 @@ def test_edition_of_a_code_is_kept_whole(patient: Patient) -> None:
     assert len(keys(patient)) == 2
 
 
-def test_source_that_is_being_run_is_left_alone(patient: Patient) -> None:
+def test_source_that_is_being_run_is_left_alone(patient: MaintenanceTarget) -> None:
     made = furnish(patient, ["nothing", "nothing"])
     clock = patient.seams.clock
     with claim_source(patient.database, patient.settings.home, "fake", clock):
@@ -285,7 +285,9 @@ def count(database: Database, table: str) -> int:
         return int(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
 
 
-def test_history_past_its_time_goes_and_failures_that_stand_stay(patient: Patient) -> None:
+def test_old_history_is_deleted_and_open_errors_stay(
+    patient: MaintenanceTarget,
+) -> None:
     old, young = NOW - timedelta(days=31), NOW - timedelta(days=29)
     command = {"command": "run", "args": {}, "requested_by": "somebody", "requested_at": old}
     with patient.database.write() as connection:
@@ -313,7 +315,7 @@ def aged(path: Path, days: float) -> Path:
     return path
 
 
-def test_leftovers_and_old_pages_go_and_younger_ones_stay(patient: Patient) -> None:
+def test_leftovers_and_old_pages_go_and_younger_ones_stay(patient: MaintenanceTarget) -> None:
     home = patient.settings.home
     gone = [
         aged(home / "tmp" / "fetch-1", 1.5),
@@ -329,7 +331,7 @@ def test_leftovers_and_old_pages_go_and_younger_ones_stay(patient: Patient) -> N
     assert all(path.exists() for path in stay)
 
 
-def test_staged_bytes_go_with_the_job_that_waited_for_them(patient: Patient) -> None:
+def test_staged_bytes_go_with_the_job_that_waited_for_them(patient: MaintenanceTarget) -> None:
     owner = user(patient.database)
     waits = job(patient.database, owner, JobStatus.UPLOADED)
     ended = job(patient.database, owner, JobStatus.PARSE_QUEUED)
@@ -340,7 +342,7 @@ def test_staged_bytes_go_with_the_job_that_waited_for_them(patient: Patient) -> 
     assert keys(patient) == {names[waits.job_id]}
 
 
-def test_text_of_an_upload_stays_while_its_job_may_come_upon_it(patient: Patient) -> None:
+def test_text_of_an_upload_stays_while_its_job_may_come_upon_it(patient: MaintenanceTarget) -> None:
     owner = user(patient.database)
     done = job(patient.database, owner, JobStatus.COMPLETE)
     working = job(patient.database, owner, JobStatus.PARSE_QUEUED)
@@ -350,7 +352,7 @@ def test_text_of_an_upload_stays_while_its_job_may_come_upon_it(patient: Patient
     assert keys(patient) == {f"parsed/{owner}/{working.document_id}.md@12345678"}
 
 
-def test_object_that_changed_since_it_was_looked_at_stays(patient: Patient) -> None:
+def test_object_that_changed_since_it_was_looked_at_stays(patient: MaintenanceTarget) -> None:
     patient.blobs.create("corpus/fake/a", b"old")
     (info,) = patient.blobs.list()
     patient.blobs.put("corpus/fake/a", b"new")
@@ -358,5 +360,5 @@ def test_object_that_changed_since_it_was_looked_at_stays(patient: Patient) -> N
     assert keys(patient) == {"corpus/fake/a"}
 
 
-def test_small_database_needs_no_hint(patient: Patient) -> None:
+def test_small_database_needs_no_hint(patient: MaintenanceTarget) -> None:
     assert list(hints(patient)) == []

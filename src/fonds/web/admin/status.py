@@ -14,7 +14,7 @@ from fonds.api.admin_schemas import LAST_ID
 from fonds.api.admin_status import index_health, site_health, upload_work
 from fonds.api.dependencies import app_state
 from fonds.embed.client import left_alone
-from fonds.maintenance.checks import LATE, SLOW
+from fonds.maintenance.checks import MAX_DELAY, MAX_QUEUE_WAIT
 from fonds.runs import audit, commands
 from fonds.runs.commands import QueueName
 from fonds.runs.overview import SourceInsight, sources_at_a_glance
@@ -88,7 +88,7 @@ def is_late(each: SourceInsight, info: SourceInfo, now: datetime) -> bool:
     if since is None:
         return False
     due = next_run(info, since + timedelta(seconds=1))
-    return due is not None and due + LATE < now
+    return due is not None and due + MAX_DELAY < now
 
 
 def _rank(each: SourceInsight, late: set[str]) -> int:
@@ -146,7 +146,7 @@ def _queue_problems(queues: Sequence[Backlog], now: datetime) -> Iterator[OpenPr
             yield OpenProblem(
                 summary=summary, reason=f"all attempts failed{cause}", href=href, is_serious=False
             )
-        elif (queue.oldest_seconds or 0) > SLOW.total_seconds():
+        elif (queue.oldest_seconds or 0) > MAX_QUEUE_WAIT.total_seconds():
             summary = f"The {queue.queue} queue makes no progress"
             reason = f"{queue.waiting:,} waiting, the oldest added {ago(queue.oldest_at, now)}"
             yield OpenProblem(summary=summary, reason=reason, href=href, is_serious=False)
