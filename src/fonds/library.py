@@ -437,9 +437,9 @@ def _reload_websites(library: Library) -> None:
     with library.database.read() as connection:
         if connection.scalar(select(websites.c.id).limit(1)) is None:
             return
-    from fonds.sites.website import known_websites  # noqa: PLC0415 — takes 70 ms
+    from fonds.sites.website import read_websites  # noqa: PLC0415 — takes 70 ms
 
-    library.sources.set_websites(known_websites(library.database))
+    library.sources.set_websites(read_websites(library.database))
 
 
 def crawl_part(order: PartOrder) -> list[RunReport]:

@@ -11,8 +11,8 @@ from fonds.pipeline import run_source
 from fonds.runs.audit import Audit, AuditRange, audit_source
 from fonds.runs.concurrency import in_order
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sites.cluster import PartCrawler, crawl_apart, divide
-from fonds.sites.output import AFTER_A_KILL, patiently, turn_at
+from fonds.sites.cluster import PartCrawler, crawl_on_cluster, divide
+from fonds.sites.output import LEASE_EXPIRY_SECONDS, lock_output, retry_while_busy
 from fonds.sites.probe import open_dry_run
 from fonds.sites.session import CrawlSession, CrawlWatch, Plan, open_session, plan_again
 from fonds.sites.structure_advisor import StructureAdvisor
@@ -61,12 +61,12 @@ async def crawl(
     """
     part = plan.part.name if plan.part else ""
     async with (
-        turn_at(plan.output, context, waits=waits, part=part),
+        lock_output(plan.output, context, waits=waits, part=part),
         open_session(plan, context, watch=watch) as session,
     ):
         names = [website.info.name for website in session.websites()]
         if crawl_part is not None and (orders := divide(session)):
-            reports = await crawl_apart(orders, crawl_part, session)
+            reports = await crawl_on_cluster(orders, crawl_part, session)
         else:
             reports = await _crawl_here(session, request, context)
     return [reports[name] for name in names]
@@ -79,12 +79,12 @@ async def _crawl_here(
     plan = session.plan
     websites = {website.info.name: website for website in session.websites()}
     # A part may be repeated while the locks of the machine that was lost with it have not expired.
-    seconds = AFTER_A_KILL if plan.part else 0.0
+    seconds = LEASE_EXPIRY_SECONDS if plan.part else 0.0
 
     async def run(name: str) -> RunReport:
         website = websites[name]
         try:
-            report = await patiently(lambda: run_source(website, request, context), seconds)
+            report = await retry_while_busy(lambda: run_source(website, request, context), seconds)
         except FondsError as error:
             report = RunReport.refused(name, error)
         await website.finish(report)

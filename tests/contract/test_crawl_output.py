@@ -49,37 +49,37 @@ def a_file(folder: Path, data: bytes) -> tuple[Path, str]:
 
 def test_a_placed_file_is_found_below_pdfs(output: Output, tmp_path: Path) -> None:
     data = b"%PDF-1.7\n" + b"x" * 3_000_000
-    assert output.place(NAME, *a_file(tmp_path, data)) == f"pdfs/{NAME}"
+    assert output.store(NAME, *a_file(tmp_path, data)) == f"pdfs/{NAME}"
     assert stored(output) == {f"pdfs/{NAME}": data}
     assert list(output.files()) == [(f"pdfs/{NAME}", len(data))]
 
 
 def test_the_same_bytes_under_the_same_name_are_one_file(output: Output, tmp_path: Path) -> None:
-    first = output.place(NAME, *a_file(tmp_path, b"%PDF-1"))
-    assert output.place(NAME, *a_file(tmp_path, b"%PDF-1")) == first
+    first = output.store(NAME, *a_file(tmp_path, b"%PDF-1"))
+    assert output.store(NAME, *a_file(tmp_path, b"%PDF-1")) == first
     assert stored(output) == {first: b"%PDF-1"}
 
 
 def test_other_bytes_under_the_same_name_get_their_hash_into_it(
     output: Output, tmp_path: Path
 ) -> None:
-    output.place(NAME, *a_file(tmp_path, b"%PDF-1"))
+    output.store(NAME, *a_file(tmp_path, b"%PDF-1"))
     file, sha256 = a_file(tmp_path, b"%PDF-2")
     other = f"pdfs/{NAME.removesuffix('.pdf')}-{sha256[:8]}.pdf"
-    assert output.place(NAME, file, sha256) == other
-    assert output.place(NAME, file, sha256) == other
+    assert output.store(NAME, file, sha256) == other
+    assert output.store(NAME, file, sha256) == other
     assert stored(output) == {f"pdfs/{NAME}": b"%PDF-1", other: b"%PDF-2"}
 
 
 def test_a_name_with_its_hash_that_holds_something_else_is_reported(
     output: Output, tmp_path: Path
 ) -> None:
-    output.place(NAME, *a_file(tmp_path, b"%PDF-1"))
+    output.store(NAME, *a_file(tmp_path, b"%PDF-1"))
     file, sha256 = a_file(tmp_path, b"%PDF-2")
-    damaged = output.place(NAME, file, sha256)
+    damaged = output.store(NAME, file, sha256)
     output.blobs.put(damaged, b"%PDF-")
     with pytest.raises(StoreError, match="is damaged: remove it"):
-        output.place(NAME, file, sha256)
+        output.store(NAME, file, sha256)
 
 
 def test_a_file_that_changed_since_it_was_hashed_is_not_stored(
@@ -88,7 +88,7 @@ def test_a_file_that_changed_since_it_was_hashed_is_not_stored(
     file, sha256 = a_file(tmp_path, b"%PDF-1")
     file.write_bytes(b"%PDF-")
     with pytest.raises(StoreError, match="its bytes have changed"):
-        output.place(NAME, file, sha256)
+        output.store(NAME, file, sha256)
     assert stored(output) == {}
 
 
@@ -98,7 +98,7 @@ def test_rivals_for_one_name_lose_nothing(output: Output, tmp_path: Path) -> Non
 
     def place(file: Path, sha256: str) -> str:
         barrier.wait()
-        return output.place(NAME, file, sha256)
+        return output.store(NAME, file, sha256)
 
     with ThreadPoolExecutor(len(files)) as pool:
         paths = list(pool.map(place, *zip(*files, strict=True)))
@@ -140,12 +140,12 @@ def test_links_in_the_folder_of_files_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "output" / "pdfs").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="symbolic link"):
-        output.place(NAME, *a_file(tmp_path, b"%PDF-1"))
+        output.store(NAME, *a_file(tmp_path, b"%PDF-1"))
 
 
 @pytest.mark.parametrize("address", ["", "memory://", "gs://bucket/x", "ftp://a.example/x"])
 def test_other_places_are_refused_with_what_is_possible(address: str) -> None:
-    with pytest.raises(SettingsError, match="possible are a folder, s3://"):
+    with pytest.raises(SettingsError, match="Use a folder, s3://"):
         open_output(address, seams=Seams())
 
 

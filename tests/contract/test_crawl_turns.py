@@ -59,12 +59,12 @@ def test_crawls_of_one_output_wait_for_each_other_and_no_entry_is_lost(
 def test_who_does_not_wait_is_told_that_the_output_is_taken(
     library: Library, plans: list[Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "AFTER_A_KILL", 0.0)
+    monkeypatch.setattr(output, "LEASE_EXPIRY_SECONDS", 0.0)
 
     async def crawl() -> None:
         async with (
             library.open_context() as context,
-            output.turn_at(str(tmp_path / "output"), context, waits=False),
+            output.lock_output(str(tmp_path / "output"), context, waits=False),
         ):
             await library.crawl(plans[0])
 
@@ -81,7 +81,7 @@ def test_outputs_of_their_own_are_written_at_the_same_time(
     async def crawl() -> list[RunStatus]:
         async with (
             library.open_context() as context,
-            output.turn_at(str(tmp_path / "elsewhere"), context, waits=False),
+            output.lock_output(str(tmp_path / "elsewhere"), context, waits=False),
         ):
             return [report.status for report in await library.crawl(plans[0])]
 

@@ -33,14 +33,14 @@ from fonds.fetch.transport import HttpTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
-from fonds.sites.browser_page import Bounds
+from fonds.sites.browser_page import PageLimits
 from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.robots import Robots
 
 HOME: Final = "http://www.example.org"
 PUBLIC: Final = "93.184.215.14"
 HTML: Final = "text/html; charset=utf-8"
-QUICK: Final = Bounds(seconds=3.0)
+QUICK: Final = PageLimits(seconds=3.0)
 
 
 async def names(host: str, _port: int) -> list[str]:
@@ -97,7 +97,7 @@ class Desk:
             return download
 
         page = read_page(html.encode(), address, HTML)
-        return await self.browser.render(page, ask=ask)
+        return await self.browser.render(page, fetch=ask)
 
     def asked(self) -> list[str]:
         """The paths that were asked for, robots.txt apart."""
@@ -149,7 +149,7 @@ class Ears:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with (
         MisbehavingServer() as upstream,
-        Desk(tmp_path_factory.mktemp("desk"), upstream, Browser(bounds=QUICK)) as desk,
+        Desk(tmp_path_factory.mktemp("desk"), upstream, Browser(limits=QUICK)) as desk,
     ):
         yield desk
 
@@ -231,7 +231,7 @@ def test_links_stand_where_the_page_says_it_is_and_keep_its_encoding(desk: Desk)
     async def work() -> WebPage:
         page = read_page(html.encode("cp932"), f"{HOME}/list", "text/html; charset=shift_jis")
         assert page.encoding != "utf-8"
-        rendered = await desk.browser.render(page, ask=desk.fetcher.download)  # type: ignore[arg-type]
+        rendered = await desk.browser.render(page, fetch=desk.fetcher.download)  # type: ignore[arg-type]
         assert rendered.encoding == page.encoding
         return rendered
 
@@ -357,7 +357,7 @@ def test_where_private_hosts_may_be_asked_pages_read_only_their_own(tmp_path: Pa
         ADD + f"[{both}].forEach(u => fetch(u).then(() => add('/got' + u.length + '.pdf')"
         ", () => 0))"
     )
-    browser = Browser(bounds=QUICK, is_guarded=False)
+    browser = Browser(limits=QUICK, is_guarded=False)
     with MisbehavingServer() as upstream, Desk(tmp_path, upstream, browser) as desk:
         upstream.serve("/own.json", "{}", "application/json")
         upstream.serve("/secret.json", "{}", "application/json")
@@ -412,7 +412,7 @@ def test_a_page_does_not_get_all_the_memory_it_wants(tmp_path: Path, greedy: str
     html = script(f"const l = []; for (let n = 0; n < 1000; n++) l.push({greedy});" + DONE)
     with (
         MisbehavingServer() as upstream,
-        Desk(tmp_path, upstream, Browser(bounds=Bounds(memory_mib=768))) as desk,
+        Desk(tmp_path, upstream, Browser(limits=PageLimits(memory_mib=768))) as desk,
     ):
         with suppress(FetchError):  # or its script is told that there is no more
             assert pdfs(desk.render(html)) == []
@@ -423,7 +423,7 @@ def test_a_page_does_not_get_all_the_memory_it_wants(tmp_path: Path, greedy: str
 def test_a_page_that_grows_beyond_measure_is_not_taken(tmp_path: Path) -> None:
     with (
         MisbehavingServer() as upstream,
-        Desk(tmp_path, upstream, Browser(bounds=Bounds(seconds=3, largest=10_000))) as desk,
+        Desk(tmp_path, upstream, Browser(limits=PageLimits(seconds=3, max_size=10_000))) as desk,
         pytest.raises(TooLargeError),
     ):
         desk.render(script("document.body.append('x'.repeat(20000))"))
@@ -433,7 +433,7 @@ def test_a_page_that_grows_beyond_measure_is_not_taken(tmp_path: Path) -> None:
 def test_data_that_is_too_much_for_a_page_fails_it(tmp_path: Path) -> None:
     with (
         MisbehavingServer() as upstream,
-        Desk(tmp_path, upstream, Browser(bounds=Bounds(seconds=3, largest=10_000))) as desk,
+        Desk(tmp_path, upstream, Browser(limits=PageLimits(seconds=3, max_size=10_000))) as desk,
     ):
         upstream.route("/much/*", lambda _request: Response(bytes(6_000)))
         with pytest.raises(TooLargeError, match="/much/"):
@@ -463,7 +463,7 @@ def test_what_is_no_failure_of_the_page_is_told_by_whom_it_was_charged_to(desk: 
 
         payer.set("the crawl")
         page = read_page(script("fetch('/x').catch(() => 0)").encode(), f"{HOME}/l", HTML)
-        await desk.browser.render(page, ask=ask)
+        await desk.browser.render(page, fetch=ask)
 
     with pytest.raises(BudgetSpentError, match="the crawl"):
         desk._runner.run(work())
@@ -508,7 +508,7 @@ DEADLY: Final = "fetch('/deadly?' + Math.random()).catch(() => 0)"
 @pytest.mark.parametrize("word", ["--remote-debugging-pipe", "run-driver"])
 def test_a_browser_that_died_is_started_again_for_its_page(tmp_path: Path, word: str) -> None:
     killer = Killer(word, times=1)
-    with MisbehavingServer() as upstream, Desk(tmp_path, upstream, Browser(bounds=QUICK)) as desk:
+    with MisbehavingServer() as upstream, Desk(tmp_path, upstream, Browser(limits=QUICK)) as desk:
         upstream.route("/deadly", killer)
         page = desk.render(script(f"{DEADLY}.then(() => {{ {DONE} }})"))
         assert pdfs(page) == [f"{HOME}/done.pdf"]
@@ -518,7 +518,7 @@ def test_a_browser_that_died_is_started_again_for_its_page(tmp_path: Path, word:
 @pytest.mark.browser
 def test_a_page_that_ends_the_browser_twice_fails_by_name(tmp_path: Path) -> None:
     killer = Killer("--remote-debugging-pipe", times=2)
-    with MisbehavingServer() as upstream, Desk(tmp_path, upstream, Browser(bounds=QUICK)) as desk:
+    with MisbehavingServer() as upstream, Desk(tmp_path, upstream, Browser(limits=QUICK)) as desk:
         upstream.route("/deadly", killer)
         with pytest.raises(FetchError, match=r"list\.html .*twice"):
             desk.render(script(DEADLY))

@@ -200,7 +200,7 @@ def _display(*, quiet: bool) -> Iterator[CrawlWatch]:
 
 def _line(website: str, progress: WebsiteProgress, seconds: float) -> str:
     rate = progress.fetched / seconds if seconds > 1 else 0.0
-    parts = [f"{progress.pages:,} pages", f"{progress.found:,} found"]
+    parts = [f"{progress.pages:,} pages", f"{progress.listed:,} found"]
     parts += [f"{progress.fetched:,} fetched ({rate:.1f}/s)"]
     parts += [f"{progress.unchanged:,} unchanged"] if progress.unchanged else []
     parts += [f"[red]{progress.failed:,} failed[/red]"] if progress.failed else []
@@ -240,16 +240,16 @@ def probe(
 
 
 def _probe_fields(result: PageProbe) -> dict[str, Any]:
-    matches = result.sighting
+    match = result.match
     return {
         "url": result.url,
         "title": result.title,
         "advisor": result.advisor,
         "strategy": result.strategy,
-        "score": matches.score,
-        "matches": [_pdf_fields(match) for match in matches.found],
-        "next_pages": matches.next_pages,
-        "further": [{"url": url, "text": text} for url, text in matches.further],
+        "score": match.score,
+        "matches": [_pdf_fields(pdf) for pdf in match.pdfs],
+        "next_pages": match.next_pages,
+        "further": [{"url": url, "text": text} for url, text in match.further],
     }
 
 
@@ -259,15 +259,15 @@ def _print_probe(result: PageProbe) -> None:
         out.print("no strategy found: no PDF links could be recognised on this page")
     else:
         _print_strategy(result.strategy, result.advisor)
-    matches = result.sighting.found
+    matches = result.match.pdfs
     for match in matches[:MAX_PRINTED_MATCHES]:
         details = " · ".join(filter(None, (match.organization, match.period, match.text)))
         out.print(f"  {safe(match.url)}  {safe(details)}")
     if len(matches) > MAX_PRINTED_MATCHES:
         out.print(f"  … and {len(matches) - MAX_PRINTED_MATCHES:,} more")
     out.print(
-        f"{len(matches):,} PDFs, {len(result.sighting.next_pages)} next pages,"
-        f" {len(result.sighting.further):,} further pages to visit"
+        f"{len(matches):,} PDFs, {len(result.match.next_pages)} next pages,"
+        f" {len(result.match.further):,} further pages to visit"
     )
 
 
@@ -350,9 +350,9 @@ def strategy(
     """
     with context.obj.library() as library:
         websites.get_website(library.database, website)
-        current = websites.read_standing(library.database, website)
+        current = websites.read_health(library.database, website)
         if forget:
-            websites.write_standing(library.database, website, None, library.seams.clock)
+            websites.write_health(library.database, website, None, library.seams.clock)
     if forget:
         err.print("deleted; the next crawl finds a new strategy")
     elif as_json:

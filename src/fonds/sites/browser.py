@@ -1,16 +1,16 @@
-"""Pages as a browser shows them: with the lists that scripts build, and no way out for scripts.
+"""Rendering pages in a browser: with the lists that scripts build, isolated from the network.
 
     page ─ browser ─ scripts ─┬─ elements ─ page
-               └── requests ── ask ──┘
+               └── requests ─ fetch ─┘
 
-The browser reaches nothing by itself. What a page requests is had by `ask`, so that the guard, the
-caps, robots.txt and the pace hold for it too. Interception alone would not do: speculation rules,
-WebRTC, WebSockets and shared workers pass it by. So the browser is also given a proxy that nobody
-answers at, no names, and no UDP.
+The browser has no network. The requests of a page go through `fetch`, so that the guard, the
+limits, robots.txt and the pace apply to them too. Interception alone is not enough: speculation
+rules, WebRTC, WebSockets and shared workers bypass it. So the browser also has a proxy at an
+address where no process listens, no DNS, and no UDP.
 
-What is archived of a rendered page is the publisher's own answer, never what scripts made of it:
-only the former can be checked by others. A list that is built from other requests does therefore
-not stand in the archived page; its address says where it can be seen.
+A rendered page is archived as the publisher served it, without the changes by scripts: only that
+can be verified by others. A list that is built from other requests is therefore not in the archived
+page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.settings import Settings
-from fonds.sites.browser_page import FAREWELL, Ask, Bounds, Memory, Showing, StuckError
+from fonds.sites.browser_page import (
+    CLOSE_SECONDS,
+    Fetch,
+    PageLimits,
+    ResponseCache,
+    StuckError,
+    Tab,
+)
 from fonds.sites.pages.page import WebPage
 
 if TYPE_CHECKING:
@@ -42,15 +49,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
-"""Names of browsers that can be used, best first."""
-AT_ONCE: Final = 4
-"""Pages that are open side by side."""
+"""The supported browsers, in order of preference."""
+MAX_TABS: Final = 4
+"""Pages that are open at the same time."""
 
 _INSTALL: Final = (
     "install one (Debian: apt-get install chromium), or set FONDS_BROWSER to the path of one"
 )
 _FLAGS: Final = (
-    # Chromium heeds one of the two about WebRTC, older ones and Chrome the other.
+    # Two flags about WebRTC: one for Chromium, one for older versions and Chrome.
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -66,20 +73,20 @@ _FLAGS: Final = (
 
 
 class Browser:
-    """A Chromium without a profile, started on entering, in which pages are rendered one by one.
+    """A Chromium without a profile, started on entering, that renders pages.
 
-    Unless `is_guarded`, private addresses can be asked for; pages then read data from their own
-    host alone, so that none can tell strangers what it finds behind the operator's door.
+    Unless `is_guarded`, private addresses can be requested; pages then receive data from their own
+    host only, so that no page can read the operator's network.
     """
 
     def __init__(
-        self, program: str = "", *, is_guarded: bool = True, bounds: Bounds | None = None
+        self, program: str = "", *, is_guarded: bool = True, limits: PageLimits | None = None
     ) -> None:
         self._program = program
         self._is_guarded = is_guarded
-        self._bounds = bounds or Bounds()
-        self._memory = Memory()
-        self._tabs = asyncio.Semaphore(AT_ONCE)
+        self._limits = limits or PageLimits()
+        self._cache = ResponseCache()
+        self._tabs = asyncio.Semaphore(MAX_TABS)
         self._starting = asyncio.Lock()
         self._launcher: _Launcher | None = None
         self._running: _Running | None = None
@@ -89,10 +96,10 @@ class Browser:
         self._stack = AsyncExitStack()
         try:
             folder = self._stack.enter_context(TemporaryDirectory(prefix="fonds-browser-"))
-            nowhere = self._stack.enter_context(socket.socket())
-            nowhere.bind(("127.0.0.1", 0))  # and never listened on: whoever connects is refused
-            proxy = nowhere.getsockname()[1]
-            self._launcher = _Launcher(program, Path(folder), proxy, self._bounds.memory_mib)
+            closed = self._stack.enter_context(socket.socket())
+            closed.bind(("127.0.0.1", 0))  # without listening: connections are refused
+            proxy = closed.getsockname()[1]
+            self._launcher = _Launcher(program, Path(folder), proxy, self._limits.memory_mib)
             self._stack.push_async_callback(self._end)
             self._running = await self._launcher.launch()
         except BaseException:
@@ -108,18 +115,16 @@ class Browser:
     ) -> None:
         await self._stack.aclose()
 
-    async def render(self, page: WebPage, *, ask: Ask) -> WebPage:
-        """The page as it is after its scripts have come to rest; FetchError if they do not."""
+    async def render(self, page: WebPage, *, fetch: Fetch) -> WebPage:
+        """The page after its scripts have finished; FetchError if they do not."""
         async with self._tabs:
             for _ in range(2):
                 running = await self._started()
-                showing = Showing(
-                    page, ask, self._bounds, self._memory, self._is_guarded, running.broken
-                )
+                tab = Tab(page, fetch, self._limits, self._cache, self._is_guarded, running.error)
                 try:
-                    return await showing.run(running.chromium)
-                except running.broken as error:
-                    if await running.answers():
+                    return await tab.run(running.chromium)
+                except running.error as error:
+                    if await running.is_alive():
                         raise FetchError(
                             f"{page.url} cannot be rendered: {_brief(error)}"
                         ) from error
@@ -127,23 +132,21 @@ class Browser:
                 except StuckError as error:
                     await self._end(running)
                     raise FetchError(str(error)) from error
-        raise FetchError(
-            f"{page.url} cannot be rendered: the browser came to an end over it, twice"
-        )
+        raise FetchError(f"{page.url} cannot be rendered: the browser crashed on it twice")
 
     async def _started(self) -> _Running:
-        """The browser; another one where it has died."""
-        assert self._launcher is not None, "a browser is entered before pages are rendered"
+        """The browser, started again if it has died."""
+        assert self._launcher is not None, "the browser is not entered"
         async with self._starting:
             if self._running is None:
                 try:
                     self._running = await self._launcher.launch()
-                except UsageError as error:  # it did start before
-                    raise FetchError(f"after the browser died, {error}") from error
+                except UsageError as error:  # it started before
+                    raise FetchError(f"the browser died, and {error}") from error
             return self._running
 
-    async def _end(self, one: _Running | None = None) -> None:
-        if self._running is not None and one in {None, self._running}:
+    async def _end(self, process: _Running | None = None) -> None:
+        if self._running is not None and process in {None, self._running}:
             running, self._running = self._running, None
             await running.close()
 
@@ -160,13 +163,13 @@ async def open_browser(
         yield browser
 
 
-def find_program(named: str) -> str:
-    """The browser to start: the one that is named, else the first that is installed."""
-    for name in [named] if named else PROGRAMS:
-        if found := shutil.which(name):
-            return found
-    if named:
-        raise UsageError(f"there is no browser at {named}: {_INSTALL}")
+def find_program(configured: str) -> str:
+    """The browser to start: the configured one, else the first that is installed."""
+    for name in [configured] if configured else PROGRAMS:
+        if path := shutil.which(name):
+            return path
+    if configured:
+        raise UsageError(f"there is no browser at {configured}: {_INSTALL}")
     raise UsageError(f"pages are rendered by Chromium, and there is none: {_INSTALL}")
 
 
@@ -177,22 +180,22 @@ def find_program(named: str) -> str:
 class _Running:
     driver: api.Playwright
     chromium: api.Browser
-    broken: type[Exception]
+    error: type[Exception]
 
-    async def answers(self) -> bool:
-        # Where playwright's own process has died, it still takes the browser to be connected.
+    async def is_alive(self) -> bool:
+        # If playwright's own process has died, the browser still seems to be connected.
         try:
-            context = await asyncio.wait_for(self.chromium.new_context(), FAREWELL)
-            await asyncio.wait_for(context.close(), FAREWELL)
-        except (self.broken, TimeoutError):
+            context = await asyncio.wait_for(self.chromium.new_context(), CLOSE_SECONDS)
+            await asyncio.wait_for(context.close(), CLOSE_SECONDS)
+        except (self.error, TimeoutError):
             return False
         return True
 
     async def close(self) -> None:
-        # It may be dead already, and be told so in as many ways as it can die.
-        for ending in (self.chromium.close, self.driver.stop):
+        # It may be dead already, which raises various errors.
+        for close in (self.chromium.close, self.driver.stop):
             with suppress(Exception):
-                await asyncio.wait_for(ending(), FAREWELL)
+                await asyncio.wait_for(close(), CLOSE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -209,11 +212,11 @@ class _Launcher:
             chromium = await driver.chromium.launch(
                 executable_path=self._limited(),
                 headless=True,
-                # Chromium has no sandbox for root, and does not start if told to have one.
+                # Chromium has no sandbox for root, and does not start with it.
                 chromium_sandbox=os.geteuid() != 0,
                 args=[f"--proxy-server=http://127.0.0.1:{self.proxy}", *_FLAGS],
                 ignore_default_args=["--disable-popup-blocking"],
-                # None of our variables, of which some are keys, and none of the user's folders.
+                # None of our environment, which contains keys, and no folders of the user.
                 env={"HOME": str(self.folder), "TMPDIR": str(self.folder), "PATH": os.defpath},
                 handle_sigint=False,
                 handle_sigterm=False,
@@ -227,7 +230,7 @@ class _Launcher:
         return _Running(driver, chromium, library.Error)
 
     def _limited(self) -> Path:
-        """A program that starts the browser with a limit of memory, which no flag of it sets."""
+        """A script that starts the browser with a memory limit, for which it has no flag."""
         script = self.folder / "browser"
         script.write_text(
             f"#!/bin/sh\nulimit -d {self.memory_mib * 1024}\nulimit -c 0\n"
@@ -239,14 +242,14 @@ class _Launcher:
 
 def _playwright() -> Any:
     try:
-        from playwright import async_api  # noqa: PLC0415 — an extra, for who renders pages
+        from playwright import async_api  # noqa: PLC0415 — an optional dependency
     except ImportError:
         raise UsageError("rendering pages needs playwright: pip install 'fonds[browser]'") from None
     return async_api
 
 
 def _brief(error: Exception) -> str:
-    """What the browser said, of all that playwright tells; else playwright's first line."""
+    """The message of the browser in that of playwright; else playwright's first line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    said = [line.partition("[err]")[2].strip() for line in lines if "[err]" in line]
-    return next(filter(None, said), lines[0])
+    messages = [line.partition("[err]")[2].strip() for line in lines if "[err]" in line]
+    return next(filter(None, messages), lines[0])

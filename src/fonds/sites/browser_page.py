@@ -1,4 +1,4 @@
-"""One page in a tab of its own: what it is given, when it is whole, and what it then looks like."""
+"""One page in a tab of its own: the responses to its requests, its end, and its final elements."""
 
 from __future__ import annotations
 
@@ -30,50 +30,50 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Ask = Callable[[str], Awaitable[Download]]
-"""Fetches an address for a page, or raises; robots.txt and pace are its business."""
+Fetch = Callable[[str], Awaitable[Download]]
+"""Fetches an address for a page, or raises; it observes robots.txt and the pace."""
 
-KEPT: Final = 32 << 20
-"""Bytes of answers that are remembered: the scripts of a website are the same on all its pages."""
-FAREWELL: Final = 5.0
-"""Seconds in which something has to close."""
+CACHE_SIZE: Final = 32 << 20
+"""Bytes of cached responses: the scripts of a website are the same on all its pages."""
+CLOSE_SECONDS: Final = 5.0
+"""Seconds after which closing is aborted."""
 
 _DATA: Final = frozenset({"xhr", "fetch"})
-_WANTED: Final = _DATA | {"script"}
+_ALLOWED: Final = _DATA | {"script"}
 _HARMLESS: Final = (RefusedError, RobotsForbiddenError, ForbiddenAddressError, BadRedirectError)
-"""A page without these is as complete as anybody can have it here."""
-_GLANCE: Final = 0.1
-# Evaluated in a world of its own, where scripts of the page have replaced nothing.
+"""Errors after which a page is as complete as it can be."""
+_POLL_SECONDS: Final = 0.1
+# Evaluated in an isolated world, in which scripts of the page have replaced nothing.
 _SIZE: Final = "document.readyState === 'complete' ? document.getElementsByTagName('*').length : -1"
-_TAKEN: Final = """(() => {
+_SNAPSHOT: Final = """(() => {
   const html = document.documentElement ? document.documentElement.outerHTML : "";
   return {address: location.href, html: html.length > %d ? null : html};
 })()"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bounds:
-    """What one page may take."""
+class PageLimits:
+    """The limits of one page."""
 
     requests: int = 50
     seconds: float = 20.0
-    """For itself, the time not counted in which others are waited for."""
-    longest: float = 300.0
-    """Seconds in all."""
+    """Without the time in which requests are in progress."""
+    total_seconds: float = 300.0
+    """With all requests."""
     quiet: float = 1.0
-    """Seconds without a request and a new element after which a page is taken to be whole."""
-    largest: int = 16 << 20
-    """Bytes of all that it is given, and characters of what it makes of that."""
+    """Seconds without a request or a new element after which a page is complete."""
+    max_size: int = 16 << 20
+    """Bytes of all responses, and characters of the final page."""
     memory_mib: int = 1024
     """Of each process of the browser."""
 
 
 class StuckError(Exception):
-    """A page that cannot even be closed."""
+    """A page that cannot be closed."""
 
 
 class _BrowserResponse(NamedTuple):
-    body: bytes
+    content: bytes
     media_type: str
     status: int = 200
 
@@ -81,55 +81,55 @@ class _BrowserResponse(NamedTuple):
 _MISSING: Final = _BrowserResponse(b"", "text/plain", 404)
 
 
-class Memory:
-    """What was answered before, as far as it is small; what was not used for longest goes first."""
+class ResponseCache:
+    """Earlier responses; the least recently used ones are dropped first."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[str, _BrowserResponse] = OrderedDict()
+        self._responses: OrderedDict[str, _BrowserResponse] = OrderedDict()
         self._size = 0
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def turn(self, url: str) -> asyncio.Lock:
-        """Held by who asks for an address, so that others find the answer after it."""
-        return self._turns.setdefault(url, asyncio.Lock())
+    def lock(self, url: str) -> asyncio.Lock:
+        """The lock of an address: later requests wait for it, and then use the cached response."""
+        return self._locks.setdefault(url, asyncio.Lock())
 
     def get(self, url: str) -> _BrowserResponse | None:
-        """What was answered at an address."""
-        if url in self._answers:
-            self._answers.move_to_end(url)
-        return self._answers.get(url)
+        """The cached response of an address."""
+        if url in self._responses:
+            self._responses.move_to_end(url)
+        return self._responses.get(url)
 
-    def keep(self, url: str, answer: _BrowserResponse) -> None:
-        """Remember an answer."""
-        if url not in self._answers:
-            self._answers[url] = answer
-            self._size += len(answer.body)
-        while self._size > KEPT:
-            _, gone = self._answers.popitem(last=False)
-            self._size -= len(gone.body)
+    def store(self, url: str, response: _BrowserResponse) -> None:
+        """Cache a response."""
+        if url not in self._responses:
+            self._responses[url] = response
+            self._size += len(response.content)
+        while self._size > CACHE_SIZE:
+            _, dropped = self._responses.popitem(last=False)
+            self._size -= len(dropped.content)
 
 
 @dataclass
-class Showing:
-    """One page in a tab of its own, from its opening to its end."""
+class Tab:
+    """One page in a tab of its own, from opening to closing."""
 
     page: WebPage
-    ask: Ask
-    bounds: Bounds
-    memory: Memory
+    fetch: Fetch
+    limits: PageLimits
+    cache: ResponseCache
     is_guarded: bool
-    gone: type[Exception]
-    """What playwright raises where there is no page any more."""
-    _asking: set[asyncio.Task[_BrowserResponse | None]] = field(default_factory=set)
-    _asked: int = 0
-    _given: int = 0
+    error: type[Exception]
+    """The error that playwright raises if the page no longer exists."""
+    _requests: set[asyncio.Task[_BrowserResponse | None]] = field(default_factory=set)
+    _request_count: int = 0
+    _response_size: int = 0
     _is_open: bool = False
-    _trouble: BaseException | None = None
+    _failure: BaseException | None = None
     _context: Context = field(default_factory=copy_context)
-    """Of who wants the page, to whom requests are charged."""
+    """Of the caller, whose budget the requests use."""
 
     async def run(self, chromium: api.Browser) -> WebPage:
-        """The page as its scripts have made it."""
+        """The page after its scripts have finished."""
         context = await chromium.new_context(
             accept_downloads=False, service_workers="block", java_script_enabled=True
         )
@@ -137,27 +137,27 @@ class Showing:
             await context.route("**/*", self._respond)
             return await self._until_crash(context, await context.new_page())
         finally:
-            for task in self._asking:
+            for task in self._requests:
                 task.cancel()
-            await self._leave(context)
+            await self._close(context)
 
-    async def _leave(self, context: api.BrowserContext) -> None:
+    async def _close(self, context: api.BrowserContext) -> None:
         try:
-            await asyncio.wait_for(context.close(), FAREWELL)
+            await asyncio.wait_for(context.close(), CLOSE_SECONDS)
         except TimeoutError:
             raise StuckError(f"{self.page.url} cannot be closed") from None
 
     async def _until_crash(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
         crash: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         tab.once("crash", lambda _tab: None if crash.done() else crash.set_result(None))
-        work = asyncio.ensure_future(self._shown(context, tab))
+        work = asyncio.ensure_future(self._rendered(context, tab))
         either: set[asyncio.Future[Any]] = {work, crash}
         try:
             await asyncio.wait(
-                either, timeout=self.bounds.longest, return_when=asyncio.FIRST_COMPLETED
+                either, timeout=self.limits.total_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if crash.done():
-                raise FetchError(f"{self.page.url} crashed in the browser; it may want much memory")
+                raise FetchError(f"{self.page.url} crashed in the browser; it may need much memory")
             if not work.done():
                 raise self._endless()
             return work.result()
@@ -166,125 +166,126 @@ class Showing:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def _shown(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
+    async def _rendered(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
         world = await self._in_time(self._opened(context, tab))
-        await self._settle(world)
-        if self._trouble is not None:
-            raise self._trouble
-        taken = await self._in_time(world.evaluate(_TAKEN % self.bounds.largest))
-        if taken["html"] is None:
-            raise TooLargeError(f"{self.page.url} grows beyond measure in the browser")
-        return await asyncio.to_thread(self._reread, taken["html"], taken["address"])
+        await self._wait_until_complete(world)
+        if self._failure is not None:
+            raise self._failure
+        snapshot = await self._in_time(world.evaluate(_SNAPSHOT % self.limits.max_size))
+        if snapshot["html"] is None:
+            raise TooLargeError(f"{self.page.url} becomes too large in the browser")
+        return await asyncio.to_thread(self._parsed, snapshot["html"], snapshot["address"])
 
-    def _reread(self, html: str, address: str) -> WebPage:
+    def _parsed(self, html: str, address: str) -> WebPage:
         data = html.encode("utf-8", errors="replace")
         url = canonical(address) or self.page.url
         page = read_page(data, url, "text/html; charset=utf-8")
-        # Queries of its links are written in the encoding of the page that was fetched.
+        # Queries of its links have the encoding of the page that was fetched.
         return replace(page, encoding=self.page.encoding)
 
-    async def _settle(self, world: _World) -> None:
-        """Wait until nothing is asked for and nothing grows, or the page has had its time."""
+    async def _wait_until_complete(self, world: _World) -> None:
+        """Wait until there are no requests and no new elements, or the time is over."""
         clock = asyncio.get_running_loop().time
-        left, quiet, before = self.bounds.seconds, 0.0, (0, 0)
-        while left > 0 and quiet < self.bounds.quiet and self._trouble is None:
-            begun = clock()
-            await asyncio.sleep(_GLANCE)
-            state = await self._in_time(world.evaluate(_SIZE)), self._asked
-            passed = clock() - begun
-            if self._asking:
+        remaining, quiet, before = self.limits.seconds, 0.0, (0, 0)
+        while remaining > 0 and quiet < self.limits.quiet and self._failure is None:
+            started = clock()
+            await asyncio.sleep(_POLL_SECONDS)
+            state = await self._in_time(world.evaluate(_SIZE)), self._request_count
+            passed = clock() - started
+            if self._requests:
                 quiet = 0.0
             else:
-                left -= passed
+                remaining -= passed
                 quiet = quiet + passed if state == before and state[0] >= 0 else 0.0
             before = state
 
     async def _opened(self, context: api.BrowserContext, tab: api.Page) -> _World:
         await tab.goto(self.page.url, wait_until="commit")
-        return await _World.beside(await context.new_cdp_session(tab))
+        return await _World.create(await context.new_cdp_session(tab))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        """What a page says, which a script that goes on and on keeps it from."""
+        """The result of a page, unless an endless script prevents it."""
         try:
-            return await asyncio.wait_for(work, self.bounds.seconds)
+            return await asyncio.wait_for(work, self.limits.seconds)
         except TimeoutError:
             raise self._endless() from None
 
     def _endless(self) -> FetchError:
-        return FetchTimeoutError(f"{self.page.url}: its scripts come to no end in the browser")
+        return FetchTimeoutError(f"{self.page.url}: its scripts do not finish in the browser")
 
-    # What it requests
+    # Requests
 
     async def _respond(self, route: api.Route) -> None:
         request = route.request
-        task = asyncio.create_task(self._found(request), context=self._context)
-        self._asking.add(task)
+        task = asyncio.create_task(self._response(request), context=self._context)
+        self._requests.add(task)
         try:
             await asyncio.wait({task})
             await self._reply(route, self._outcome(task))
-        except self.gone:
-            await route.fallback()  # which playwright waits for, though nobody is there any more
+        except self.error:
+            await route.fallback()  # playwright waits for it, also without a page
         finally:
             task.cancel()
-            self._asking.discard(task)
+            self._requests.discard(task)
 
     def _outcome(self, task: asyncio.Task[_BrowserResponse | None]) -> _BrowserResponse | None:
         if task.cancelled():
             return None
         if error := task.exception():
-            self._trouble = self._trouble or error
+            self._failure = self._failure or error
             return None
         return task.result()
 
-    async def _reply(self, route: api.Route, answer: _BrowserResponse | None) -> None:
-        if answer is None:
-            # Any other code would put a page of the browser's own in the place of this one.
+    async def _reply(self, route: api.Route, response: _BrowserResponse | None) -> None:
+        if response is None:
+            # Any other code would replace this page by an error page of the browser.
             await route.abort("aborted")
             return
         headers = {
-            "content-type": answer.media_type,
-            # The browser has no cookies and no keys: what it can have, anybody can.
+            "content-type": response.media_type,
+            # The browser has no cookies and no keys: all that it can fetch is public.
             "access-control-allow-origin": route.request.headers.get("origin", "*"),
             "access-control-allow-credentials": "true",
         }
-        await route.fulfill(status=answer.status, headers=headers, body=answer.body)
+        await route.fulfill(status=response.status, headers=headers, body=response.content)
 
-    async def _found(self, request: api.Request) -> _BrowserResponse | None:
-        """What answers a request; None: nothing may."""
+    async def _response(self, request: api.Request) -> _BrowserResponse | None:
+        """The response to a request; None if it is not allowed."""
         if request.is_navigation_request():
             return self._document()
-        if not self._may(request):
+        if not self._is_allowed(request):
             return None
-        self._asked += 1
-        async with self.memory.turn(request.url):
-            return self.memory.get(request.url) or await self._fetched(request)
+        self._request_count += 1
+        async with self.cache.lock(request.url):
+            return self.cache.get(request.url) or await self._fetched(request)
 
     async def _fetched(self, request: api.Request) -> _BrowserResponse | None:
         try:
-            answer = _answer(await self.ask(request.url), self.bounds.largest - self._given)
+            download = await self.fetch(request.url)
+            response = _browser_response(download, self.limits.max_size - self._response_size)
         except NotFoundError:
             return _MISSING
         except FetchError as error:
             if self._matters(request, error):
                 raise
             return None
-        self._given += len(answer.body)
-        self.memory.keep(request.url, answer)
-        return answer
+        self._response_size += len(response.content)
+        self.cache.store(request.url, response)
+        return response
 
     def _document(self) -> _BrowserResponse | None:
-        """The page, once; frames, windows and what it would rather be are visited by the crawl."""
+        """The page, once; frames, windows and redirections are visited by the crawl."""
         if self._is_open:
             return None
         self._is_open = True
         return _BrowserResponse(self.page.text.encode(), "text/html; charset=utf-8")
 
-    def _may(self, request: api.Request) -> bool:
+    def _is_allowed(self, request: api.Request) -> bool:
         return (
             request.method == "GET"
-            and request.resource_type in _WANTED
+            and request.resource_type in _ALLOWED
             and request.url.startswith(("http://", "https://"))
-            and self._asked < self.bounds.requests
+            and self._request_count < self.limits.requests
             and (self.is_guarded or request.resource_type not in _DATA or self._is_home(request))
         )
 
@@ -292,16 +293,16 @@ class Showing:
         return urlsplit(request.url).netloc == urlsplit(self.page.url).netloc
 
     def _matters(self, request: api.Request, error: FetchError) -> bool:
-        """Whether a page that did not get this may list less than it should."""
+        """Whether a page without the response to this request may list too little."""
         if isinstance(error, _HARMLESS) or isinstance(error.__cause__, _HARMLESS):
             return False
         return request.resource_type in _DATA or self._is_home(request)
 
 
-def _answer(download: Download, room: int) -> _BrowserResponse:
+def _browser_response(download: Download, limit: int) -> _BrowserResponse:
     try:
-        if download.size > room:
-            raise TooLargeError(f"{download.url} is too much for the page that asks for it")
+        if download.size > limit:
+            raise TooLargeError(f"{download.url} is too large for the page that requests it")
         return _BrowserResponse(download.read(), download.media_type or "")
     finally:
         download.discard()
@@ -309,21 +310,21 @@ def _answer(download: Download, room: int) -> _BrowserResponse:
 
 @dataclass(frozen=True)
 class _World:
-    """Where expressions see a page's elements, and nothing that its scripts have made."""
+    """An isolated world: expressions access a page's elements, and no objects of its scripts."""
 
     session: api.CDPSession
     context: int
 
     @classmethod
-    async def beside(cls, session: api.CDPSession) -> Self:
+    async def create(cls, session: api.CDPSession) -> Self:
         tree = await session.send("Page.getFrameTree")
         frame = tree["frameTree"]["frame"]["id"]
-        made = await session.send("Page.createIsolatedWorld", {"frameId": frame})
-        return cls(session, made["executionContextId"])
+        world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
+        return cls(session, world["executionContextId"])
 
     async def evaluate(self, expression: str) -> Any:
-        asked = {"expression": expression, "contextId": self.context, "returnByValue": True}
-        answer = await self.session.send("Runtime.evaluate", asked)
-        if "exceptionDetails" in answer:
+        params = {"expression": expression, "contextId": self.context, "returnByValue": True}
+        response = await self.session.send("Runtime.evaluate", params)
+        if "exceptionDetails" in response:
             raise FetchError("the page cannot be read from the browser")
-        return answer["result"]["value"]
+        return response["result"]["value"]

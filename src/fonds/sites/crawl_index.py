@@ -28,11 +28,11 @@ from fonds.sites.metadata_file import Entry, EntryLines, totals_of
 from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
 from fonds.sites.output import JOURNAL, METADATA
 
-_SETTLED = frozenset({PdfState.DISCOVERED, PdfState.INDEXED, PdfState.FAILED})
+_NOT_ADVANCING = frozenset({PdfState.DISCOVERED, PdfState.INDEXED, PdfState.FAILED})
 
 
 class _Result(IntEnum):
-    """What an address counts as in this crawl."""
+    """The result of an address in this crawl, by which it is counted."""
 
     UNLISTED = 0
     DISCOVERED = 1
@@ -48,7 +48,7 @@ class CrawlIndex:
         self.files, self.errors = EntryLines(scratch), EntryLines(scratch)
         self.websites: dict[str, Outcome] = {}
         """How each website ended that did."""
-        self.under_way: dict[str, PdfState] = {}
+        self.in_progress: dict[str, PdfState] = {}
         """The addresses that are neither waiting nor done."""
         self._total_websites = opening.total_websites
         self._crawl_id = opening.crawl_id
@@ -118,7 +118,7 @@ class CrawlIndex:
         self._discover(self._unlisted(event))
         match event:
             case Unchanged(url=url):
-                self.under_way.pop(url, None)
+                self.in_progress.pop(url, None)
             case FilesAdvanced(urls=urls, state=state):
                 self._advance(urls, state)
             case Downloaded(pdfs=pdfs):
@@ -148,13 +148,13 @@ class CrawlIndex:
 
     def _advance(self, urls: Iterable[str], state: PdfState) -> None:
         for url in urls:
-            if state in _SETTLED:
-                self.under_way.pop(url, None)
+            if state in _NOT_ADVANCING:
+                self.in_progress.pop(url, None)
             else:
-                self.under_way[url] = state
+                self.in_progress[url] = state
 
     def _fail(self, url: str) -> None:
-        self.under_way.pop(url, None)
+        self.in_progress.pop(url, None)
         if self._result(url) < _Result.FAILED:
             self._set_result(url, _Result.FAILED)
 
@@ -169,7 +169,7 @@ class CrawlIndex:
         if newest:
             self._older[position] = newest
         self._addresses[hash(url)] = position * 4 + self._result(url)
-        self.under_way.pop(url, None)
+        self.in_progress.pop(url, None)
         if is_missing:
             self._missing.add(position)
         elif self._paths is not None:
@@ -247,16 +247,16 @@ class CrawlIndex:
         if not isinstance(first, JournalOpened) or first.crawl_id != self._crawl_id:
             # The metadata of a new crawl was written, and its journal not yet opened.
             return
-        folded, last = self.totals, first.totals
-        is_folded = last != folded
+        stored, last = self.totals, first.totals
+        is_stored = last != stored
         for event in journal:
-            # Folded or not, an event can be added a second time without harm.
+            # An event that is in the metadata already can be added again without harm.
             self.add(event)
             last = event.totals
-            is_folded = is_folded and last != folded
-            self.totals = folded if is_folded else last
+            is_stored = is_stored and last != stored
+            self.totals = stored if is_stored else last
         # An object store may have received the metadata before the last lines that are in it.
-        if is_folded and last.progress > folded.progress:
+        if is_stored and last.progress > stored.progress:
             raise StoreError(
                 f"{JOURNAL} continues another {METADATA}: restore the one it belongs to, or remove"
                 " the journal"

@@ -296,7 +296,7 @@ class CrawlState:
                 self._wait_for_fold(event)
                 size = self._append(event)
         if waits:
-            self._journal.settle(size)
+            self._journal.wait_until_stored(size)
 
     def _header(self) -> dict[str, Any]:
         return {"at": self._clock.now(), "totals": self.totals}
@@ -329,7 +329,7 @@ class CrawlState:
                 totals, downloads, events = self.totals, self._downloads, self._events
                 write_files = partial(index.files.copy, index.files.ranges())
                 write_errors = partial(index.errors.copy, index.errors.ranges())
-                size = self._journal.mark() if self._journal else 0
+                size = self._journal.size() if self._journal else 0
             metadata = with_totals(self.opening, totals, ended)
             with NamedTemporaryFile(prefix="fonds-crawl-", dir=self._scratch) as file:
                 write_metadata(Path(file.name), metadata, write_files, write_errors)
@@ -377,7 +377,7 @@ class CrawlState:
         events: list[Event] = [JournalOpened(**header, crawl_id=self.crawl_id)]
         for website, outcome in sorted(self._index.websites.items()):
             events.append(WebsiteDone(**header, website_id=website, outcome=outcome))
-        for url, state in sorted(self._index.under_way.items()):
+        for url, state in sorted(self._index.in_progress.items()):
             events.append(FilesAdvanced(**header, urls=(url,), state=state))
         opening = b"".join(map(line_of, events))
         if self._journal:

@@ -1,6 +1,6 @@
 """The pages of one website, nearest first, and the PDFs that they list.
 
-Sitemaps: lists of addresses that a website publishes for crawlers.
+If its pages list nothing, the sitemaps that it publishes for crawlers are read.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
 from fonds.sites.robots import Robots
-from fonds.sites.strategy import PdfLink, Sighting
+from fonds.sites.strategy import PageMatch, PdfLink
 from fonds.sites.strategy_manager import StrategyManager, in_thread_if_large
 from fonds.sites.website import Website
 
-LARGEST: Final = 50 << 20
+MAX_SITEMAP_SIZE: Final = 50 << 20
 """Bytes of a sitemap, unpacked, as its specification allows."""
-MOST: Final = 50_000
+MAX_SITEMAP_ADDRESSES: Final = 50_000
 """Addresses in one sitemap, as its specification allows."""
 _GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What one sitemap lists."""
+    """The addresses in one sitemap."""
 
     pages: tuple[str, ...]
     sitemaps: tuple[str, ...]
-    """Further ones, where it is an index."""
+    """Further sitemaps, if it is an index."""
 
 
 def read_sitemap(data: bytes) -> Sitemap:
-    """The addresses of a sitemap or an index of sitemaps: XML, packed or not, or plain lines."""
-    text = _unpacked(data)
+    """The addresses of a sitemap or an index of sitemaps: XML, compressed or not, or text."""
+    text = _decompressed(data)
     if text.lstrip()[:1] != b"<":
         lines = text.decode("utf-8-sig", errors="replace").split()
         return Sitemap(_addresses(lines), ())
@@ -69,11 +69,11 @@ def read_sitemap(data: bytes) -> Sitemap:
             into = sitemaps if is_index else pages
             into.append(element.text or "")
             element.clear()
-            if len(pages) + len(sitemaps) >= MOST:
+            if len(pages) + len(sitemaps) >= MAX_SITEMAP_ADDRESSES:
                 break
     except etree.XMLSyntaxError as error:
         if not pages and not sitemaps:
-            raise WrongContentError(f"this is no sitemap: {error}") from error
+            raise WrongContentError(f"This is not a sitemap: {error}") from error
     return Sitemap(_addresses(pages), _addresses(sitemaps))
 
 
@@ -88,35 +88,35 @@ def _elements(text: bytes) -> etree.iterparse:
     )
 
 
-def _addresses(found: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(url for text in found if (url := canonical(text.strip()))))
+def _addresses(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(url for text in texts if (url := canonical(text.strip()))))
 
 
-def _unpacked(data: bytes) -> bytes:
+def _decompressed(data: bytes) -> bytes:
     if data[:2] != _GZIP:
-        return data[:LARGEST]
+        return data[:MAX_SITEMAP_SIZE]
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return file.read(LARGEST)
+            return file.read(MAX_SITEMAP_SIZE)
     except (OSError, EOFError, zlib.error) as error:
-        raise WrongContentError(f"this sitemap cannot be unpacked: {error}") from error
+        raise WrongContentError(f"This sitemap cannot be decompressed: {error}") from error
 
 
-LARGEST_PAGE: Final = 16 << 20
-"""Bytes; what is longer is no page that anybody reads."""
-MOST_SITEMAPS: Final = 20
-HELD: Final = 1 << 20
+MAX_PAGE_SIZE: Final = 16 << 20
+"""Bytes of a page; longer ones are rejected."""
+MAX_SITEMAPS: Final = 20
+MAX_IN_MEMORY: Final = 1 << 20
 """Bytes of a page that stays in memory until it is read; a longer one goes through a file."""
 READ_AHEAD: Final = 64
-"""Pages taken from the frontier at once."""
+"""Pages read from the frontier in one query."""
 _PDF: Final = b"%PDF-"
 _EXPECTED: Final = (NotFoundError, RobotsForbiddenError)
-"""Dead links are the website's own, and what it forbids is its right."""
+"""Errors that are not problems of the crawl: dead links, and pages that robots.txt forbids."""
 
 
 @dataclass(frozen=True, slots=True)
 class _VisitedPage:
-    """A page that was looked at, and its file, until it is archived."""
+    """A page that was visited, and its file, until it is archived."""
 
     visited: Visited
     download: Download | None = None
@@ -128,7 +128,7 @@ class _VisitedPage:
 
 @dataclass(kw_only=True)
 class Crawler:
-    """Visits pages, several at a time."""
+    """Visits the pages of a website, several at a time."""
 
     website: Website
     context: Context
@@ -138,60 +138,60 @@ class Crawler:
     slots: asyncio.Semaphore
     parallelism: int
     browser: Browser | None = None
-    """Where pages are rendered; None: they are read as they come."""
+    """Renders pages; None: they are read as they are served."""
     visited: int = 0
     unread: int = 0
-    """Pages that could not be had, though they should be there."""
+    """Pages that could not be fetched."""
     first_error: str = ""
-    """With the first of them."""
-    _found: int = 0
+    """The error of the first of them."""
+    _listed: int = 0
 
     async def listed(self, *, resumed: bool) -> AsyncIterator[list[Listed]]:
         """The PDFs of the website, each once, as its pages are visited."""
         if resumed and await asyncio.to_thread(self.frontier.resume):
             is_whole = True
-            for some in self.frontier.unfinished():
+            for batch in self.frontier.unfinished():
                 is_whole = False
-                yield some
+                yield batch
             if is_whole:
-                # Whoever was stopped just before the end: nothing at all would look like a failure.
+                # Stopped just before the end: a run that lists nothing would look like a failure.
                 yield await asyncio.to_thread(self.frontier.one_indexed)
         else:
             start = canonical(self.website.configuration.base_url)
             await asyncio.to_thread(self.frontier.begin, [PageVisit(url=start or "")])
-        async for some in self._visit_all():
-            yield some
-        if not self._found:
-            async for some in self._follow_sitemaps():
-                yield some
+        async for batch in self._visit_all():
+            yield batch
+        if not self._listed:
+            async for batch in self._follow_sitemaps():
+                yield batch
 
     async def _visit_all(self) -> AsyncIterator[list[Listed]]:
         waiting: deque[PageVisit] = deque()
-        begun: set[asyncio.Task[_VisitedPage]] = set()
+        running: set[asyncio.Task[_VisitedPage]] = set()
         try:
             while True:
                 if len(waiting) < self.parallelism and self.frontier.has_more:
                     waiting += await asyncio.to_thread(self.frontier.next_pages, READ_AHEAD)
-                while waiting and len(begun) < self.parallelism:
-                    begun.add(asyncio.create_task(self._visit(waiting.popleft())))
-                if not begun:
+                while waiting and len(running) < self.parallelism:
+                    running.add(asyncio.create_task(self._visit(waiting.popleft())))
+                if not running:
                     return
-                done, begun = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
-                new = await asyncio.to_thread(self._settle, [one.result() for one in done])
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                new = await asyncio.to_thread(self._finish, [task.result() for task in done])
                 self.visited += len(done)
-                self._found += len(new)
+                self._listed += len(new)
                 yield new
         finally:
-            for task in begun:
+            for task in running:
                 task.cancel()
-            for seen in await asyncio.gather(*begun, return_exceptions=True):
-                if isinstance(seen, _VisitedPage):
-                    seen.discard()
+            for page in await asyncio.gather(*running, return_exceptions=True):
+                if isinstance(page, _VisitedPage):
+                    page.discard()
 
-    def _settle(self, pages: Sequence[_VisitedPage]) -> list[Listed]:
+    def _finish(self, pages: Sequence[_VisitedPage]) -> list[Listed]:
         """Archive the pages that list PDFs, and store the links of all of them."""
         try:
-            return self.frontier.settle([self._archived(page) for page in pages])
+            return self.frontier.record([self._archived(page) for page in pages])
         finally:
             for page in pages:
                 page.discard()
@@ -199,7 +199,7 @@ class Crawler:
     def _archived(self, page: _VisitedPage) -> Visited:
         """A page with its key in the archive: names and periods of its PDFs come from there."""
         visited, download = page.visited, page.download
-        if download is None or not visited.found:
+        if download is None or not visited.pdfs:
             return visited
         name = sha256(visited.visit.url.encode()).hexdigest()[:16]
         path = f"pages/{name}-{download.sha256[:16]}.html"
@@ -210,13 +210,13 @@ class Crawler:
         return replace(visited, origin=archived)
 
     async def _visit(self, visit: PageVisit) -> _VisitedPage:
-        """One page; its trouble is written down, and the crawl goes on."""
+        """Visit one page; its error is recorded, and the crawl continues."""
         try:
             rules = await self.robots.rules(visit.url)
             rules.require(visit.url)
             async with self.slots:
-                download = await self._ask(visit.url, rules.pace)
-            return await self._looked_at(visit, download)
+                download = await self._fetch(visit.url, rules.pace)
+            return await self._read(visit, download)
         except FondsError as error:
             expected = isinstance(error, _EXPECTED) or not isinstance(error, FetchError)
             if not expected or visit.depth == 0:
@@ -224,78 +224,78 @@ class Crawler:
                 self.first_error = self.first_error or f"{visit.url}: {error}"
             return _VisitedPage(_failed(visit, error))
 
-    async def _ask(self, url: str, pace: Pace) -> Download:
+    async def _fetch(self, url: str, pace: Pace) -> Download:
         download = await self.context.fetcher.download(
-            url, source=self.website.info.name, pace=pace, max_in_memory=HELD
+            url, source=self.website.info.name, pace=pace, max_in_memory=MAX_IN_MEMORY
         )
-        assert download is not None, "an unconditional request is never answered by None"
+        assert download is not None, "an unconditional request never returns None"
         return download
 
-    async def _ask_for_page(self, url: str) -> Download:
-        """What the scripts of a page want, by the rules that hold for pages."""
+    async def _fetch_for_page(self, url: str) -> Download:
+        """Fetch what the scripts of a page request, by the rules for pages."""
         rules = await self.robots.rules(url)
         rules.require(url)
         async with self.slots:
-            return await self._ask(url, rules.pace)
+            return await self._fetch(url, rules.pace)
 
-    async def _looked_at(self, visit: PageVisit, download: Download) -> _VisitedPage:
+    async def _read(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
-            page = await in_thread_if_large(download.size, _read, download)
+            page = await in_thread_if_large(download.size, _parse, download)
             if page is None:
                 download.discard()
-                return _VisitedPage(Visited(visit=visit, found=(_itself(visit),)))
+                return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),)))
             if self.browser is not None:
-                page = await self.browser.render(page, ask=self._ask_for_page)
-            sighting = await self.strategies.sight(page, visit.trail)
-            return _VisitedPage(self._told(visit, sighting), download)
+                page = await self.browser.render(page, fetch=self._fetch_for_page)
+            match = await self.strategies.match(page, visit.trail)
+            return _VisitedPage(self._visited(visit, match), download)
         except BaseException:
             download.discard()
             raise
 
-    def _told(self, visit: PageVisit, sighting: Sighting) -> Visited:
+    def _visited(self, visit: PageVisit, match: PageMatch) -> Visited:
         further = tuple(
             PageVisit(url=url, depth=visit.depth + 1, trail=(*visit.trail, text))
-            for url, text in sighting.further
+            for url, text in match.further
             if not is_trap(url)
         )
-        turns = tuple(
+        list_pages = tuple(
             PageVisit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
-            for url in sighting.next_pages
+            for url in match.next_pages
             if visit.turn < self.strategies.max_list_pages
         )
-        return Visited(visit=visit, found=sighting.found, further=further, turns=turns)
+        return Visited(visit=visit, pdfs=match.pdfs, further=further, list_pages=list_pages)
 
     # Sitemaps -----------------------------------------------------------------------------
 
     async def _follow_sitemaps(self) -> AsyncIterator[list[Listed]]:
-        """Where pages led to nothing: what the website's sitemaps list of its part of the host."""
+        """Visit the pages in the sitemaps of the website, in its part of the host."""
         base = self.website.configuration.base_url
         rules = await self.robots.rules(base)
         waiting = deque([*rules.sitemaps, urljoin(base, "/sitemap.xml")])
-        asked: set[str] = set()
-        while waiting and len(asked) < MOST_SITEMAPS:
+        requested: set[str] = set()
+        while waiting and len(requested) < MAX_SITEMAPS:
             url = canonical(waiting.popleft())
-            if url is None or url in asked:
+            if url is None or url in requested:
                 continue
-            asked.add(url)
+            requested.add(url)
             sitemap = await self._sitemap(url)
             waiting += sitemap.sitemaps
             listed = _near(base, sitemap.pages)
-            files = [one for one in listed if looks_like_pdf(one)]
+            files = [page for page in listed if looks_like_pdf(page)]
             visited = Visited(
                 visit=PageVisit(url=url),
-                found=tuple(_itself(PageVisit(url=one)) for one in files),
-                further=tuple(PageVisit(url=one, depth=1) for one in listed if one not in files),
+                pdfs=tuple(_as_pdf(PageVisit(url=file)) for file in files),
+                further=tuple(PageVisit(url=page, depth=1) for page in listed if page not in files),
             )
-            yield await asyncio.to_thread(self.frontier.settle, [visited])
-        async for some in self._visit_all():
-            yield some
+            yield await asyncio.to_thread(self.frontier.record, [visited])
+        async for batch in self._visit_all():
+            yield batch
 
     async def _sitemap(self, url: str) -> Sitemap:
         try:
             rules = await self.robots.rules(url)
             async with self.slots:
-                download = await self._ask(url, rules.pace)
+                download = await self._fetch(url, rules.pace)
         except FetchError:
             return Sitemap((), ())
         try:
@@ -307,10 +307,10 @@ class Crawler:
             download.discard()
 
 
-def _read(download: Download) -> WebPage | None:
-    """The page that was fetched; None if it turns out to be a PDF."""
-    if download.size > LARGEST_PAGE:
-        raise WrongContentError(f"{download.size:,} bytes are no page")
+def _parse(download: Download) -> WebPage | None:
+    """Parse a fetched page; None if it is a PDF."""
+    if download.size > MAX_PAGE_SIZE:
+        raise WrongContentError(f"The page is too large: {download.size:,} bytes.")
     data = download.read()
     if data.startswith(_PDF):
         return None
@@ -322,8 +322,8 @@ def _failed(visit: PageVisit, error: FondsError) -> Visited:
     return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
 
 
-def _itself(visit: PageVisit) -> PdfLink:
-    """A page that turns out to be a PDF."""
+def _as_pdf(visit: PageVisit) -> PdfLink:
+    """The link to a page that is a PDF."""
     trail = tuple(reversed(visit.trail))
     return PdfLink(
         url=visit.url,
@@ -334,8 +334,8 @@ def _itself(visit: PageVisit) -> PdfLink:
 
 
 def _near(base: str, urls: Iterable[str]) -> list[str]:
-    """Addresses of the same host, below the base address where there are such."""
-    here = [url for url in urls if urlsplit(url).netloc == urlsplit(base).netloc]
+    """The addresses on the same host; if some are below the base address, only those."""
+    same_host = [url for url in urls if urlsplit(url).netloc == urlsplit(base).netloc]
     folder = base.rpartition("/")[0] + "/"
-    below = [url for url in here if url.startswith(folder)]
-    return below or here
+    below = [url for url in same_host if url.startswith(folder)]
+    return below or same_host

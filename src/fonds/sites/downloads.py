@@ -1,7 +1,4 @@
-"""Downloads of PDFs: each is fetched once, archived, opened, stored in the output and recorded.
-
-A PDF is opened in a process of its own, which a damaged file may take down.
-"""
+"""Downloads of PDFs: each is fetched once, archived, opened, stored in the output and recorded."""
 
 from __future__ import annotations
 
@@ -11,13 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from threading import Lock
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from fonds.context import Context
-from fonds.engine.local import LocalEngine
-from fonds.errors import EngineError, RobotsForbiddenError, StoreError, WrongContentError
+from fonds.errors import RobotsForbiddenError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
@@ -27,72 +22,14 @@ from fonds.sites.crawl_state import CrawlState
 from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.output import Output
+from fonds.sites.pdf_opener import PdfOpener
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
 
-_HEAD_SIZE: Final = 1024
 _HTTP_OK: Final = 200
 _MAX_IN_MEMORY: Final = 512 * 1024
 """Bytes of a PDF that stays in memory until it is stored; a longer one goes through a file."""
-
-
-class PdfOpener:
-    """Opens PDFs one after another in a reader process."""
-
-    def __init__(self) -> None:
-        self._engine = LocalEngine(workers=1, memory_mib=512, seconds=30.0)
-        self._lock = Lock()
-
-    def check(self, file: Data) -> None:
-        """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
-        _require_pdf_header(file[:_HEAD_SIZE] if isinstance(file, bytes) else _head(file))
-        with self._lock:
-            outcome = next(iter(self._engine.run(open_pdf, [file])))
-        if outcome.error is not None and not isinstance(outcome.error, EngineError):
-            raise outcome.error
-        if reason := outcome.error or outcome.result:
-            raise WrongContentError(f"the file cannot be opened as a PDF: {reason}")
-
-    def close(self) -> None:
-        """End the process after the PDF that it is reading."""
-        with self._lock:
-            self._engine.close()
-
-
-def open_pdf(file: Data) -> str | None:
-    """Why a PDF does not open, or None if it does."""
-    import pypdfium2 as pdfium  # noqa: PLC0415 — for the process that opens files, alone
-    from pypdfium2 import raw  # noqa: PLC0415 — as above
-
-    try:
-        document = pdfium.PdfDocument(file)
-    except pdfium.PdfiumError as error:
-        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
-            return None
-        return str(error)
-    try:
-        return None if len(document) else "it has no pages"
-    finally:
-        document.close()
-
-
-def _head(file: Path) -> bytes:
-    try:
-        with file.open("rb", buffering=0) as opened:
-            return opened.read(_HEAD_SIZE)
-    except OSError as error:
-        raise StoreError(f"cannot read {file}: {error.strerror}") from error
-
-
-def _require_pdf_header(head: bytes) -> None:
-    if not head:
-        raise WrongContentError("the file is empty")
-    if b"%PDF-" not in head:
-        is_page = head.lstrip()[:1] == b"<"
-        raise WrongContentError(
-            "a web page was served instead of a PDF" if is_page else "the file is not a PDF"
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -237,7 +174,7 @@ class PdfDownloader:
             period=fetched.period,
             original=original_name(fetched.part.url, disposition),
         )
-        return self.output.place(name, content, sha256)
+        return self.output.store(name, content, sha256)
 
     def _entry(self, fetched: _FetchedPdf, result: DownloadResult, path: str) -> DownloadedPDF:
         archived, url = result.archived, fetched.part.url

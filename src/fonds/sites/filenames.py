@@ -1,8 +1,8 @@
 """Names of files and of organisations that every file system and object store can keep.
 
 Japanese is romanised by cutlet, of the extra `japanese`. Without it, and for every other script
-that has no letters from a to z, a name ends with the first digits of its hash: it is as stable and
-as unique, though nobody can read it aloud.
+without the letters a to z, a name ends with the first digits of its hash: it is as stable and as
+unique, but not readable.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from fonds.sites.models import UNDATED
 
-LONGEST_SLUG: Final = 80
-LONGEST_FILENAME: Final = 200
-"""Bytes, with what `collided` adds; file systems allow 255."""
-LONGEST_ORIGINAL: Final = 100
+MAX_SLUG: Final = 80
+MAX_FILENAME: Final = 200
+"""Bytes, with the hash that `collided` adds; file systems allow 255."""
+MAX_ORIGINAL: Final = 100
 
 _NAMELESS: Final = "unnamed"
 _DIGITS: Final = 8
@@ -29,14 +29,14 @@ _SUFFIX: Final = re.compile(r"(?:\s*\.pdf)+\s*$", re.IGNORECASE)
 _SCRIPT: Final = re.compile(r"\.(?:aspx?|ashx|cfm|cgi|do|html?|jsp|php\d?)$", re.IGNORECASE)
 _JAPANESE: Final = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〆]")
 _WORD: Final = re.compile(r"[a-z0-9]+")
-# Letters that no decomposition takes apart.
+# Letters that have no decomposition.
 _LETTERS: Final = str.maketrans(
     {
         "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l",
         "ħ": "h", "ı": "i", "ŋ": "ng", "ŧ": "t", "ə": "e", "'": "", "’": "", "ʻ": "", "ʼ": "",
     }
 )  # fmt: skip
-# Reserved on Windows, with any extension, or of a meaning of their own in addresses.
+# Reserved on Windows, with any extension, or with a meaning in addresses.
 _FORBIDDEN: Final = re.compile(r'[\\/:*?"<>|%#&+;=~^`{}\[\]\s-]+')
 _DEVICE: Final = re.compile(
     r"(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)(?=\.|$)", re.IGNORECASE
@@ -55,33 +55,33 @@ _CODED: Final = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 def slug(name: str) -> str:
     """A name in small letters, digits and hyphens, at most 80 of them; the same one each time."""
     text = unicodedata.normalize("NFKC", _encodable(name))
-    read, complete = _romanised(text) if _JAPANESE.search(text) else _folded(text)
-    words = "-".join(_WORD.findall(read))
-    if complete and 0 < len(words) <= LONGEST_SLUG:
+    latin, complete = _romanised(text) if _JAPANESE.search(text) else _without_accents(text)
+    words = "-".join(_WORD.findall(latin))
+    if complete and 0 < len(words) <= MAX_SLUG:
         return words
     if not any(map(str.isalnum, text)):
         return _NAMELESS
-    room = LONGEST_SLUG - _DIGITS - 1
+    room = MAX_SLUG - _DIGITS - 1
     if len(words) > room:
         words = words[: room + 1].rpartition("-")[0] or words[:room]
     return f"{words or 'name'}-{_hash(text)}"
 
 
-def _folded(text: str) -> tuple[str, bool]:
+def _without_accents(text: str) -> tuple[str, bool]:
     """Latin letters without their accents, and whether there were no others."""
     decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
-    plain = "".join(each for each in decomposed if not unicodedata.combining(each))
-    return plain, not any(each.isalnum() and not each.isascii() for each in plain)
+    letters = "".join(each for each in decomposed if not unicodedata.combining(each))
+    return letters, not any(each.isalnum() and not each.isascii() for each in letters)
 
 
 def _romanised(text: str) -> tuple[str, bool]:
     reader = _reader()
     if reader is None:
-        return _folded(_KANA.sub(_spelled, _hiragana(text)))
+        return _without_accents(_KANA.sub(_syllable, _hiragana(text)))
     with _reading:
         read = reader.romaji(text)
-    # What its dictionary does not know, it writes as question marks.
-    return _folded(read)[0], read.count("?") <= text.count("?")
+    # It writes question marks for words that are not in its dictionary.
+    return _without_accents(read)[0], read.count("?") <= text.count("?")
 
 
 @lru_cache(1)
@@ -93,10 +93,10 @@ def _reader() -> Any:
 
 
 _reading: Final = threading.Lock()
-"""The dictionary's reader keeps its state between words."""
+"""The reader of the dictionary has a state between words."""
 
 
-# Hepburn, for those who read without a dictionary: kana have one sound each, kanji many.
+# Hepburn, without a dictionary: kana have one sound each, kanji many.
 _SOUNDS: Final = {
     **dict(zip("あいうえおんをゔー", ("a", "i", "u", "e", "o", "n", "wo", "vu", ""), strict=True)),
     **{
@@ -120,8 +120,8 @@ def _hiragana(text: str) -> str:
     return "".join(chr(ord(each) - 0x60) if "ァ" <= each <= "ヴ" else each for each in text)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    doubled, kana, small = found.groups()
+def _syllable(match: re.Match[str]) -> str:
+    doubled, kana, small = match.groups()
     sound = _SOUNDS.get(kana, "")
     if small:
         glide = _SMALL[small]
@@ -136,25 +136,25 @@ def filename(*, organization: str, period: str | None, original: str) -> str:
     """`{organization-slug}_{reporting-period}_{original-name}.pdf`; the period in small letters."""
     when = "-".join(_WORD.findall((period or UNDATED).lower())) or UNDATED
     beginning = f"{slug(organization)}_{when[:20]}_"
-    room = LONGEST_FILENAME - _DIGITS - 1 - len(f"{beginning}.pdf")
+    room = MAX_FILENAME - _DIGITS - 1 - len(f"{beginning}.pdf")
     return f"{beginning}{_safe(original, room)}.pdf"
 
 
 def collided(filename: str, sha256: str) -> str:
-    """The name of a file whose own is taken by other bytes: `…-{sha8}.pdf`."""
+    """The name of a file whose own name is used for other bytes: `…-{sha8}.pdf`."""
     return f"{filename.removesuffix('.pdf')}-{sha256[:_DIGITS]}.pdf"
 
 
 def original_name(url: str, disposition: str | None = None) -> str:
-    """What the publisher calls a file, without `.pdf`: by its header, or else by its address."""
-    named = _disposed(_encodable(disposition or ""))
-    return _safe(named or _addressed(_encodable(url)), LONGEST_ORIGINAL)
+    """The publisher's name of a file, without `.pdf`: by its header, or else by its address."""
+    name = _disposed(_encodable(disposition or ""))
+    return _safe(name or _addressed(_encodable(url)), MAX_ORIGINAL)
 
 
 def _safe(name: str, room: int) -> str:
-    """A name without anything that some file system or store would bend, of so many bytes."""
+    """A name that every file system and object store can store, of so many bytes."""
     text = unicodedata.normalize("NFC", _SUFFIX.sub("", _encodable(name)))
-    # Besides controls these are marks that turn the reading direction, and what is no character.
+    # Besides controls these are marks of the reading direction, and invalid characters.
     text = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text)
     text = _SUFFIX.sub("", _FORBIDDEN.sub("-", text).strip("-. "))
     text = re.sub(r"\.{2,}", ".", text).strip("-. ")
@@ -166,14 +166,14 @@ def _safe(name: str, room: int) -> str:
 
 
 def _shortened(text: str, room: int) -> str:
-    kept = text.encode()[: room - _DIGITS - 1].decode(errors="ignore").rstrip("-. ")
-    return f"{kept}-{_hash(text)}"
+    beginning = text.encode()[: room - _DIGITS - 1].decode(errors="ignore").rstrip("-. ")
+    return f"{beginning}-{_hash(text)}"
 
 
 def _disposed(header: str) -> str:
-    found = {kind.lower(): quoted or plain for kind, quoted, plain in _PARAMETER.findall(header)}
-    name = _extended(found.get("filename*", "")) or _plain(found.get("filename", ""))
-    # Some programs send the path on the machine where the file was written.
+    names = {kind.lower(): quoted or token for kind, quoted, token in _PARAMETER.findall(header)}
+    name = _extended(names.get("filename*", "")) or _simple(names.get("filename", ""))
+    # Some programs send the path of the file on the author's machine.
     return re.split(r"[/\\]", name)[-1]
 
 
@@ -186,12 +186,12 @@ def _extended(value: str) -> str:
         return ""
 
 
-def _plain(value: str) -> str:
+def _simple(value: str) -> str:
     name = _ESCAPED.sub(r"\1", value.strip())
     if _CODED.search(name):
         return _decoded(unquote_to_bytes(name))
     try:
-        # Headers are read as Latin-1, whatever the server wrote.
+        # Headers are read as Latin-1 in any case.
         return _decoded(name.encode("latin-1"))
     except UnicodeEncodeError:
         return name
@@ -210,8 +210,8 @@ def _addressed(url: str) -> str:
         re.split(r"[/\\]", _decoded(value.encode("latin-1", "replace")))[-1]
         for _, value in parse_qsl(parts.query, encoding="latin-1")
     ]
-    if named := next((value for value in values if _SUFFIX.search(value)), None):
-        return named
+    if file := next((value for value in values if _SUFFIX.search(value)), None):
+        return file
     return "-".join(each for each in (_SCRIPT.sub("", name), *values) if each)
 
 
@@ -227,7 +227,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _encodable(text: str) -> str:
-    """A text without the halves of characters that damaged pages hold."""
+    """A text without the lone surrogates of damaged pages."""
     return text.encode("utf-8", "ignore").decode()
 
 

@@ -1,6 +1,6 @@
-"""Where a crawl has been and where it goes next, kept in the database.
+"""The addresses of a crawl, visited and waiting, stored in the database.
 
-So it holds no more in memory than the pages being fetched, and goes on where it was stopped.
+So a crawl has no more in memory than the pages being fetched, and can be resumed.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from fonds.stores.sqlite import PARAMETERS, batched
 WAITING: Final = "waiting"
 VISITED: Final = "visited"
 FAILED: Final = "failed"
-AT_ONCE: Final = 500
+BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageVisit:
-    """A page to look at."""
+    """A page to visit."""
 
     url: str
     depth: int = 0
     trail: tuple[str, ...] = ()
-    """Texts of the links that lead to it, outermost first."""
+    """Texts of the links that led to it, outermost first."""
     turn: int = 1
-    """Which page it is of a list that goes on over several."""
+    """The number of the page in a list on several pages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,19 +59,19 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Visited:
-    """A page that was looked at, and what stood there."""
+    """A page that was visited, and its links."""
 
     visit: PageVisit
     error: str | None = None
-    found: tuple[PdfLink, ...] = ()
+    pdfs: tuple[PdfLink, ...] = ()
     origin: Archived | None = None
     further: tuple[PageVisit, ...] = ()
-    turns: tuple[PageVisit, ...] = ()
-    """Where its list goes on; only worth a visit if this page brought something new."""
+    list_pages: tuple[PageVisit, ...] = ()
+    """The next pages of its list; only visited if this page has new PDFs."""
 
 
 def key_of(url: str) -> str:
-    """By which an address is told from others."""
+    """The key of an address: half of its SHA-256."""
     return hashlib.sha256(url.encode()).hexdigest()[:32]
 
 
@@ -86,26 +86,26 @@ class Frontier:
     max_pages: int
     max_depth: int
     pages: int = 0
-    """Seen so far, visited or not."""
+    """Pages so far, visited or not."""
     has_more: bool = True
-    """Whether there may be pages that `next_pages` has not handed out."""
-    _place: int = 0
-    _handed_out: set[str] = field(default_factory=set)
+    """True if there may be pages that `next_pages` has not returned."""
+    _position: int = 0
+    _in_progress: set[str] = field(default_factory=set)
 
     def begin(self, start: Iterable[PageVisit]) -> None:
-        """Forget what earlier crawls saw, and begin with some pages."""
+        """Delete the addresses of earlier crawls, and start with some pages."""
         with self.database.write() as connection:
-            connection.execute(delete(site_addresses).where(self._mine))
+            connection.execute(delete(site_addresses).where(self._of_website))
             first = {key_of(visit.url): visit for visit in start}
             insert_many(connection, site_addresses, self._page_rows(first, set(), found_on=None))
 
     def resume(self) -> bool:
-        """Go on where this crawl was stopped; False where it had not begun."""
+        """Continue where this crawl was stopped; False if it had not started."""
         table = site_addresses.c
-        seen = select(func.count(), func.max(table.place)).where(self._of_this_crawl("page"))
+        query = select(func.count(), func.max(table.place)).where(self._of_this_crawl("page"))
         with self.database.read() as connection:
-            self.pages, place = connection.execute(seen).one()
-        self._place = (place or 0) + 1
+            self.pages, position = connection.execute(query).one()
+        self._position = (position or 0) + 1
         self.has_more = True
         return self.pages > 0
 
@@ -116,20 +116,20 @@ class Frontier:
             select(table.url, table.depth, table.trail, table.turn)
             .where(self._of_this_crawl("page"), table.state == WAITING)
             .order_by(table.depth, table.place)
-            .limit(count + len(self._handed_out))
+            .limit(count + len(self._in_progress))
         )
         with self.database.read() as connection:
             rows = connection.execute(query).all()
-        fresh = [row for row in rows if row.url not in self._handed_out][:count]
-        self.has_more = len(fresh) == count
-        self._handed_out.update(row.url for row in fresh)
+        new = [row for row in rows if row.url not in self._in_progress][:count]
+        self.has_more = len(new) == count
+        self._in_progress.update(row.url for row in new)
         return [
             PageVisit(url=row.url, depth=row.depth, trail=tuple(row.trail), turn=row.turn)
-            for row in fresh
+            for row in new
         ]
 
-    def settle(self, visits: Sequence[Visited]) -> list[Listed]:
-        """Write down what pages held; the PDFs among it that this crawl had not seen before."""
+    def record(self, visits: Sequence[Visited]) -> list[Listed]:
+        """Store the links of visited pages, and return the PDFs that are new to this crawl."""
         new: list[Listed] = []
         page_rows: list[dict[str, Any]] = []
         file_rows: list[dict[str, Any]] = []
@@ -137,29 +137,29 @@ class Frontier:
         pages = [self._near(visited) for visited in visits]
         with self.database.write() as connection:
             self._end(connection, visits)
-            known = self._known(connection, chain(*files, *pages))
-            for visited, found, near in zip(visits, files, pages, strict=True):
-                fresh = {key: one for key, one in found.items() if key not in known}
-                seen = _seen_on(visited)
-                file_rows += [self._file_row(key, one, seen) for key, one in fresh.items()]
-                known.update(fresh)
-                is_going_on = bool(fresh) or visited.visit.turn == 1
-                follow = near if is_going_on else self._near(replace(visited, turns=()))
-                page_rows += self._page_rows(follow, known, found_on=visited.visit.url)
-                new += fresh.values()
+            existing = self._existing(connection, chain(*files, *pages))
+            for visited, listed, near in zip(visits, files, pages, strict=True):
+                added = {key: file for key, file in listed.items() if key not in existing}
+                origin = _origin_columns(visited)
+                file_rows += [self._file_row(key, file, origin) for key, file in added.items()]
+                existing.update(added)
+                continues = bool(added) or visited.visit.turn == 1
+                follow = near if continues else self._near(replace(visited, list_pages=()))
+                page_rows += self._page_rows(follow, existing, found_on=visited.visit.url)
+                new += added.values()
             insert_many(connection, site_addresses, file_rows)
             insert_many(connection, site_addresses, page_rows)
-        self._handed_out.difference_update(visited.visit.url for visited in visits)
+        self._in_progress.difference_update(visited.visit.url for visited in visits)
         return new
 
     def unfinished(self) -> Iterator[list[Listed]]:
-        """PDFs of this crawl that are neither indexed nor failed, some at a time."""
+        """PDFs of this crawl that are neither indexed nor failed, in batches."""
         table, after = site_addresses.c, -1
         open_states = table.state.not_in([PdfState.INDEXED, PdfState.FAILED])
         query = select(site_addresses).where(self._of_this_crawl("pdf"), open_states)
         while True:
             with self.database.read() as connection:
-                page = query.where(table.place > after).order_by(table.place).limit(AT_ONCE)
+                page = query.where(table.place > after).order_by(table.place).limit(BATCH_SIZE)
                 rows = connection.execute(page).all()
             if not rows:
                 return
@@ -167,87 +167,93 @@ class Frontier:
             yield [_listed(row) for row in rows]
 
     def one_indexed(self) -> list[Listed]:
-        """A PDF of this crawl that is a document, if there is any."""
+        """One PDF of this crawl that is a document, if there is any."""
         table = site_addresses.c
         indexed = self._of_this_crawl("pdf") & (table.state == PdfState.INDEXED)
         with self.database.read() as connection:
-            found = connection.execute(select(site_addresses).where(indexed).limit(1))
-            return [_listed(row) for row in found]
+            rows = connection.execute(select(site_addresses).where(indexed).limit(1))
+            return [_listed(row) for row in rows]
 
     def mark(self, states: Mapping[str, tuple[PdfState, str | None]]) -> None:
-        """Note how far PDFs have come, and why some failed."""
+        """Store the states of PDFs, and the errors of failed ones."""
         if states:
             with self.database.write() as connection:
                 self._move(connection, states)
 
     def mark_indexed(self) -> None:
-        """Note which PDFs are documents by now."""
+        """Mark the stored PDFs that are documents."""
         table = site_addresses.c
-        held = select(site_files.c.url).where(site_files.c.website_id == self.website)
-        loaded = self._of_this_crawl("pdf") & (table.state == PdfState.STORED) & table.url.in_(held)
+        documents = select(site_files.c.url).where(site_files.c.website_id == self.website)
+        is_stored = table.state == PdfState.STORED
+        loaded = self._of_this_crawl("pdf") & is_stored & table.url.in_(documents)
         values = {"state": PdfState.INDEXED, "updated_at": self.clock.now()}
         with self.database.write() as connection:
             connection.execute(update(site_addresses).where(loaded).values(values))
 
     @property
-    def _mine(self) -> Any:
+    def _of_website(self) -> Any:
         return site_addresses.c.website_id == self.website
 
     def _of_this_crawl(self, kind: str) -> Any:
         table = site_addresses.c
-        return self._mine & (table.kind == kind) & (table.crawl_id == self.crawl)
+        return self._of_website & (table.kind == kind) & (table.crawl_id == self.crawl)
 
     def _move(self, connection: Connection, states: Mapping[str, tuple[str, str | None]]) -> None:
-        """Note states and errors, for all addresses at once that have the same."""
-        alike: dict[tuple[str, str | None], list[str]] = {}
-        for url, come_to in states.items():
-            alike.setdefault(come_to, []).append(key_of(url))
-        given = {"of_website": self.website, "now": self.clock.now()}
-        for (state, error), keys in alike.items():
-            given |= {"state_now": state, "error_now": error}
-            for size, some in _in_sizes(keys):
-                run(connection, _moved(size), {**given, **some})
+        """Store states and errors, with one statement for addresses that have the same."""
+        keys_by_state: dict[tuple[str, str | None], list[str]] = {}
+        for url, state in states.items():
+            keys_by_state.setdefault(state, []).append(key_of(url))
+        values = {"of_website": self.website, "now": self.clock.now()}
+        for (new_state, error), keys in keys_by_state.items():
+            values |= {"new_state": new_state, "new_error": error}
+            for size, key_values in _in_sizes(keys):
+                run(connection, _update(size), {**values, **key_values})
 
     def _end(self, connection: Connection, visits: Sequence[Visited]) -> None:
-        ended = {one.visit.url: (FAILED if one.error else VISITED, one.error) for one in visits}
+        ended = {
+            visited.visit.url: (FAILED if visited.error else VISITED, visited.error)
+            for visited in visits
+        }
         self._move(connection, ended)
 
     def _near(self, visited: Visited) -> dict[str, PageVisit]:
-        pages = chain(visited.further, visited.turns)
+        pages = chain(visited.further, visited.list_pages)
         return {key_of(visit.url): visit for visit in pages if visit.depth <= self.max_depth}
 
     def _page_rows(
-        self, pages: Mapping[str, PageVisit], known: set[str], *, found_on: str | None
+        self, pages: Mapping[str, PageVisit], existing: set[str], *, found_on: str | None
     ) -> list[dict[str, Any]]:
-        """Those pages that are new, which are known from here on."""
+        """The rows of pages that are new, which are added to `existing`."""
         rows = []
         for key, visit in pages.items():
-            if key not in known and self.pages < self.max_pages:
-                known.add(key)
+            if key not in existing and self.pages < self.max_pages:
+                existing.add(key)
                 self.pages += 1
                 self.has_more = True
-                seen = {"depth": visit.depth, "turn": visit.turn, "trail": list(visit.trail)}
-                rows.append(self._row(key, visit.url, "page", WAITING, found_on=found_on, **seen))
+                columns = {"depth": visit.depth, "turn": visit.turn, "trail": list(visit.trail)}
+                rows.append(
+                    self._row(key, visit.url, "page", WAITING, found_on=found_on, **columns)
+                )
         return rows
 
     def _listed(self, visited: Visited) -> dict[str, Listed]:
-        """Of a PDF that several links lead to, the first one says whose it is."""
+        """PDFs by key; the first of several links to one determines whose it is."""
         listed: dict[str, Listed] = {}
-        for found in visited.found:
+        for link in visited.pdfs:
             listed.setdefault(
-                key_of(found.url),
+                key_of(link.url),
                 Listed(
-                    url=found.url,
-                    text=found.text,
-                    organization=found.organization,
-                    period=found.period,
+                    url=link.url,
+                    text=link.text,
+                    organization=link.organization,
+                    period=link.period,
                     found_on=visited.visit.url,
                     origin=visited.origin,
                 ),
             )
         return listed
 
-    def _file_row(self, key: str, listed: Listed, seen: Mapping[str, Any]) -> dict[str, Any]:
+    def _file_row(self, key: str, listed: Listed, origin: Mapping[str, Any]) -> dict[str, Any]:
         return self._row(
             key,
             listed.url,
@@ -257,70 +263,70 @@ class Frontier:
             text=listed.text,
             organization=listed.organization,
             period=listed.period,
-            **seen,
+            **origin,
         )
 
-    def _row(self, key: str, url: str, kind: str, state: str, **more: Any) -> dict[str, Any]:
-        self._place += 1
-        unsaid = dict.fromkeys(("found_on", "text", "organization", "period", "origin", "error"))
+    def _row(self, key: str, url: str, kind: str, state: str, **columns: Any) -> dict[str, Any]:
+        self._position += 1
+        missing = dict.fromkeys(("found_on", "text", "organization", "period", "origin", "error"))
         return {
-            **unsaid,
+            **missing,
             "website_id": self.website,
             "key": key,
             "url": url,
             "kind": kind,
             "state": state,
             "crawl_id": self.crawl,
-            "place": self._place,
+            "place": self._position,
             "updated_at": self.clock.now(),
-            **more,
+            **columns,
         }
 
-    def _known(self, connection: Connection, keys: Iterable[str]) -> set[str]:
-        known: set[str] = set()
-        for size, some in _in_sizes(dict.fromkeys(keys)):
-            found = run(connection, _among(size), {"of_website": self.website, **some})
-            known.update(row.key for row in found)
-        return known
+    def _existing(self, connection: Connection, keys: Iterable[str]) -> set[str]:
+        existing: set[str] = set()
+        for size, key_values in _in_sizes(dict.fromkeys(keys)):
+            rows = run(connection, _select(size), {"of_website": self.website, **key_values})
+            existing.update(row.key for row in rows)
+        return existing
 
 
 _SIZES: Final = (1, 4, 16, 64, PARAMETERS)
-"""Keys that one statement names; for another number it would be built anew."""
+"""Numbers of keys in one statement; each has a statement that is built once."""
 
 
 def _in_sizes(keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Keys as `_are_keys` names them, so many at a time as a statement has places for."""
-    for some in batched(keys):
-        size = next(size for size in _SIZES if size >= len(some))
-        # The same key several times is no other question.
-        padded = some + some[-1:] * (size - len(some))
-        yield size, {f"key_{place}": key for place, key in enumerate(padded)}
+    """Keys by the names of `_are_keys`, as many at a time as a statement has parameters."""
+    for batch in batched(keys):
+        size = next(size for size in _SIZES if size >= len(batch))
+        # A key that is repeated changes nothing.
+        padded = batch + batch[-1:] * (size - len(batch))
+        yield size, {f"key_{number}": key for number, key in enumerate(padded)}
 
 
 def _are_keys(size: int) -> Any:
     table = site_addresses.c
-    keys = [bindparam(f"key_{place}", type_=table.key.type) for place in range(size)]
+    keys = [bindparam(f"key_{number}", type_=table.key.type) for number in range(size)]
     return (table.website_id == bindparam("of_website")) & table.key.in_(keys)
 
 
 @cache
-def _among(size: int) -> Any:
+def _select(size: int) -> Any:
     return select(site_addresses.c.key).where(_are_keys(size))
 
 
 @cache
-def _moved(size: int) -> Any:
+def _update(size: int) -> Any:
     table = site_addresses.c
     values = {
-        "state": bindparam("state_now", type_=table.state.type),
-        "error": bindparam("error_now", type_=table.error.type),
+        "state": bindparam("new_state", type_=table.state.type),
+        "error": bindparam("new_error", type_=table.error.type),
         "updated_at": bindparam("now", type_=table.updated_at.type),
     }
     return update(site_addresses).where(_are_keys(size)).values(values)
 
 
-def _seen_on(visited: Visited) -> dict[str, Any]:
-    """What the rows of all PDFs of a page have in common."""
+def _origin_columns(visited: Visited) -> dict[str, Any]:
+    """The columns that the rows of all PDFs of a page have in common."""
     visit = visited.visit
     return {
         "depth": visit.depth,
@@ -342,10 +348,10 @@ def _listed(row: Row[Any]) -> Listed:
 
 
 def _origin_to_json(archived: Archived) -> str:
-    told = {**asdict(archived), "retrieved_at": format_timestamp(archived.retrieved_at)}
-    return json.dumps(told)
+    fields = {**asdict(archived), "retrieved_at": format_timestamp(archived.retrieved_at)}
+    return json.dumps(fields)
 
 
 def _origin_from_json(text: str) -> Archived:
-    told = json.loads(text)
-    return Archived(**{**told, "retrieved_at": datetime.fromisoformat(told["retrieved_at"])})
+    fields = json.loads(text)
+    return Archived(**{**fields, "retrieved_at": datetime.fromisoformat(fields["retrieved_at"])})

@@ -1,6 +1,6 @@
-"""The journal of a crawl: appended to in a folder, put again whole where nothing can append.
+"""The journal of a crawl: an event to a line, each with its time and the counts after it.
 
-What the journal of a crawl tells: an object to a line, each with its time and the counts.
+In a folder it is appended to; in an object store, which cannot append, it is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fonds.errors import StoreError
-from fonds.sites.models import Count, CrawlError, DownloadedPDF, Id, Moment, PdfState
+from fonds.sites.models import Count, CrawlError, DownloadedPDF, Id, PdfState, UtcTime
 from fonds.sites.output import JOURNAL, Output
 
 
@@ -21,75 +21,75 @@ class CrawlJournal(Protocol):
     """Lines, each of which outlives the process that wrote it."""
 
     def append(self, lines: bytes) -> int:
-        """Add lines; `settle` tells when they are safe."""
+        """Add lines, and return the position after them for `wait_until_stored`."""
         ...
 
-    def settle(self, upto: int) -> None:
-        """Return when what was appended is safe from the death of this process."""
+    def wait_until_stored(self, position: int) -> None:
+        """Return when the lines before a position outlive this process."""
         ...
 
-    def mark(self) -> int:
-        """How long the journal is."""
+    def size(self) -> int:
+        """The length of the journal."""
         ...
 
     def restart(self, opening: bytes, *, since: int) -> None:
-        """Begin anew with these lines and those that came after a mark."""
+        """Start again with these lines and those after a size."""
         ...
 
     def close(self) -> None:
-        """Give back what the journal holds of the machine."""
+        """Release the resources of the journal."""
         ...
 
 
 def open_journal(output: Output, opening: bytes) -> CrawlJournal:
-    """A journal that begins with these lines, in place of any other."""
+    """Replace the journal by one that starts with these lines."""
     return FileJournal(output, opening) if output.folder else ObjectJournal(output, opening)
 
 
 class FileJournal:
-    """A journal in a file; whoever calls lets one thread at a time in."""
+    """A journal in a file; callers let one thread at a time in."""
 
     def __init__(self, output: Output, opening: bytes) -> None:
         assert output.folder
         self._output = output
         self._path = output.folder / output.records / JOURNAL
-        self._begin(opening)
+        self._start(opening)
 
     def append(self, lines: bytes) -> int:
-        """Add lines, all or none; they are with the operating system when this returns."""
+        """Add lines, all or none; the operating system has them when this returns."""
         self._output.seams.durable("journal.append", JOURNAL)
         try:
-            written = os.write(self._file, lines)
+            count = os.write(self._file, lines)
         except OSError as error:
             raise StoreError(f"cannot write {self._path}: {error.strerror}") from error
-        if written < len(lines):
-            # Half a line would hide all that follow it.
+        if count < len(lines):
+            # A partial line would hide all lines after it.
             os.ftruncate(self._file, self._size)
             raise StoreError(f"cannot write {self._path}: the disk is full")
         self._size += len(lines)
         return self._size
 
-    def settle(self, upto: int) -> None:
-        """Nothing is left to do."""
+    def wait_until_stored(self, position: int) -> None:
+        """Do nothing: the lines are stored."""
 
-    def mark(self) -> int:
-        """How many bytes there are."""
+    def size(self) -> int:
+        """The number of bytes."""
         return self._size
 
     def restart(self, opening: bytes, *, since: int) -> None:
-        """Replace the file by one that begins with these lines."""
+        """Replace the file by one that starts with these lines."""
         with self._path.open("rb") as file:
             file.seek(since)
             tail = file.read()
-        former = self._file
-        self._begin(opening + tail)
-        os.close(former)
+        previous = self._file
+        self._start(opening + tail)
+        os.close(previous)
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
 
-    def _begin(self, lines: bytes) -> None:
+    def _start(self, lines: bytes) -> None:
         self._output.write(JOURNAL, lines)
         self._file, self._size = -1, len(lines)
         try:
@@ -99,58 +99,60 @@ class FileJournal:
 
 
 class ObjectJournal:
-    """A journal in an object; lines that come while it is being put share the next time."""
+    """A journal in an object; lines that are added during a put share the next put."""
 
     def __init__(self, output: Output, opening: bytes) -> None:
         self._output = output
         self._lines = bytearray(opening)
-        self._asked = 1
-        self._safe = 0
+        self._version = 1
+        self._stored_version = 0
         self._is_putting = False
         self._change = threading.Condition()
-        self.settle(1)
+        self.wait_until_stored(1)
 
     def append(self, lines: bytes) -> int:
-        """Add lines, to be put when somebody waits for them."""
+        """Add lines, to be put when a caller waits for them."""
         with self._change:
             self._lines += lines
-            self._asked += 1
-            return self._asked
+            self._version += 1
+            return self._version
 
-    def settle(self, upto: int) -> None:
-        """Return when all lines up to one are in the store."""
+    def wait_until_stored(self, position: int) -> None:
+        """Return when the store has all lines up to a version."""
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._safe >= upto or not self._is_putting)
-                if self._safe >= upto:
+                self._change.wait_for(
+                    lambda: self._stored_version >= position or not self._is_putting
+                )
+                if self._stored_version >= position:
                     return
                 self._is_putting = True
-                data, asked = bytes(self._lines), self._asked
+                data, version = bytes(self._lines), self._version
             try:
                 self._output.write(JOURNAL, data)
             except BaseException:
-                asked = self._safe
+                version = self._stored_version
                 raise
             finally:
                 with self._change:
-                    self._safe, self._is_putting = asked, False
+                    self._stored_version, self._is_putting = version, False
                     self._change.notify_all()
 
-    def mark(self) -> int:
-        """How many bytes there are."""
+    def size(self) -> int:
+        """The number of bytes."""
         with self._change:
             return len(self._lines)
 
     def restart(self, opening: bytes, *, since: int) -> None:
-        """Put a journal that begins with these lines."""
+        """Put a journal that starts with these lines."""
         with self._change:
             self._lines = bytearray(opening) + self._lines[since:]
-            self._asked += 1
-            asked = self._asked
-        self.settle(asked)
+            self._version += 1
+            version = self._version
+        self.wait_until_stored(version)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""
 
 
 Outcome = Literal["crawled", "failed"]
@@ -161,7 +163,7 @@ class _JournalModel(BaseModel):
 
 
 class CrawlTotals(_JournalModel):
-    """The counts of a crawl at one moment; they grow with it, and so tell its moments apart."""
+    """The counts of a crawl at one time; they grow with it, and so identify the time."""
 
     websites_crawled: Count = 0
     websites_failed: Count = 0
@@ -172,18 +174,18 @@ class CrawlTotals(_JournalModel):
 
     @property
     def progress(self) -> int:
-        """How far a crawl has come; a failed PDF that is fetched after all is a step ahead."""
+        """A number that grows with each event, also when a failed PDF is downloaded later."""
         websites = self.websites_crawled + self.websites_failed
         return websites + self.pdfs_discovered + 2 * self.pdfs_downloaded + self.pdfs_failed
 
 
 class _JournalLine(_JournalModel):
-    at: Moment
+    at: UtcTime
     totals: CrawlTotals
 
 
 class JournalOpened(_JournalLine):
-    """The journal begins here; what came before stands in the metadata."""
+    """The start of the journal; what happened before is in the metadata."""
 
     event: Literal["opened"] = "opened"
     crawl_id: Id
@@ -205,14 +207,14 @@ class Downloaded(_JournalLine):
 
 
 class Unchanged(_JournalLine):
-    """A PDF is what an earlier crawl got."""
+    """A PDF has not changed since an earlier crawl."""
 
     event: Literal["unchanged"] = "unchanged"
     url: str
 
 
 class DownloadFailed(_JournalLine):
-    """A PDF was not fetched."""
+    """A PDF was not downloaded."""
 
     event: Literal["failed"] = "failed"
     url: str
@@ -220,14 +222,14 @@ class DownloadFailed(_JournalLine):
 
 
 class CrawlProblem(_JournalLine):
-    """Something else went wrong: a page, an answer that makes no sense."""
+    """An error that is not of one PDF."""
 
     event: Literal["trouble"] = "trouble"
     error: CrawlError
 
 
 class FilesAdvanced(_JournalLine):
-    """Some PDFs have come so far."""
+    """The state of some PDFs."""
 
     event: Literal["state"] = "state"
     urls: tuple[str, ...]
@@ -235,7 +237,7 @@ class FilesAdvanced(_JournalLine):
 
 
 class WebsiteDone(_JournalLine):
-    """A website has been gone through, or given up."""
+    """The end of a website, crawled or failed."""
 
     event: Literal["website"] = "website"
     website_id: str
@@ -257,12 +259,12 @@ _LINE: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discrimina
 
 
 def line_of(event: Event) -> bytes:
-    """An event as it stands in the journal."""
+    """The line of an event in the journal."""
     return event.model_dump_json().encode() + b"\n"
 
 
 def read_events(journal: bytes) -> Iterator[Event]:
-    """The events of a journal, up to where it is torn."""
+    """The events of a journal, up to the first incomplete line."""
     *lines, _ = journal.split(b"\n")
     for line in lines:
         try:

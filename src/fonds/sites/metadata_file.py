@@ -1,4 +1,4 @@
-"""`metadata.json` with one entry to a line, so that it is written and read without being held."""
+"""`metadata.json`, with one entry to a line, so that it is written and read in a stream."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _ERRORS: Final = b'"errors": ['
 _SEPARATOR: Final = b",\n"
 _LINE_SIZE: Final = 4096
 _HEAD: Final = 50
-"""Lines; a file whose files begin later was not written here."""
+"""Lines; if the entries start later, the file was not written by this program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMetadata:
-    """A `metadata.json` that was found."""
+    """A `metadata.json` in an output."""
 
     opening: CrawlMetadata
     """Without its entries."""
@@ -60,7 +60,7 @@ def totals_of(metadata: CrawlMetadata) -> CrawlTotals:
 def with_totals(
     opening: CrawlMetadata, totals: CrawlTotals, ended: datetime | None
 ) -> CrawlMetadata:
-    """The metadata of a crawl at a later moment."""
+    """The metadata of a crawl with later counts."""
     changes = {
         "crawl_end_time": ended,
         "websites_crawled": totals.websites_crawled,
@@ -87,10 +87,10 @@ class EntryLines:
     def add(self, line: bytes) -> int:
         """Add a line, and return its position."""
         position = self.end
-        written = os.pwrite(self._handle, line + _SEPARATOR, position)
-        if written < len(line) + len(_SEPARATOR):
+        count = os.pwrite(self._handle, line + _SEPARATOR, position)
+        if count < len(line) + len(_SEPARATOR):
             raise StoreError("a scratch file of the crawl cannot be written: the disk is full")
-        self.end += written
+        self.end += count
         return position
 
     def read(self, position: int) -> bytes:
@@ -113,7 +113,7 @@ class EntryLines:
                 position += len(line) + len(_SEPARATOR)
 
     def ranges(self) -> list[tuple[int, int]]:
-        """Where the lines are that are not removed; lines added later are not in there."""
+        """The positions of the present lines that are not removed, as starts and ends."""
         edges = [1, *chain.from_iterable(sorted(self._removed.items())), self.end]
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return [(start, end) for start, end in pairs if start < end]
@@ -152,9 +152,9 @@ def write_metadata(
         out.write(b"]\n}\n")
 
 
-def scan_metadata(pieces: Iterator[bytes], *, path: str) -> StoredMetadata:
-    """Metadata in pieces: ours entry by entry, that of another program as a whole."""
-    lines = _lines(pieces)
+def scan_metadata(chunks: Iterator[bytes], *, path: str) -> StoredMetadata:
+    """Read metadata: our own entry by entry, that of another program as a whole."""
+    lines = _lines(chunks)
     head = list(islice(lines, 1))
     while head[0] == b"{" and head[-1] != _FILES and len(head) < _HEAD:
         following = next(lines, None)
@@ -184,13 +184,13 @@ def _entries(lines: Iterator[bytes], path: str) -> Iterator[Entry]:
                 return
     except (StopIteration, ValidationError):
         pass
-    raise StoreError(f"{path} is damaged: take it from a backup, or choose another output")
+    raise StoreError(f"{path} is damaged: restore it from a backup, or choose another output")
 
 
-def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     rest: list[bytes] = []
-    for piece in pieces:
-        first, *others = piece.split(b"\n")
+    for chunk in chunks:
+        first, *others = chunk.split(b"\n")
         rest.append(first)
         if others:
             yield b"".join(rest)

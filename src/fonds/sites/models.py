@@ -1,7 +1,7 @@
-"""What a crawl is told, decides and leaves behind, with every rule that its files keep to.
+"""The models of a crawl's configuration, strategies and metadata, with the rules for their files.
 
-Metadata of version 1.1 knows `s3` as a storage backend, and what an error tells; files of 1.0 are
-read as if they had been written today.
+Metadata of version 1.1 has `s3` as a storage backend, and the fields of an error; files of 1.0 are
+converted when they are read.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from fonds.errors import SettingsError, StoreError
 
 METADATA_VERSION: Final = "1.1"
 READABLE: Final = ("1.0", "1.1")
-"""Versions of metadata that are understood."""
+"""Versions of metadata that can be read."""
 UNDATED: Final = "undated"
-"""The reporting period of a file name where none is known."""
+"""The reporting period in the file name of a PDF that has none."""
 
 _FILENAME: Final = r"^[a-z0-9-]+_[A-Za-z0-9-]+_[^/\\\x00-\x1f\x7f]+\.pdf$"
 _VERSION: Final = r"^\d+\.\d+(\.\d+)?$"
 _UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f]")
 _HOST: Final = re.compile(r"[^\x00-\x20\x7f<>\"^`{|}%\\]+")
-# Pydantic would take a bare number, or a day, for a moment too.
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*")
+# Pydantic would accept a number, or a day, as a time too.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*")
 
 
 def _web_address(text: str) -> str:
@@ -61,14 +61,14 @@ def _below_the_output(text: str) -> str:
     return text
 
 
-def _written_moment(value: object) -> object:
-    if isinstance(value, datetime) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
+def _require_time(value: object) -> object:
+    if isinstance(value, datetime) or (isinstance(value, str) and _TIME.fullmatch(value)):
         return value
     raise ValueError("must be a date and time as in 2026-01-19T10:30:00Z")
 
 
-def _in_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _in_utc(time: datetime) -> datetime:
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _uuid(text: str) -> str:
@@ -80,10 +80,10 @@ WebAddress = Annotated[
     AfterValidator(_web_address),
     Field(json_schema_extra={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"}),
 ]
-"""As it was written: a publisher may tell addresses apart that we would take for the same."""
+"""Not normalized: a publisher may distinguish addresses that would become the same."""
 Id = Annotated[str, AfterValidator(_uuid), Field(json_schema_extra={"format": "uuid"})]
-Moment = Annotated[datetime, BeforeValidator(_written_moment), AfterValidator(_in_utc)]
-"""In UTC, also where a time names no zone: other programs that write version 1.0 leave it out."""
+UtcTime = Annotated[datetime, BeforeValidator(_require_time), AfterValidator(_in_utc)]
+"""In UTC, also without a time zone, which other programs omit in version 1.0."""
 Version = Annotated[str, Field(pattern=_VERSION)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", max_length=200)]
 Count = Annotated[int, Field(ge=0)]
@@ -94,7 +94,7 @@ class _ConfigModel(BaseModel):
 
 
 class StrategyType(StrEnum):
-    """How the links of a page are found."""
+    """The language of a strategy's selectors."""
 
     CSS = "css_selector"
     XPATH = "xpath"
@@ -103,7 +103,7 @@ class StrategyType(StrEnum):
 
 
 class StrategyState(StrEnum):
-    """How far a strategy has come."""
+    """The state of a strategy."""
 
     CREATED = "created"
     VALIDATED = "validated"
@@ -112,7 +112,7 @@ class StrategyState(StrEnum):
 
 
 class PdfState(StrEnum):
-    """How far a PDF has come."""
+    """The state of a PDF."""
 
     DISCOVERED = "discovered"
     DOWNLOADING = "downloading"
@@ -124,7 +124,7 @@ class PdfState(StrEnum):
 
 
 class WebsiteConfiguration(_ConfigModel):
-    """A website that is to be crawled."""
+    """A website to crawl."""
 
     id: Slug
     name: Annotated[str, Field(min_length=1)]
@@ -144,28 +144,28 @@ class WebsiteConfigurationList(_ConfigModel):
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Self:
         counts = Counter(website.id for website in self.websites)
-        if twice := [each for each, count in counts.items() if count > 1]:
-            raise ValueError(f"website ids must be unique; {twice[0]!r} is not")
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            raise ValueError(f"website ids must be unique; {repeated[0]!r} is not")
         return self
 
 
 class ScrapingStrategy(_ConfigModel):
-    """How the PDFs of a website are found."""
+    """The selectors by which the PDFs of a website are found."""
 
     website_id: str
     strategy_type: StrategyType
     pdf_link_selectors: Annotated[list[str], Field(min_length=1)]
     """CSS selectors, XPath or regular expressions, by the type."""
     pagination_selector: str | None = None
-    """Of the link to the next page, where there are several."""
+    """Of the link to the next page of a list."""
     max_pages: Annotated[int, Field(gt=0)] | None = 10
     metadata_extraction: dict[str, str] | None = None
-    """Where `organization` and `period` stand, seen from a link."""
+    """XPath expressions for `organization` and `period`, evaluated from a link."""
     confidence: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class DownloadedPDF(_ConfigModel):
-    """A PDF that was fetched, and where it is kept."""
+    """A PDF in the output of a crawl."""
 
     file_id: Id
     original_url: WebAddress
@@ -177,7 +177,7 @@ class DownloadedPDF(_ConfigModel):
     organization_name: str | None = None
     organization_slug: Slug
     reporting_period: str | None = None
-    download_timestamp: Moment
+    download_timestamp: UtcTime
     website_id: str
     http_status_code: Annotated[int, Field(ge=100, le=599)]
     http_headers: dict[str, str]
@@ -187,24 +187,24 @@ class DownloadedPDF(_ConfigModel):
 
 
 class CrawlError(_ConfigModel):
-    """Something that was not fetched, and why."""
+    """An error of a crawl: a PDF, a page or a website that failed."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     website_id: str
     error_type: str
     error_message: str
-    timestamp: Moment
+    timestamp: UtcTime
     url: str | None = None
-    """Of the PDF that failed; None for a page, or a website as a whole."""
+    """Of the PDF that failed; None for a page or a website."""
 
 
 class CrawlMetadata(_ConfigModel):
-    """What a crawl found, fetched, skipped and failed on."""
+    """The counts, files and errors of a crawl."""
 
     crawl_id: Id
-    crawl_start_time: Moment
-    crawl_end_time: Moment | None = None
+    crawl_start_time: UtcTime
+    crawl_end_time: UtcTime | None = None
     total_websites: Count
     websites_crawled: Count
     websites_failed: Count
@@ -228,34 +228,35 @@ class CrawlMetadata(_ConfigModel):
         if self.total_pdfs_downloaded + self.total_pdfs_failed > self.total_pdfs_discovered:
             raise ValueError("more PDFs were downloaded or failed than were discovered")
         if self.crawl_end_time and self.crawl_end_time <= self.crawl_start_time:
-            raise ValueError("the crawl must end after it began")
+            raise ValueError("the crawl must end after its start")
         if self.storage_backend == "s3" and _release(self.metadata_version) == "1.0":
-            raise ValueError("metadata of version 1.0 knows no storage backend s3")
+            raise ValueError("metadata of version 1.0 has no storage backend s3")
         return self
 
 
 def read_configuration(data: bytes, *, path: str) -> WebsiteConfigurationList:
-    """The websites of a configuration file; SettingsError names each field that is wrong."""
+    """The websites of a configuration file; SettingsError lists the invalid fields."""
     try:
         return WebsiteConfigurationList.model_validate_json(data)
     except ValidationError as error:
-        raise SettingsError(f"{path}: {_faults(error)}") from None
+        raise SettingsError(f"{path}: {_describe(error)}") from None
 
 
 def read_metadata(data: bytes, *, path: str) -> CrawlMetadata:
-    """The metadata of a crawl, of any version so far; StoreError says what is wrong with it."""
+    """The metadata of a crawl, of any version so far; StoreError if it is invalid."""
     try:
-        told = json.loads(data)
-        check_version(told.get("metadata_version") if isinstance(told, dict) else None, path=path)
-        return _of_today(CrawlMetadata.model_validate_json(json.dumps(_completed(told))))
+        fields = json.loads(data)
+        version = fields.get("metadata_version") if isinstance(fields, dict) else None
+        check_version(version, path=path)
+        return _converted(CrawlMetadata.model_validate_json(json.dumps(_completed(fields))))
     except ValidationError as error:
-        raise StoreError(f"{path} is not the metadata of a crawl: {_faults(error)}") from None
+        raise StoreError(f"{path} is not the metadata of a crawl: {_describe(error)}") from None
     except (ValueError, RecursionError):
-        raise StoreError(f"{path} is not the metadata of a crawl: it is no JSON") from None
+        raise StoreError(f"{path} is not the metadata of a crawl: it is not JSON") from None
 
 
 def check_version(version: object, *, path: str) -> None:
-    """Refuse metadata of a version that is not understood, before its fields are looked at."""
+    """Raise StoreError for metadata of a version that cannot be read."""
     if not isinstance(version, str) or not re.fullmatch(_VERSION, version):
         raise StoreError(f"{path} is not the metadata of a crawl: it has no metadata_version")
     if _release(version) not in READABLE:
@@ -269,24 +270,25 @@ def _release(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _completed(told: dict[str, Any]) -> dict[str, Any]:
-    """What is told with errors as they are today; of version 1.0 they may be any object."""
-    errors = told.get("errors")
-    if _release(told["metadata_version"]) != "1.0" or not isinstance(errors, list):
-        return told
-    least = {
+def _completed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with complete errors; in version 1.0 an error may be any object."""
+    errors = fields.get("errors")
+    if _release(fields["metadata_version"]) != "1.0" or not isinstance(errors, list):
+        return fields
+    defaults = {
         "website_id": "",
         "error_type": "Error",
         "error_message": "",
-        "timestamp": told.get("crawl_start_time"),
+        "timestamp": fields.get("crawl_start_time"),
     }
-    return told | {"errors": [least | each if isinstance(each, dict) else each for each in errors]}
+    completed = [defaults | error if isinstance(error, dict) else error for error in errors]
+    return fields | {"errors": completed}
 
 
-def _of_today(metadata: CrawlMetadata) -> CrawlMetadata:
-    today = {"metadata_version": METADATA_VERSION}
-    files = [each.model_copy(update=today) for each in metadata.downloaded_files]
-    return metadata.model_copy(update=today | {"downloaded_files": files})
+def _converted(metadata: CrawlMetadata) -> CrawlMetadata:
+    version = {"metadata_version": METADATA_VERSION}
+    files = [file.model_copy(update=version) for file in metadata.downloaded_files]
+    return metadata.model_copy(update=version | {"downloaded_files": files})
 
 
 def schemas() -> Mapping[str, Mapping[str, Any]]:
@@ -301,9 +303,9 @@ def schemas() -> Mapping[str, Mapping[str, Any]]:
     return {model.__name__: model.model_json_schema() for model in models}
 
 
-def _faults(error: ValidationError) -> str:
-    told = []
-    for fault in error.errors(include_url=False, include_context=False, include_input=False):
-        where = ".".join(str(part) for part in fault["loc"])
-        told.append(f"{where}: {fault['msg']}" if where else fault["msg"])
-    return "; ".join(told[:5]) + ("; …" if len(told) > 5 else "")  # noqa: PLR2004 — enough to read
+def _describe(error: ValidationError) -> str:
+    details = []
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        field = ".".join(str(part) for part in detail["loc"])
+        details.append(f"{field}: {detail['msg']}" if field else detail["msg"])
+    return "; ".join(details[:5]) + ("; …" if len(details) > 5 else "")  # noqa: PLR2004 — enough to read

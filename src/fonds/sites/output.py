@@ -1,6 +1,6 @@
-"""Where a crawl leaves its files: a folder, or a store of objects, each file whole or not there.
+"""The output of a crawl: a folder or an object store, in which each file is complete or absent.
 
-One crawl at a time writes to an output: its ledger has one writer.
+One crawl at a time writes to an output, as its journal has one writer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, Self, TypeVar
 from urllib.parse import quote, unquote, urlsplit
@@ -42,7 +43,7 @@ _BACKENDS: Final[dict[str, Backend]] = {"file": "local", "az": "adls", "s3": "s3
 _POSSIBLE: Final = (
     "a folder, s3://bucket/prefix, az://container/prefix or abfs://container@account/prefix"
 )
-_ACCOUNT: Final = re.compile(
+_AZURE_HOST: Final = re.compile(
     r"(?P<account>[a-z0-9]{3,24})(?:\.(?:dfs|blob)\.(?P<cloud>[a-z0-9.-]+))?"
 )
 _AZURE: Final = "core.windows.net"
@@ -53,17 +54,17 @@ class Output:
     """The files of a crawl."""
 
     address: str
-    """For people's eyes: without options and credentials."""
+    """For display: without options and credentials."""
     backend: Backend
     folder: Path | None
-    """None where they are in no folder of this machine."""
+    """None if they are not in a folder of this machine."""
     seams: Seams
     blobs: Blobs = field(repr=False)
     records: str = ""
-    """Below what path a ledger stands; the files of all parts of a crawl stand together."""
+    """The path of the metadata and journal; the PDFs of all parts of a crawl have one path."""
 
     def part(self, name: str) -> Self:
-        """The same files, with a ledger of its own."""
+        """The same PDFs, with metadata and journal of a part."""
         return replace(self, records=f"{PARTS}{name}/")
 
     @property
@@ -72,15 +73,15 @@ class Output:
         return replace(self, records="")
 
     def parts(self) -> list[Self]:
-        """Those whose ledgers stand here."""
+        """The parts whose metadata or journal is here."""
         keys = (info.key.split("/") for info in self.blobs.list(PARTS))
         return [self.part(name) for name in sorted({key[1] for key in keys})]
 
-    def place(self, filename: str, data: Data, sha256: str) -> str:
-        """Store a file under its name and give its path below the output.
+    def store(self, filename: str, data: Data, sha256: str) -> str:
+        """Store a file under its name, and return its path below the output.
 
-        A name that holds the same bytes already stays as it is; one that holds others is left to
-        them, and the file gets its hash into its own.
+        A file that already has this name and the same bytes is not written again; if it has other
+        bytes, the new one gets its hash into its name.
         """
         size = _check(data, sha256)
         for name in (filename, collided(filename, sha256)):
@@ -88,13 +89,13 @@ class Output:
             try:
                 self.blobs.create(key, data)
             except BlobExistsError:
-                if not self._holds(key, size, sha256):
+                if not self._has_bytes(key, size, sha256):
                     continue
             return key
         raise StoreError(f"{key} in {self.address} is damaged: remove it, and crawl again")
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """The path and size of all files placed here, by whatever crawl, in no order."""
+        """The path and size of all stored files, of any crawl, in no order."""
         if not self.folder:
             yield from ((info.key, info.size) for info in self.blobs.list(PDFS))
             return
@@ -104,20 +105,20 @@ class Output:
                     yield f"{PDFS}{entry.name}", entry.stat(follow_symlinks=False).st_size
 
     def read(self, name: str) -> Iterator[bytes] | None:
-        """A file of the ledger in pieces; None where there is none."""
-        pieces = self.blobs.stream(f"{self.records}{name}")
+        """The metadata or the journal, in chunks; None if there is none."""
+        chunks = self.blobs.stream(f"{self.records}{name}")
         try:
-            first = next(pieces, b"")
+            first = next(chunks, b"")
         except BlobMissingError:
             return None
-        return _chained(first, pieces)
+        return chain([first], chunks)
 
     def write(self, name: str, data: Data) -> None:
-        """Replace a file of the ledger by another, at once and durably."""
+        """Replace the metadata or the journal, atomically and durably."""
         self.blobs.put(f"{self.records}{name}", data)
 
     def discard(self) -> None:
-        """Delete a part's ledger; what it told stands elsewhere by now."""
+        """Delete the metadata and journal of a part, which were merged into the whole."""
         assert self.records
         for name in (JOURNAL, METADATA):
             self.blobs.delete(f"{self.records}{name}")
@@ -125,18 +126,18 @@ class Output:
             with suppress(OSError):
                 (self.folder / self.records).rmdir()
 
-    def _holds(self, key: str, size: int, sha256: str) -> bool:
+    def _has_bytes(self, key: str, size: int, sha256: str) -> bool:
         info = self.blobs.head(key)
         if info is None or info.size != size:
             return False
         digest = hashlib.sha256()
-        for piece in self.blobs.stream(key):
-            digest.update(piece)
+        for chunk in self.blobs.stream(key):
+            digest.update(chunk)
         return digest.hexdigest() == sha256
 
 
 def open_output(address: str, *, seams: Seams) -> Output:
-    """The output at an address; options and credentials stand in its query or the environment."""
+    """The output at an address; options and credentials are in its query or the environment."""
     if "://" not in address:
         address = f"file://{quote(str(Path(address).absolute()))}" if address else ""
     scheme = address.partition("://")[0].lower()
@@ -144,7 +145,7 @@ def open_output(address: str, *, seams: Seams) -> Output:
         address, scheme = _as_az(address), "az"
     backend = _BACKENDS.get(scheme)
     if backend is None:
-        raise SettingsError(f"a crawl cannot leave its files there; possible are {_POSSIBLE}")
+        raise SettingsError(f"This cannot be the output of a crawl. Use {_POSSIBLE}.")
     blobs = open_blobs(address, seams=seams)
     parts = urlsplit(address, allow_fragments=False)
     folder = Path(unquote(parts.path)) if backend == "local" else None
@@ -162,77 +163,70 @@ def _as_az(address: str) -> str:
     try:
         parts = urlsplit(address, allow_fragments=False)
     except ValueError:
-        raise SettingsError(
-            f"the output's address is malformed; possible are {_POSSIBLE}"
-        ) from None
+        raise SettingsError(f"The address of the output is malformed. Use {_POSSIBLE}.") from None
     container, at, host = parts.netloc.partition("@")
     options = [parts.query] if parts.query else []
     if at:
-        found = _ACCOUNT.fullmatch(host.lower())
-        if not found:
-            raise SettingsError("after the @ of an abfs:// address stands the name of an account")
-        account, cloud = found["account"], found["cloud"]
-        options.append(f"account_name={account}")
+        match = _AZURE_HOST.fullmatch(host.lower())
+        if not match:
+            raise SettingsError("An abfs:// address has the name of an account after its @.")
+        name, cloud = match["account"], match["cloud"]
+        options.append(f"account_name={name}")
         if cloud not in {None, _AZURE}:
-            options.append(f"endpoint=https://{account}.blob.{cloud}")
+            options.append(f"endpoint=https://{name}.blob.{cloud}")
     query = f"?{'&'.join(options)}" if options else ""
     return f"az://{container}{parts.path}{query}"
 
 
 def _check(data: Data, sha256: str) -> int:
-    """The size of what is to be stored, which must have this hash."""
+    """The size of a file, which must have this hash."""
     if isinstance(data, bytes):
-        told, size = hashlib.sha256(data).hexdigest(), len(data)
+        digest, size = hashlib.sha256(data).hexdigest(), len(data)
     else:
         with data.open("rb") as source:
-            told = hashlib.file_digest(source, "sha256").hexdigest()
+            digest = hashlib.file_digest(source, "sha256").hexdigest()
             size = source.tell()
-    if told != sha256:
-        named = "a file" if isinstance(data, bytes) else data.name
-        raise StoreError(f"{named} is not what was downloaded: its bytes have changed")
+    if digest != sha256:
+        name = "a file" if isinstance(data, bytes) else data.name
+        raise StoreError(f"{name} is not what was downloaded: its bytes have changed")
     return size
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 T = TypeVar("T")
 
-GLANCE: Final = 0.5
-AFTER_A_KILL: Final = LEASE.total_seconds() + 5
-"""Seconds after which the claim of a killed process has run out, on PostgreSQL."""
+RETRY_SECONDS: Final = 0.5
+LEASE_EXPIRY_SECONDS: Final = LEASE.total_seconds() + 5
+"""Seconds after which the lease of a killed process has expired, on PostgreSQL."""
 
 
 @asynccontextmanager
-async def turn_at(
+async def lock_output(
     output: str, context: Context, *, waits: bool, part: str = ""
 ) -> AsyncIterator[None]:
-    """Hold an output; who waits does so for as long as another crawl writes there.
+    """Lock an output; one that `waits` does so for as long as another crawl writes there.
 
-    A part of a crawl is held by itself, while whoever divided the crawl holds the whole.
+    A part of a crawl has a lock of its own, beside that of the whole.
     """
     address = open_output(output, seams=context.seams).address
-    # A file is let go by the kernel; a lease outlives its holder for a while. Only a machine that
-    # was given up can hold a part.
-    patience = AFTER_A_KILL if part or not context.database.is_sqlite else 0.0
+    # The kernel releases a locked file; a lease outlives its process for a while. A part can only
+    # be locked by a machine that was lost.
+    timeout = LEASE_EXPIRY_SECONDS if part or not context.database.is_sqlite else 0.0
     name = f"output-{ids.text_sha256(address + part)[:16]}"
     with ExitStack() as stack:
         try:
-            claim = await patiently(
-                lambda: _claimed(name, context, stack), math.inf if waits else patience
+            lock = await retry_while_busy(
+                lambda: _lock(name, context, stack), math.inf if waits else timeout
             )
         except SourceBusyError:
             raise SourceBusyError(
-                f"another crawl writes to {address}: wait for its end, or give another output"
+                f"another crawl writes to {address}: wait for its end, or choose another output"
             ) from None
-        async with keep_lock(claim):
+        async with keep_lock(lock):
             yield
 
 
-async def patiently(act: Callable[[], Awaitable[T]], seconds: float) -> T:
-    """Act; try again for so long where another process holds what is needed."""
+async def retry_while_busy(act: Callable[[], Awaitable[T]], seconds: float) -> T:
+    """Act; try again for so many seconds if another process has the lock."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
         try:
@@ -240,9 +234,9 @@ async def patiently(act: Callable[[], Awaitable[T]], seconds: float) -> T:
         except SourceBusyError:
             if asyncio.get_running_loop().time() > deadline:
                 raise
-        await asyncio.sleep(GLANCE)
+        await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _claimed(name: str, context: Context, stack: ExitStack) -> SourceLock:
-    claim = claim_source(context.database, context.settings.home, name, context.seams.clock)
-    return await asyncio.to_thread(stack.enter_context, claim)
+async def _lock(name: str, context: Context, stack: ExitStack) -> SourceLock:
+    lock = claim_source(context.database, context.settings.home, name, context.seams.clock)
+    return await asyncio.to_thread(stack.enter_context, lock)

@@ -1,8 +1,6 @@
-"""The reporting period that a text, an address or a file name tells of.
+"""The reporting period in a text, an address or a file name.
 
-japanera, which knows all eras, reads dates and neither 令和6年分 nor r6; five eras do for reports.
-
-The months, by the names that publishers of reports give them.
+japanera has all eras, but parses neither 令和6年分 nor r6; five eras are enough.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ _NAMES: Final = (
     "december dezember decembre diciembre grudzien grudnia dicembre dezembro dec dez",
 )
 MONTHS: Final = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
-"""The number of each, by its name in small letters without accents, or a short form of it."""
+"""The number of each month, by its lower-case name without accents, or a short form of it."""
 
 
-# When each began, and its last year.
+# The first year of each era, and the number of its years.
 _ERAS: Final = {
     "明治": (1868, 45), "大正": (1912, 15), "昭和": (1926, 64), "平成": (1989, 31),
     "令和": (2019, 99),
@@ -50,7 +48,7 @@ _SHORT_ERA: Final = re.compile(
     r"(?<![a-z0-9])(?:(r)(0?[1-9]|1\d)|(h)(0[1-9]|[3-9]|[12]\d|3[01])|(s)(5\d|6[0-4]))(?!\d)"
 )
 
-_NAMED: Final = rf"(?<![a-z])(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?![a-z])\.?"
+_MONTH_NAME: Final = rf"(?<![a-z])(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})(?![a-z])\.?"
 _YEAR: Final = r"(?<!\d)(?:19\d\d|20[0-4]\d)(?!\d)"
 _DASH: Final = r"\s*(?:-|–|—|~|〜|から|to|bis|a|au|al|do|until|through|thru)\s*"
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|\.)?"
@@ -63,8 +61,8 @@ _DATES: Final = tuple(
             r"(?:3[01]|[12]\d|0?[1-9])(?!\d)\s*(?:日|일)?"
         ),
         rf"(?<!\d)(?:3[01]|[12]\d|0?[1-9])[./-]\s?(?P<m>1[0-2]|0?[1-9])[./-]\s?(?P<y>{_YEAR})",
-        rf"(?<!\d){_DAY}\s*(?:de\s+)?(?P<n>{_NAMED})\s*(?:de\s+)?(?P<y>{_YEAR})",
-        rf"(?P<n>{_NAMED})\s*{_DAY},?\s+(?P<y>{_YEAR})",
+        rf"(?<!\d){_DAY}\s*(?:de\s+)?(?P<n>{_MONTH_NAME})\s*(?:de\s+)?(?P<y>{_YEAR})",
+        rf"(?P<n>{_MONTH_NAME})\s*{_DAY},?\s+(?P<y>{_YEAR})",
         r"(?<!\d)(?P<y>19\d\d|20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\d)",
     )
 )
@@ -72,8 +70,8 @@ _MONTH_FORMS: Final = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?P<y>{_YEAR})\s*(?:年度?|년)\s*\(?(?P<m>1[0-2]|0?[1-9])\s*(?:月|월)",
-        rf"(?P<n>{_NAMED})\s*(?:de\s+|del\s+|of\s+|,\s*)?[-_]?(?P<y>{_YEAR})",
-        rf"(?P<y>{_YEAR})[\s_-]*(?P<n>{_NAMED})",
+        rf"(?P<n>{_MONTH_NAME})\s*(?:de\s+|del\s+|of\s+|,\s*)?[-_]?(?P<y>{_YEAR})",
+        rf"(?P<y>{_YEAR})[\s_-]*(?P<n>{_MONTH_NAME})",
         rf"(?P<y>{_YEAR})[-/_.](?P<m>1[0-2]|0[1-9])(?![\d])",
         rf"(?<![\d./-])(?P<m>1[0-2]|0?[1-9])[./-](?P<y>{_YEAR})",
         r"(?<!\d)(?P<y>19\d\d|20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?!\d)",
@@ -82,12 +80,12 @@ _MONTH_FORMS: Final = tuple(
 _YEAR_FORM: Final = re.compile(rf"{_YEAR}\s*年?")
 _MARKED_YEAR: Final = re.compile(rf"({_YEAR})\s*年(?:分|度)")
 _LONE_MONTH: Final = re.compile(
-    rf"(?P<n>{_NAMED})(?!\s*\d)|(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*(?:月|월)(?!\s*\d)"
+    rf"(?P<n>{_MONTH_NAME})(?!\s*\d)|(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*(?:月|월)(?!\s*\d)"
 )
 
-# A span of months: both years may be told, or only the last.
+# A span of months, with both years or only the last.
 _SPAN: Final = re.compile(
-    rf"(?P<n1>{_NAMED})\s*(?P<y1>{_YEAR})?{_DASH}(?P<n2>{_NAMED})\s*(?:de\s+)?(?P<y2>{_YEAR})?"
+    rf"(?P<n1>{_MONTH_NAME})\s*(?P<y1>{_YEAR})?{_DASH}(?P<n2>{_MONTH_NAME})\s*(?:de\s+)?(?P<y2>{_YEAR})?"
 )
 _NUMBERED_SPAN: Final = re.compile(
     rf"(?:(?P<y1>{_YEAR})\s*年\s*)?(?<!\d)(?P<m1>1[0-2]|0?[1-9])\s*月?(?:\s*1\s*日)?{_DASH}"
@@ -135,19 +133,22 @@ def _counted(word: str, letters: str, count: int) -> tuple[re.Pattern[str], ...]
 
 _QUARTERS: Final = _counted(_QUARTER_WORD, "qt", 4)
 _HALVES: Final = _counted(_HALF_WORD, "hs", 2)
-_HALVES_NAMED: Final = (re.compile("上半期|上期|상반기"), re.compile("下半期|下期|하반기"))
-# What each of these has in it somewhere.
+_JAPANESE_HALVES: Final = (re.compile("上半期|上期|상반기"), re.compile("下半期|下期|하반기"))
+# Every part of a year matches this.
 _ANY_PART: Final = re.compile(
     rf"[qths][1-4]|[1-4][qths]|{_QUARTER_WORD}|{_HALF_WORD}|[上下]半?期|[상하]반기"
 )
 
 _PUBLISHED: Final = r"(?:公表|公開|掲載|更新|発行|作成|提出|受付|受理|告示)"
 _PUBLISHED_AFTER: Final = re.compile(rf"\s?(?:に\s*)?{_PUBLISHED}")
+_PUBLISHED_WORDS: Final = (
+    "published", "posted", "updated", "uploaded", "released", "modified", "received", "filed",
+    "submitted", "stand", "veroffentlicht", "aktualisiert", "publie", "mise? a jour",
+    "publicad[oa]", "actualizad[oa]", "opublikowano", "aktualizacja",
+)  # fmt: skip
 _PUBLISHED_BEFORE: Final = re.compile(
     rf"(?:{_PUBLISHED}(?:年月)?(?:日\W{{0,3}}|\s?:\s?)"
-    r"|(?:published|posted|updated|uploaded|released|modified|received|filed|submitted|stand"
-    r"|veroffentlicht|aktualisiert|publie|mise? a jour|publicad[oa]|actualizad[oa]|opublikowano"
-    r"|aktualizacja)\s*(?:on|am|le|el|date|vom)?\W{0,3})$"
+    rf"|(?:{'|'.join(_PUBLISHED_WORDS)})\s*(?:on|am|le|el|date|vom)?\W{{0,3}})$"
 )
 _ENDED: Final = re.compile(
     r"(?:end(?:ed|ing)|as (?:at|of)|close|zum|au|al|na dzien|現在|末日?)\W*$"
@@ -159,15 +160,15 @@ _ANNUAL: Final = re.compile(
     r"年分|年度|年次|年間|annual|yearly|full[\s-]year|year end|jahres|jahrlich|annuel|anual|roczn"
     r"|연간|년도"
 )
-_PLAIN: Final = re.compile(
+_SINGLE_YEAR: Final = re.compile(
     rf"(?<![\d.,$€£¥]){_YEAR}(?![.,]\d)"
     r"(?!\s*(?:kb|mb|gb|bytes?|円|yen|eur|usd|頁|ページ|pages?|件|票)(?![a-z]))"
 )
-# Telephone numbers, and numbers that go on with a hyphen on both sides.
+# Telephone numbers, and numbers with hyphens on both sides.
 _NUMBER: Final = re.compile(r"(?<![\d-])\+?\d{1,4}-\d{2,4}-\d{3,4}(?![\d-])|\(\d{2,5}\)\s*\d+-\d+")
 
-_LONGEST: Final = 2000
-"""Characters; what tells of a period does so at its beginning."""
+_MAX_TEXT: Final = 2000
+"""Characters; a period is at the beginning of a text."""
 _YEAR_MONTHS: Final = 12
 _PARTS: Final = {
     (1, 3): "Q1", (4, 6): "Q2", (7, 9): "Q3", (10, 12): "Q4", (1, 6): "H1", (7, 12): "H2",
@@ -178,41 +179,41 @@ _PARTS: Final = {
 class _PeriodText:
     year: int | None = None
     part: str | None = None
-    """`Q1`, `H2`, `05`; `annual` where the text says so."""
+    """`Q1`, `H2`, `05`; `annual` if the text says so."""
     is_weak: bool = False
     """A date that may be the one of publication."""
 
 
 def reporting_period(texts: Iterable[str]) -> str | None:
-    """The period some texts tell of: `2024-Q1`, `2024-H2`, `2024-05`, `2024-annual`.
+    """The period in some texts: `2024-Q1`, `2024-H2`, `2024-05`, `2024-annual`.
 
-    The texts are given in the order in which they are believed.
+    Earlier texts have priority.
     """
-    told = [_read(text) for text in texts]
-    sure = next((at for at, each in enumerate(told) if each.year and not each.is_weak), None)
+    parsed = [_read(text) for text in texts]
+    sure = next((at for at, text in enumerate(parsed) if text.year and not text.is_weak), None)
     if sure is not None:
-        return f"{told[sure].year}-{_part(told, sure)}"
-    weak = next((each for each in told if each.year), None)
+        return f"{parsed[sure].year}-{_part(parsed, sure)}"
+    weak = next((text for text in parsed if text.year), None)
     return f"{weak.year}-{weak.part or 'annual'}" if weak else None
 
 
 def year_of(text: str) -> int | None:
-    """The year a text tells of, in our count or by the years of an emperor."""
+    """The year in a text, Gregorian or of an emperor."""
     return _read(text).year
 
 
-def _part(told: list[_PeriodText], at: int) -> str:
-    """The part of the year, from the text that tells it or from one beside it."""
-    own = told[at]
+def _part(parsed: list[_PeriodText], at: int) -> str:
+    """The part of the year, from the text with the year or from another."""
+    own = parsed[at]
     if own.part and own.part != "annual":
         return own.part
-    for each in told[:at]:
+    for each in parsed[:at]:
         if each.part and each.year is None and each.part != "annual":
             return each.part
     if own.part == "annual":
         return "annual"
-    for each in told[at + 1 :]:
-        # A month further down is more often that of an upload.
+    for each in parsed[at + 1 :]:
+        # A month in a later text is more often that of an upload.
         if each.part and each.part[0] in "QH" and each.year in {None, own.year}:
             return each.part
     return "annual"
@@ -220,32 +221,32 @@ def _part(told: list[_PeriodText], at: int) -> str:
 
 @lru_cache(maxsize=512)
 def _read(text: str) -> _PeriodText:
-    text = _without_numbers(_western(_normal(text[:_LONGEST])))
-    # Most texts have no date in them: they are searched for one once, and not at each step.
+    text = _without_numbers(_western(_normal(text[:_MAX_TEXT])))
+    # Most texts have no date: they are searched for one once, and not at each step.
     dates = _DATES if any(pattern.search(text) for pattern in _DATES) else ()
-    if told := _span(text, dates) or _ended(text, dates):
-        return told
+    if period := _span(text, dates) or _ended(text, dates):
+        return period
     text, days = _without_dates(text, dates)
     part = _part_of_year(text)
     if fiscal := _fiscal(text):
         return _PeriodText(fiscal, part or "annual")
     if part is None and (month := _month(text)):
         return month
-    if plain := _plain_year(text):
-        return _PeriodText(plain, part or ("annual" if _ANNUAL.search(text) else None))
+    if year := _year(text):
+        return _PeriodText(year, part or ("annual" if _ANNUAL.search(text) else None))
     return days[0] if days else _PeriodText(None, part or _lone_month(text))
 
 
 def _lone_month(text: str) -> str | None:
-    found = _LONE_MONTH.search(text)
-    return f"{_number_of(found):02}" if found else None
+    match = _LONE_MONTH.search(text)
+    return f"{_number_of(match):02}" if match else None
 
 
 # Steps --------------------------------------------------------------------------------------
 
 
 def _normal(text: str) -> str:
-    """An address without its host; letters small, without accents, digits plain."""
+    """A text in lower case, without accents and full-width digits; an address without its host."""
     if "://" in text[:10]:
         try:
             parts = urlsplit(text)
@@ -256,7 +257,7 @@ def _normal(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower())
-    # Only the accents of Latin letters: kana have marks that are letters of their own.
+    # Only the accents of Latin letters: in kana, marks make other letters.
     text = re.sub(r"[\u0300-\u036f]", "", text)
     return unicodedata.normalize("NFC", text).translate(_LOOKALIKES)
 
@@ -265,16 +266,16 @@ _LOOKALIKES: Final = str.maketrans({"ł": "l", "‐": "-", "‑": "-", "−": "-
 
 
 def _western(text: str) -> str:
-    def replaced(found: re.Match[str]) -> str:
-        year = _era_year(found[1], _number(found[2]))
-        return f" {year}{found[3] or ''}" if year else found[0]
+    def replaced(match: re.Match[str]) -> str:
+        year = _era_year(match[1], _number(match[2]))
+        return f" {year}{match[3] or ''}" if year else match[0]
 
     return _ERA.sub(replaced, text)
 
 
 def _without_numbers(text: str) -> str:
     return _NUMBER.sub(
-        lambda found: found[0] if any(date.fullmatch(found[0]) for date in _DATES) else " ", text
+        lambda match: match[0] if any(date.fullmatch(match[0]) for date in _DATES) else " ", text
     )
 
 
@@ -296,8 +297,8 @@ def _number(text: str) -> int:
     return 10 * (_KANJI[tens] if tens else 1) + (_KANJI[ones] if ones else 0)
 
 
-def _number_of(found: re.Match[str], which: str = "") -> int:
-    groups = found.groupdict()
+def _number_of(match: re.Match[str], which: str = "") -> int:
+    groups = match.groupdict()
     if name := groups.get(f"n{which}"):
         return MONTHS[name.rstrip(".")]
     return int(groups[f"m{which}"])
@@ -310,20 +311,20 @@ def _span(text: str, dates: Iterable[re.Pattern[str]]) -> _PeriodText | None:
                 begin, end = ((int(each["y"]), _number_of(each)) for each in (first, second))
                 return _of_span(begin, end)
     for pattern in (_DIGIT_SPAN, _SPAN, _NUMBERED_SPAN):
-        if found := pattern.search(text):
-            return _span_of_months(found, text)
+        if match := pattern.search(text):
+            return _span_of_months(match, text)
     return None
 
 
-def _span_of_months(found: re.Match[str], text: str) -> _PeriodText | None:
-    months = _number_of(found, "1"), _number_of(found, "2")
-    last = found["y2"] or found["y1"] or next(iter(re.findall(_YEAR, text)), None)
+def _span_of_months(match: re.Match[str], text: str) -> _PeriodText | None:
+    months = _number_of(match, "1"), _number_of(match, "2")
+    last = match["y2"] or match["y1"] or next(iter(re.findall(_YEAR, text)), None)
     if last is None:
         return _PeriodText(None, _PARTS.get(months))
-    first = int(found["y1"] or last)
+    first = int(match["y1"] or last)
     if months[0] > months[1] and first == int(last):
         # From October to March 2024; or from April 2023 to March.
-        first, last = (first, first + 1) if found["y1"] else (first - 1, first)
+        first, last = (first, first + 1) if match["y1"] else (first - 1, first)
     return _of_span((first, months[0]), (int(last), months[1]))
 
 
@@ -341,28 +342,28 @@ def _of_span(begin: tuple[int, int], end: tuple[int, int]) -> _PeriodText | None
 
 def _ended(text: str, dates: Iterable[re.Pattern[str]]) -> _PeriodText | None:
     for pattern in dates:
-        for found in pattern.finditer(text):
-            if not _ENDED.search(text[: found.start()]):
+        for match in pattern.finditer(text):
+            if not _ENDED.search(text[: match.start()]):
                 continue
-            if _THREE_MONTHS.search(text[: found.start()]):
-                return _PeriodText(int(found["y"]), f"Q{(_number_of(found) + 2) // 3}")
-            return _PeriodText(int(found["y"]), _part_of_year(text[: found.start()]) or "annual")
+            if _THREE_MONTHS.search(text[: match.start()]):
+                return _PeriodText(int(match["y"]), f"Q{(_number_of(match) + 2) // 3}")
+            return _PeriodText(int(match["y"]), _part_of_year(text[: match.start()]) or "annual")
     return None
 
 
 def _without_dates(text: str, dates: Iterable[re.Pattern[str]]) -> tuple[str, list[_PeriodText]]:
-    """A text without what is only the day of publication, and the days that may be another."""
+    """A text without its dates, and those that are not of publication."""
     days: list[_PeriodText] = []
     for pattern in dates:
-        while found := pattern.search(text):
-            before, after = text[: found.start()], text[found.end() :]
+        while match := pattern.search(text):
+            before, after = text[: match.start()], text[match.end() :]
             if not _is_published(before, after):
-                days.append(_PeriodText(int(found["y"]), f"{_number_of(found):02}", is_weak=True))
+                days.append(_PeriodText(int(match["y"]), f"{_number_of(match):02}", is_weak=True))
             text = f"{before} {after}"
     for pattern in (_MONTH_FORMS[0], _YEAR_FORM):
-        for found in list(pattern.finditer(text)):
-            if _is_published(text[: found.start()], text[found.end() :]):
-                text = text.replace(found[0], " " * len(found[0]), 1)
+        for match in list(pattern.finditer(text)):
+            if _is_published(text[: match.start()], text[match.end() :]):
+                text = text.replace(match[0], " " * len(match[0]), 1)
     return text, days
 
 
@@ -373,21 +374,21 @@ def _is_published(before: str, after: str) -> bool:
 def _part_of_year(text: str) -> str | None:
     if not _ANY_PART.search(text):
         return None
-    for letter, patterns in (("Q", _QUARTERS), ("H", _HALVES), ("H", _HALVES_NAMED)):
-        found = [
+    for letter, patterns in (("Q", _QUARTERS), ("H", _HALVES), ("H", _JAPANESE_HALVES)):
+        match = [
             (hit.start(), f"{letter}{number}")
             for number, pattern in enumerate(patterns, 1)
             if (hit := pattern.search(text))
         ]
-        if found:
-            return min(found)[1]
+        if match:
+            return min(match)[1]
     return None
 
 
 def _fiscal(text: str) -> int | None:
     for pattern in _FISCAL:
-        for found in pattern.finditer(text):
-            first, second = int(found["a"]), int(found["b"])
+        for match in pattern.finditer(text):
+            first, second = int(match["a"]), int(match["b"])
             if second in {first + 1, (first + 1) % 100}:
                 return first
     if short := _FISCAL_SHORT.search(text):
@@ -397,13 +398,13 @@ def _fiscal(text: str) -> int | None:
 
 def _month(text: str) -> _PeriodText | None:
     for pattern in _MONTH_FORMS:
-        if found := pattern.search(text):
-            return _PeriodText(int(found["y"]), f"{_number_of(found):02}")
+        if match := pattern.search(text):
+            return _PeriodText(int(match["y"]), f"{_number_of(match):02}")
     return None
 
 
-def _plain_year(text: str) -> int | None:
-    years = [int(found[0]) for found in _PLAIN.finditer(text)]
+def _year(text: str) -> int | None:
+    years = [int(match[0]) for match in _SINGLE_YEAR.finditer(text)]
     if marked := _MARKED_YEAR.search(text):
         return int(marked[1])
     if years:

@@ -1,4 +1,4 @@
-"""Looking without taking: what a page would give, and what a crawl would find."""
+"""Dry runs: the strategy for one page, and the PDFs that a crawl would fetch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import read_page
 from fonds.sites.robots import Robots, agent_of
 from fonds.sites.session import CrawlSession, CrawlWatch, Plan
-from fonds.sites.strategy import Advisor, Sighting
+from fonds.sites.strategy import Advisor, PageMatch
 from fonds.sites.strategy_manager import StrategyManager
 from fonds.sites.tables import website_tables
 from fonds.sites.website import Website
@@ -29,20 +29,20 @@ from fonds.stores.tables import core_tables, metadata
 
 @dataclass(frozen=True, kw_only=True)
 class PageProbe:
-    """How one page would be read."""
+    """The strategy for one page, and what it matches there."""
 
     url: str
     title: str
     strategy: ScrapingStrategy | None
-    """None where the page lists nothing that could be told from the rest of it."""
+    """None if the page has no list of PDFs that differs from its other links."""
     advisor: str
-    sighting: Sighting
+    match: PageMatch
 
 
 async def probe(
     url: str, context: Context, advisors: tuple[Advisor, ...], *, browser: bool = False
 ) -> PageProbe:
-    """The strategy that a page would be read by, and what it matches there."""
+    """Find the strategy for a page."""
     website = WebsiteConfiguration(id="probe", name=url, base_url=url)
     source = Website(website)
     robots = Robots(
@@ -51,15 +51,15 @@ async def probe(
         agent=agent_of(context.settings.user_agent),
     )
 
-    async def ask(url: str) -> Download:
+    async def fetch(url: str) -> Download:
         rules = await robots.rules(url)
         rules.require(url)
         name, pace = source.info.name, rules.pace
         download = await context.fetcher.download(url, source=name, pace=pace)
-        assert download is not None, "an unconditional request is never answered by None"
+        assert download is not None, "an unconditional request never returns None"
         return download
 
-    download = await ask(url)
+    download = await fetch(url)
     try:
         data = await asyncio.to_thread(download.read)
     finally:
@@ -67,7 +67,7 @@ async def probe(
     page = read_page(data, download.address, download.media_type)
     async with open_browser(context.settings, enabled=browser) as chromium:
         if chromium is not None:
-            page = await chromium.render(page, ask=ask)
+            page = await chromium.render(page, fetch=fetch)
     async with _scratch(context) as scratch:
         strategies = StrategyManager(
             website=website,
@@ -75,13 +75,13 @@ async def probe(
             database=scratch.database,
             clock=context.seams.clock,
         )
-        sighting = await strategies.sight(page, ())
+        match = await strategies.match(page, ())
     return PageProbe(
         url=page.url,
         title=page.title(),
         strategy=strategies.strategy,
         advisor=strategies.advisor,
-        sighting=sighting,
+        match=match,
     )
 
 
@@ -111,6 +111,6 @@ async def _scratch(context: Context) -> AsyncIterator[Context]:
 
 
 def _create_tables(database: Database) -> None:
-    """Those that a crawl needs: importing all sources would take longer than the crawl."""
+    """Create the tables of a crawl; those of all sources would take longer than the crawl."""
     with database.write() as connection:
         metadata.create_all(connection, tables=[*core_tables, *website_tables])

@@ -1,4 +1,4 @@
-"""What a host's robots.txt lets us ask, and how often."""
+"""The rules of a host's robots.txt: which addresses may be requested, and how often."""
 
 from __future__ import annotations
 
@@ -17,95 +17,95 @@ from fonds.fetch.rates import Pace
 MARGIN: Final = 1.02
 """Pauses are longer by this: requests take their time to arrive, some less than others."""
 PACE: Final = Pace(per_second=2.0 / MARGIN, include_loopback=True)
-"""Where a host does not ask for another one: a little less than twice a second."""
-SLOWEST: Final = 60.0
-"""Seconds between two requests that are kept to, however much longer a host asks for."""
-LARGEST: Final = 512 * 1024
-"""Bytes that are read of the file; what comes after is passed over."""
-REMEMBERED: Final = 256
+"""Unless a host states another one: a little less than two requests a second."""
+MAX_DELAY: Final = 60.0
+"""Seconds between two requests; a longer delay that a host states is not observed."""
+MAX_SIZE: Final = 512 * 1024
+"""Bytes of the file that are read; the rest is ignored."""
+CACHE_SIZE: Final = 256
 FORBIDDEN: Final = "robots.txt forbids it"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one host asks for."""
+    """The rules of one host."""
 
     parsed: Protego
     agent: str
 
     def allows(self, url: str) -> bool:
-        """Whether we may ask for an address."""
+        """Whether an address may be requested."""
         try:
             return bool(self.parsed.can_fetch(url, self.agent))
-        except ValueError:  # an address that cannot be taken apart is asked of nobody
+        except ValueError:  # a malformed address
             return False
 
     def require(self, url: str) -> None:
-        """Raise unless we may ask for an address."""
+        """Raise RobotsForbiddenError unless an address may be requested."""
         if not self.allows(url):
             raise RobotsForbiddenError(f"{url}: {FORBIDDEN}")
 
     @property
     def pace(self) -> Pace:
-        """How often we may ask: as the host says, at most as often as we do by ourselves."""
+        """The rate that the host allows, at most our own."""
         delay = self.parsed.crawl_delay(self.agent) or 0.0
         rate = self.parsed.request_rate(self.agent)
         if rate is not None and rate.requests > 0:
             delay = max(delay, rate.seconds / rate.requests)
-        slowed = max(1 / PACE.per_second, MARGIN * min(delay, SLOWEST))
+        slowed = max(1 / PACE.per_second, MARGIN * min(delay, MAX_DELAY))
         return Pace(per_second=1 / slowed, include_loopback=True)
 
     @property
     def sitemaps(self) -> list[str]:
-        """Lists of addresses that the host announces."""
+        """The addresses of the host's sitemaps."""
         return list(self.parsed.sitemaps)
 
 
 class Robots:
-    """The rules of hosts, asked for once in a crawl."""
+    """The rules of hosts, each fetched once in a crawl."""
 
     def __init__(self, fetcher: Fetcher, *, source: str, agent: str) -> None:
         self._fetcher = fetcher
         self._source = source
         self._agent = agent
-        self._known: OrderedDict[str, asyncio.Future[Rules]] = OrderedDict()
+        self._rules: OrderedDict[str, asyncio.Future[Rules]] = OrderedDict()
 
     async def rules(self, url: str) -> Rules:
-        """The rules for an address; one that cannot be had for a while is an error."""
+        """The rules for an address; FetchError if its host does not respond."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._known:
-            self._known[origin] = asyncio.ensure_future(self._ask(f"{origin}/robots.txt"))
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        self._known.move_to_end(origin)
-        known = self._known[origin]
-        return known.result() if known.done() else await asyncio.shield(known)
+        if origin not in self._rules:
+            self._rules[origin] = asyncio.ensure_future(self._fetch(f"{origin}/robots.txt"))
+            if len(self._rules) > CACHE_SIZE:
+                self._rules.popitem(last=False)
+        self._rules.move_to_end(origin)
+        rules = self._rules[origin]
+        return rules.result() if rules.done() else await asyncio.shield(rules)
 
-    async def _ask(self, url: str) -> Rules:
-        """A host without rules allows everything; one that is down, nothing for now."""
+    async def _fetch(self, url: str) -> Rules:
+        """Fetch a robots.txt; a host without one allows everything."""
         try:
             download = await self._fetcher.download(url, source=self._source, pace=PACE)
         except (NotFoundError, RefusedError):
             return read_rules(b"", self._agent)
         except FetchError as error:
             raise FetchError(
-                f"its robots.txt cannot be read, so it is not asked: {error}"
+                f"its robots.txt cannot be read, so nothing is requested: {error}"
             ) from error
-        assert download is not None, "an unconditional request is never answered by None"
+        assert download is not None, "an unconditional request never returns None"
         try:
             with download.file.open("rb") as file:
-                return read_rules(file.read(LARGEST), self._agent)
+                return read_rules(file.read(MAX_SIZE), self._agent)
         finally:
             download.discard()
 
 
 def read_rules(data: bytes, agent: str) -> Rules:
-    """The rules of a robots.txt, however malformed: what cannot be understood forbids nothing."""
+    """The rules of a robots.txt; a malformed line forbids nothing."""
     text = data.decode("utf-8-sig", errors="replace").replace("\0", "")
     return Rules(Protego.parse(text), agent)
 
 
 def agent_of(user_agent: str) -> str:
-    """The name by which robots.txt may speak of us: `fonds`."""
+    """The name by which a robots.txt refers to this program: `fonds`."""
     return user_agent.partition("/")[0].strip() or "fonds"

@@ -27,7 +27,7 @@ from fonds.settings import Settings
 from fonds.sites.browser import Browser, open_browser
 from fonds.sites.crawl_state import CrawlState, read_part, read_stored
 from fonds.sites.crawler import Crawler
-from fonds.sites.downloads import PdfDownloader, PdfOpener
+from fonds.sites.downloads import PdfDownloader
 from fonds.sites.frontier import Frontier, Listed
 from fonds.sites.journal import Outcome
 from fonds.sites.metadata_file import Entry
@@ -39,6 +39,7 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.output import Output, open_output
+from fonds.sites.pdf_opener import PdfOpener
 from fonds.sites.robots import FORBIDDEN, Robots, agent_of
 from fonds.sites.strategy import Advisor
 from fonds.sites.strategy_manager import StrategyManager, advisors_of
@@ -66,7 +67,7 @@ class WebsiteProgress:
     """The counts of a website so far."""
 
     pages: int = 0
-    found: int = 0
+    listed: int = 0
     fetched: int = 0
     unchanged: int = 0
     failed: int = 0
@@ -229,7 +230,7 @@ class WebsiteCrawl:
             yield Expected(scope=page, document_ids=frozenset(ids))
 
     async def collect(
-        self, task: FetchTask, part: Part, known: FileRecord | None
+        self, task: FetchTask, part: Part, previous: FileRecord | None
     ) -> DownloadResult:
         """A PDF, archived and stored in the output."""
         downloader = self.session.downloader
@@ -237,7 +238,7 @@ class WebsiteCrawl:
         try:
             rules = await self.robots.rules(part.url)
             async with self.session.slots:
-                result = await downloader.collect(self.website, task, part, known, rules.pace)
+                result = await downloader.collect(self.website, task, part, previous, rules.pace)
         except Exception as error:
             self.progress.failed += 1
             await asyncio.to_thread(downloader.failed, self.website, part.url, error)
@@ -268,7 +269,7 @@ class WebsiteCrawl:
             if session.downloader is not None:
                 urls = [pdf.url for pdf in listed]
                 await asyncio.to_thread(session.state.discovered, name, *urls)
-            self.progress.found += len(listed)
+            self.progress.listed += len(listed)
             self._report()
             for pdf in listed:
                 yield pdf
@@ -313,7 +314,7 @@ class WebsiteCrawl:
         )
 
     async def _is_allowed(self, url: str) -> bool:
-        """Whether robots.txt allows a PDF; one that it forbids is recorded, and is no failure."""
+        """Whether robots.txt allows a PDF; one that it forbids is recorded, and not a failure."""
         try:
             rules = await self.robots.rules(url)
         except FondsError:

@@ -1,4 +1,4 @@
-"""Working out how a page lists its PDFs from its structure alone."""
+"""The advisor that derives a strategy from the structure of a page alone."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from fonds.sites.pages.metadata import Metadata
 from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.pagination import pagination
 
-_MOST_SELECTORS: Final = 8
+_MAX_SELECTORS: Final = 8
 _ANY_PDF: Final = 'a[href*=".pdf" i]'
-"""For a page that lists nothing itself: its neighbours may."""
-_NOTHING: Final = 0.1
-_LONELY: Final = 0.45
+"""For a page that lists nothing itself: other pages of the site may."""
+_EMPTY_CONFIDENCE: Final = 0.1
+_SINGLE_CONFIDENCE: Final = 0.45
 
 
 class StructureAdvisor:
-    """Finds the links that repeat, and what stands around them; asks nobody."""
+    """Finds the links that repeat, and the texts around them, without a request."""
 
     name = "structure"
 
     async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
         """A strategy for a page; its confidence is below 0.3 where the page lists nothing."""
-        return advised(website, page)
+        return propose(website, page)
 
 
-def advised(website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
-    """The same for whoever does not wait."""
+def propose(website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
+    """As `StructureAdvisor.advise`, for callers that are not asynchronous."""
     listing = PdfList(page)
     selectors = _selectors(listing)
     metadata = Metadata(listing).expressions(listing.links)
-    turn = pagination(listing)
+    next_page = pagination(listing)
     return ScrapingStrategy(
         website_id=website.id,
-        strategy_type=StrategyType.PAGINATION if turn and selectors else StrategyType.CSS,
+        strategy_type=StrategyType.PAGINATION if next_page and selectors else StrategyType.CSS,
         pdf_link_selectors=selectors or [_ANY_PDF],
-        pagination_selector=turn,
+        pagination_selector=next_page,
         metadata_extraction=metadata or None,
         confidence=_confidence(listing, metadata),
     )
@@ -49,19 +49,19 @@ def advised(website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
 def _confidence(listing: PdfList, metadata: dict[str, str]) -> float:
     links = listing.links
     if not links:
-        return _NOTHING
+        return _EMPTY_CONFIDENCE
     if len(links) == 1:
-        return _LONELY if listing.tells_period(links[0]) else _NOTHING * 2
+        return _SINGLE_CONFIDENCE if listing.has_period(links[0]) else _EMPTY_CONFIDENCE * 2
     main = listing.groups[0]
-    share = len(main.links) / len(listing.pdfs)
+    fraction = len(main.links) / len(listing.pdfs)
     size = min(1.0, len(main.links) / 6)
     return round(
-        0.35 + 0.2 * share + 0.15 * size + 0.15 * main.periodic + 0.1 * len(metadata) / 2, 2
+        0.35 + 0.2 * fraction + 0.15 * size + 0.15 * main.periodic + 0.1 * len(metadata) / 2, 2
     )
 
 
 def _selectors(listing: PdfList) -> list[str]:
-    wanted = {link.element for link in listing.links if link.element is not None}
+    targets = {link.element for link in listing.links if link.element is not None}
     chosen: list[str] = []
     covered: set[Any] = set()
     for group in listing.groups:
@@ -71,20 +71,20 @@ def _selectors(listing: PdfList) -> list[str]:
             chosen.append(_script_selector(scripts[0]))
         if not elements or covered.issuperset(elements):
             continue
-        selector = _selector(group, wanted, listing)
+        selector = _selector(group, targets, listing)
         covered.update(css(selector).select(listing.page.tree))
         chosen.append(selector)
-    return list(dict.fromkeys(chosen))[:_MOST_SELECTORS]
+    return list(dict.fromkeys(chosen))[:_MAX_SELECTORS]
 
 
-def _selector(group: Group, wanted: set[Any], listing: PdfList) -> str:
-    """The shortest path that means all links of a group and nothing that is not listed."""
+def _selector(group: Group, targets: set[Any], listing: PdfList) -> str:
+    """The shortest path that selects all links of a group and nothing that is not listed."""
     elements = {link.element for link in group.links}
     best, best_strays = _ANY_PDF, len(listing.page.tree)
     for selector in _paths(group.links[0].element, group.links):
-        found = set(css(selector).select(listing.page.tree))
-        strays = len(found - wanted)
-        if not elements <= found:
+        selected = set(css(selector).select(listing.page.tree))
+        strays = len(selected - targets)
+        if not elements <= selected:
             continue
         if strays == 0:
             return selector
@@ -94,7 +94,7 @@ def _selector(group: Group, wanted: set[Any], listing: PdfList) -> str:
 
 
 def _paths(element: Any, links: Sequence[Link]) -> Iterator[str]:
-    """Paths to an element, from short to long, with what the links' addresses share."""
+    """Paths to an element, from short to long, with the common part of the links' addresses."""
     shared = common_step(links) if element.get("href") else None
     narrowing = f'[href*="{shared}" i]' if shared else ""
     path = _simple(element)

@@ -1,6 +1,6 @@
-"""A website as a source: crawled for its PDFs, each of them a document.
+"""A website as a source: each of its PDFs is a document.
 
-The websites that a library knows, and the strategies that work on them.
+The websites of a library, and the strategies in use on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fonds.sites.tables import TABLES, site_addresses, site_files, websites
 from fonds.sources.base import Ask, Rate, SourceInfo
 from fonds.stores.database import Database, upsert
 
-PREFIX: Final = "site-"
 VERSION: Final = "1.0.0"
 SCHEDULES: Final = {
     "daily": "15 2 * * *",
@@ -36,7 +35,7 @@ SCHEDULES: Final = {
 """When a website with this `crawl_frequency` is crawled by the scheduler."""
 
 PDF: Final = "pdf"
-_SHORTEST_TITLE: Final = 6
+_MIN_TITLE: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Website:
             schedule=SCHEDULES.get((self.configuration.crawl_frequency or "").lower()),
             rate=Rate(per_second=2.0),
             tables=TABLES,
-            published_at="not told: pages say when a report is for, seldom when it was published",
+            published_at="not available: pages seldom state when a report was published",
         )
         object.__setattr__(self, "info", info)
 
@@ -64,13 +63,13 @@ class Website:
         raise UsageError(f"{self.info.name} is a website. Crawl it with `fonds crawl`.")
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
-        """The one document that a PDF is."""
+        """The document of a PDF."""
         if raw.part(PDF) is None:
-            raise MalformedError(f"{raw.task.key} came without its PDF")
+            raise MalformedError(f"{raw.task.key} was fetched without its PDF")
         yield self._record(raw)
 
     def task_of(self, listed: Listed) -> FetchTask:
-        """What is to be fetched for a PDF on a page."""
+        """The task of a PDF on a page."""
         key = ids.site_file_id(self.configuration.id, listed.url)
         path = f"pdfs/{key.rpartition('/')[2]}.pdf"
         params = {
@@ -111,7 +110,7 @@ class Website:
     def _document(self, raw: Raw, title: str) -> Document:
         pdf, params = raw.parts[0].archived, raw.task.params
         office = self.configuration.name
-        told = (params.get("organization"), title, params.get("period"), office, pdf.url)
+        parts = (params.get("organization"), title, params.get("period"), office, pdf.url)
         return Document(
             id=raw.task.key,
             source=self.info.name,
@@ -119,21 +118,21 @@ class Website:
             title=title,
             source_url=pdf.url,
             source_org=office,
-            citation_string=", ".join(dict.fromkeys(filter(None, told))),
+            citation_string=", ".join(dict.fromkeys(filter(None, parts))),
             raw=pdf,
             body=Body(archived=pdf, format="pdf"),
         )
 
 
 def title_of(url: str, params: Mapping[str, Any]) -> str:
-    """What a PDF is called: by its link, if that says anything, else by its file name."""
+    """The title of a PDF: the text of its link, if that is informative, else its file name."""
     text = str(params.get("text") or "").strip()
-    named = len(text) >= _SHORTEST_TITLE and not text.lower().startswith(("http", "pdf"))
-    return text if named else original_name(url)
+    is_informative = len(text) >= _MIN_TITLE and not text.lower().startswith(("http", "pdf"))
+    return text if is_informative else original_name(url)
 
 
-FAILURES: Final = 20
-"""The last ones, that are shown of a website."""
+MAX_FAILURES: Final = 20
+"""The last failures of a website, which are displayed."""
 
 
 def save_website(
@@ -144,58 +143,58 @@ def save_website(
     *,
     rendered: bool = False,
 ) -> None:
-    """Keep a website as it is configured now; its strategy stays, unless its address changed."""
+    """Store a website as it is configured; its strategy stays, unless its address changed."""
     row = configuration.model_dump() | {
         "output": output,
         "rendered": rendered,
         "updated_at": clock.now(),
     }
     with database.write() as connection:
-        held = websites.c.id == configuration.id
-        address = connection.scalar(select(websites.c.base_url).where(held))
+        is_website = websites.c.id == configuration.id
+        address = connection.scalar(select(websites.c.base_url).where(is_website))
         if address is not None and address != configuration.base_url:
-            connection.execute(update(websites).where(held).values(standing=None))
+            connection.execute(update(websites).where(is_website).values(standing=None))
         upsert(connection, websites, [row])
 
 
-def known_websites(database: Database) -> list[Website]:
+def read_websites(database: Database) -> list[Website]:
     """All websites, by their ids."""
     with database.read() as connection:
         rows = connection.execute(select(websites).order_by(websites.c.id)).all()
     return [Website(_configuration(row)) for row in rows]
 
 
-class Known(NamedTuple):
-    """A website, and how it was crawled the last time."""
+class StoredWebsite(NamedTuple):
+    """A website, and how it was crawled last."""
 
     website: Website
     output: str | None
-    """Where its files went."""
+    """The address of its output."""
     rendered: bool
     """Whether a browser rendered its pages."""
 
 
-def get_website(database: Database, name: str) -> Known:
+def get_website(database: Database, name: str) -> StoredWebsite:
     """A website by its id."""
     with database.read() as connection:
         row = connection.execute(select(websites).where(websites.c.id == name)).one_or_none()
     if row is None:
-        raise UsageError(f"the library knows no website {name!r}: `fonds site list` names them")
-    return Known(Website(_configuration(row)), row.output, row.rendered)
+        raise UsageError(f"The library has no website {name!r}. `fonds site list` lists them.")
+    return StoredWebsite(Website(_configuration(row)), row.output, row.rendered)
 
 
-def read_standing(database: Database, name: str) -> StrategyHealth | None:
+def read_health(database: Database, name: str) -> StrategyHealth | None:
     """The strategy in use on a website."""
     with database.read() as connection:
-        held = connection.scalar(select(websites.c.standing).where(websites.c.id == name))
-    return StrategyHealth.from_json(json.dumps(held)) if held else None
+        fields = connection.scalar(select(websites.c.standing).where(websites.c.id == name))
+    return StrategyHealth.from_json(json.dumps(fields)) if fields else None
 
 
-def write_standing(
-    database: Database, name: str, standing: StrategyHealth | None, clock: Clock
+def write_health(
+    database: Database, name: str, health: StrategyHealth | None, clock: Clock
 ) -> None:
-    """Keep the strategy in use on a website, or forget it."""
-    values = {"standing": standing and json.loads(standing.to_json()), "updated_at": clock.now()}
+    """Store the strategy in use on a website, or delete it."""
+    values = {"standing": health and json.loads(health.to_json()), "updated_at": clock.now()}
     with database.write() as connection:
         connection.execute(update(websites).where(websites.c.id == name).values(values))
 
@@ -206,7 +205,7 @@ def _configuration(row: Row[Any]) -> WebsiteConfiguration:
 
 
 def summaries(database: Database) -> list[dict[str, Any]]:
-    """Each website, and how many pages and PDFs its last crawl saw."""
+    """Each website, with the numbers of pages and PDFs of its last crawl."""
     with database.read() as connection:
         rows = connection.execute(select(websites).order_by(websites.c.id)).all()
         counts = _counts(connection)
@@ -226,7 +225,7 @@ def summaries(database: Database) -> list[dict[str, Any]]:
 
 
 def details(database: Database, name: str) -> dict[str, Any]:
-    """One website: its addresses by state, and what failed last."""
+    """One website: its addresses by state, and its last failures."""
     website, output, rendered = get_website(database, name)
     table = site_addresses.c
     failed = select(table.url, table.kind, table.error, table.updated_at).where(
@@ -234,7 +233,7 @@ def details(database: Database, name: str) -> dict[str, Any]:
     )
     with database.read() as connection:
         counts = _counts(connection, name)
-        failures = connection.execute(failed.order_by(table.updated_at.desc()).limit(FAILURES))
+        failures = connection.execute(failed.order_by(table.updated_at.desc()).limit(MAX_FAILURES))
         return {
             **website.configuration.model_dump(),
             "source": website.info.name,
@@ -249,7 +248,7 @@ def details(database: Database, name: str) -> dict[str, Any]:
 def _counts(
     connection: Connection, name: str | None = None
 ) -> dict[tuple[str, str], dict[str, int]]:
-    """How many addresses there are of each website and kind, by state."""
+    """The number of addresses of each website and kind, by state."""
     table = site_addresses.c
     query = select(table.website_id, table.kind, table.state, func.count().label("number"))
     if name is not None:

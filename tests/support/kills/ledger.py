@@ -134,7 +134,7 @@ def _fetch(
             file = scratch / f"{number}.pdf"
             file.write_bytes(data_of(number))
             sha256 = hashlib.sha256(data_of(number)).hexdigest()
-            path = output.place("party_2024-q1_report.pdf", file, sha256)
+            path = output.store("party_2024-q1_report.pdf", file, sha256)
             downloaded(ledger, entry(number, path))
         acknowledged.write(b"%d\n" % number)
         if number % 4 == 3:

@@ -23,10 +23,10 @@ from fonds.errors import (
     UpstreamDownError,
     WrongContentError,
 )
-from fonds.sites.llm_advisor import MOST_ANSWERS, ModelAdvisor, rendered, schema
+from fonds.sites.llm_advisor import MAX_ATTEMPTS, ModelAdvisor, outline, schema
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.strategy import sight
+from fonds.sites.strategy import match_page
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
 KEY = "sk-not-for-anybody-else"
@@ -105,7 +105,7 @@ def test_a_good_answer_becomes_a_strategy_of_the_site() -> None:
         strategy = advice(url)
     assert (strategy.website_id, strategy.pdf_link_selectors) == ("e", ["td a"])
     assert strategy.metadata_extraction == {"organization": "ancestor::tr[1]/td[1]"}
-    assert len(sight(strategy, page()).found) == 40
+    assert len(match_page(strategy, page()).pdfs) == 40
     [asked] = state.asked
     assert asked["response_format"]["json_schema"]["schema"] == schema()
     assert state.keys == [f"Bearer {KEY}"]
@@ -121,11 +121,11 @@ def test_the_schema_is_one_that_strict_output_takes() -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ("I think you should look at the table.", "no JSON"),
-        ([GOOD], "no JSON object"),
+        ("I think you should look at the table.", "not JSON"),
+        ([GOOD], "not a JSON object"),
         (GOOD | {"confidence": 7}, "confidence"),
         (GOOD | {"pdf_link_selectors": []}, "pdf_link_selectors"),
-        (GOOD | {"pdf_link_selectors": ["a["]}, "no CSS selector"),
+        (GOOD | {"pdf_link_selectors": ["a["]}, "is invalid at"),
         (GOOD | {"pdf_link_selectors": ["li.report a"]}, "match no link"),
         (GOOD | {"strategy_type": "xpath", "pdf_link_selectors": ["//a[document('x')]"]}, "XPath"),
         (GOOD | {"metadata_extraction": {"organization": "//a[//b]"}}, "whole page"),
@@ -140,9 +140,9 @@ def test_a_wrong_answer_is_told_and_asked_for_again(wrong: Any, complaint: str) 
 
 
 def test_asking_again_comes_to_an_end() -> None:
-    with endpoint("no idea") as (url, state), pytest.raises(WrongContentError, match="no JSON"):
+    with endpoint("no idea") as (url, state), pytest.raises(WrongContentError, match="not JSON"):
         advice(url)
-    assert len(state.asked) == MOST_ANSWERS
+    assert len(state.asked) == MAX_ATTEMPTS
 
 
 def test_an_answer_in_a_fence_is_read() -> None:
@@ -201,13 +201,13 @@ def test_a_key_with_a_line_break_is_refused() -> None:
 
 @pytest.mark.parametrize("tokens", [100, 500, 3000])
 def test_a_page_is_rendered_within_its_tokens(tokens: int) -> None:
-    text = rendered(page(500), tokens=tokens)
+    text = outline(page(500), tokens=tokens)
     assert count(text) <= tokens
     assert "table#t" in text
 
 
 def test_a_rendering_leaves_out_what_repeats_and_says_so() -> None:
-    text = rendered(page(500), tokens=3000)
+    text = outline(page(500), tokens=3000)
     assert "496 more like this" in text
     assert '[href="/f/0-2024.pdf"]' in text
     assert "Party 499" not in text

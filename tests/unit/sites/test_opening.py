@@ -9,8 +9,8 @@ import pytest
 from tests.zoo import pdf
 
 from fonds.errors import WrongContentError
-from fonds.sites import downloads
-from fonds.sites.downloads import PdfOpener
+from fonds.sites import pdf_opener
+from fonds.sites.pdf_opener import PdfOpener
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_what_is_no_pdf_is_refused_by_name(
 def test_a_file_that_kills_its_reader_takes_nothing_with_it(
     opener: PdfOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "open_pdf", _deadly)
+    monkeypatch.setattr(pdf_opener, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):
         opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
     monkeypatch.undo()

@@ -16,7 +16,7 @@ from fonds.errors import FetchError, RobotsForbiddenError
 from fonds.fetch.client import Fetcher
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.sites.robots import MARGIN, PACE, SLOWEST, Robots, Rules, agent_of, read_rules
+from fonds.sites.robots import MARGIN, MAX_DELAY, PACE, Robots, Rules, agent_of, read_rules
 
 HOST = "https://example.org"
 
@@ -46,7 +46,7 @@ def test_wildcards_and_longer_rules_decide() -> None:
         ("", 1 / PACE.per_second),
         ("Crawl-delay: 10", 10.0 * MARGIN),
         ("Crawl-delay: 0.1", 1 / PACE.per_second),
-        ("Crawl-delay: 86400", SLOWEST * MARGIN),
+        ("Crawl-delay: 86400", MAX_DELAY * MARGIN),
         ("Crawl-delay: soon", 1 / PACE.per_second),
         ("Request-rate: 1/5", 5.0 * MARGIN),
     ],
@@ -98,7 +98,7 @@ def test_real_files_never_break_anything(corpus: Callable[[str], Path]) -> None:
     for file in files:
         read = read_rules(file.read_bytes(), "fonds")
         read.allows(f"{HOST}/reports/a.pdf")
-        assert 1 / (SLOWEST * MARGIN) <= read.pace.per_second <= PACE.per_second
+        assert 1 / (MAX_DELAY * MARGIN) <= read.pace.per_second <= PACE.per_second
         assert all(isinstance(url, str) for url in read.sitemaps)
 
 

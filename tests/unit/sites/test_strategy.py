@@ -5,7 +5,7 @@ import pytest
 from fonds.errors import StoreError, UsageError
 from fonds.sites.models import ScrapingStrategy, StrategyState, StrategyType
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.strategy import Sighting, StrategyHealth, combined, sight, validated
+from fonds.sites.strategy import PageMatch, StrategyHealth, combined, match_page, validated
 
 ROWS = "".join(
     f"<tr><td>{party}</td><td>{year}</td><td><a href='/f/{slug}{year}.pdf'>View</a></td></tr>"
@@ -39,41 +39,43 @@ def strategy(kind: str = "css_selector", *selectors: str, **more: object) -> Scr
     ],
 )
 def test_every_kind_of_strategy_finds_the_list(kind: str, selector: str) -> None:
-    sighting = sight(strategy(kind, selector), page())
-    assert [(each.url, each.organization, each.period) for each in sighting.found] == [
+    match = match_page(strategy(kind, selector), page())
+    assert [(each.url, each.organization, each.period) for each in match.pdfs] == [
         ("https://e.gov/f/g2024.pdf", "Green Party", "2024-annual"),
         ("https://e.gov/f/g2023.pdf", "Green Party", "2023-annual"),
         ("https://e.gov/f/h2024.pdf", "Harbour League", "2024-annual"),
         ("https://e.gov/f/h2023.pdf", "Harbour League", "2023-annual"),
     ]
-    assert sighting.score == 1.0
-    assert sighting.next_pages == ("https://e.gov/returns?page=2",)
-    assert ("https://e.gov/years/2020", "2020") in sighting.further
+    assert match.score == 1.0
+    assert match.next_pages == ("https://e.gov/returns?page=2",)
+    assert ("https://e.gov/years/2020", "2020") in match.further
 
 
 def test_what_a_strategy_says_of_fields_is_believed_first() -> None:
     told = {"organization": "ancestor::tr[1]/td[2]"}
-    found = sight(
+    found = match_page(
         strategy("css_selector", "td a", metadata_extraction=told),
         page(LIST.replace("2024</td>", "Blue Bloc</td>")),
-    ).found
+    ).pdfs
     assert found[0].organization == "Blue Bloc"
 
 
 def test_the_texts_that_led_to_a_page_fill_what_it_does_not_tell() -> None:
     lone = page("<body><h1>Documents</h1><p><a href=/r.pdf>Annual return</a></p>")
-    [found] = sight(strategy("css_selector", "p a"), lone, trail=("2022", "Harbour League")).found
+    [found] = match_page(
+        strategy("css_selector", "p a"), lone, trail=("2022", "Harbour League")
+    ).pdfs
     assert (found.organization, found.period) == ("Harbour League", "2022-annual")
 
 
 def test_margins_are_left_out_where_the_matter_lists_something() -> None:
-    urls = [each.url for each in sight(strategy("css_selector", "a"), page()).found]
+    urls = [each.url for each in match_page(strategy("css_selector", "a"), page()).pdfs]
     assert "https://e.gov/privacy.pdf" not in urls
 
 
 def test_a_strategy_that_misses_some_scores_less() -> None:
-    whole = sight(strategy("css_selector", "td a"), page())
-    half = sight(strategy("css_selector", "tr:nth-child(odd) a"), page())
+    whole = match_page(strategy("css_selector", "td a"), page())
+    half = match_page(strategy("css_selector", "tr:nth-child(odd) a"), page())
     assert 0 < half.score < whole.score
     assert half.listed == whole.listed == 4
 
@@ -81,15 +83,15 @@ def test_a_strategy_that_misses_some_scores_less() -> None:
 def test_numbered_pagers_and_selectors_of_forms_lead_on() -> None:
     pager = "".join(f"<a href='?p={number}'>{number}</a> " for number in (2, 3, 4))
     numbered = page(f"<body><table>{ROWS}</table><div class=pager><b>1</b> {pager}</div>")
-    assert len(sight(strategy("css_selector", "td a"), numbered).next_pages) == 3
+    assert len(match_page(strategy("css_selector", "td a"), numbered).next_pages) == 3
     form = "<form><select name=page><option>1<option>2</select></form>"
     chosen = strategy("pagination", "td a", pagination_selector="form:has(select)")
-    assert len(sight(chosen, page(f"<body><table>{ROWS}</table>{form}")).next_pages) == 2
+    assert len(match_page(chosen, page(f"<body><table>{ROWS}</table>{form}")).next_pages) == 2
 
 
 def test_a_broken_selector_is_an_error_of_use() -> None:
     with pytest.raises(UsageError, match="CSS"):
-        sight(strategy("css_selector", "a["), page())
+        match_page(strategy("css_selector", "a["), page())
     assert validated(strategy("css_selector", "a["), page()).state is StrategyState.FAILED
 
 
@@ -100,16 +102,16 @@ def test_a_strategy_is_tried_on_its_sample_page() -> None:
     assert validated(strategy("css_selector", "li.x a"), page(INDEX)).state is StrategyState.CREATED
 
 
-def sighting(score: float, listed: int = 5) -> Sighting:
-    return Sighting(found=(), next_pages=(), further=(), score=score, listed=listed)
+def sighting(score: float, listed: int = 5) -> PageMatch:
+    return PageMatch(pdfs=(), next_pages=(), further=(), score=score, listed=listed)
 
 
 def test_pages_that_list_nothing_are_no_sign_of_decay() -> None:
     standing = validated(strategy("css_selector", "td a"), page())
     for _ in range(20):
-        standing = standing.used(sight(standing.strategy, page(INDEX)))
+        standing = standing.used(match_page(standing.strategy, page(INDEX)))
     assert not standing.decayed
-    assert standing.used(sight(standing.strategy, page())).state is StrategyState.ACTIVE
+    assert standing.used(match_page(standing.strategy, page())).state is StrategyState.ACTIVE
 
 
 def test_a_strategy_decays_when_pages_keep_going_badly() -> None:

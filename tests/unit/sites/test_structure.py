@@ -8,8 +8,8 @@ import pytest
 
 from fonds.sites.models import StrategyState, StrategyType, WebsiteConfiguration
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.strategy import sight, validated
-from fonds.sites.structure_advisor import StructureAdvisor, advised
+from fonds.sites.strategy import match_page, validated
+from fonds.sites.structure_advisor import StructureAdvisor, propose
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
 PARTIES = ("Harbour League", "Upland Farmers", "Voice of Ellis", "Tidewater Labour")
@@ -105,8 +105,8 @@ def page(content: str, *, url: str = "https://e.gov/list") -> WebPage:
 
 @pytest.mark.parametrize("kind", LISTS)
 def test_a_list_is_found_whole_with_organisations_and_periods(kind: str) -> None:
-    strategy = advised(SITE, page(LISTS[kind]))
-    found = sight(strategy, page(LISTS[kind])).found
+    strategy = propose(SITE, page(LISTS[kind]))
+    found = match_page(strategy, page(LISTS[kind])).pdfs
     told = {
         each.url.removeprefix("https://e.gov"): (each.organization, each.period) for each in found
     }
@@ -117,26 +117,26 @@ def test_a_list_is_found_whole_with_organisations_and_periods(kind: str) -> None
 
 @pytest.mark.parametrize("kind", LISTS)
 def test_the_strategy_of_one_page_reads_the_next(kind: str) -> None:
-    strategy = advised(SITE, page(LISTS[kind]))
+    strategy = propose(SITE, page(LISTS[kind]))
     other = LISTS[kind].replace("/d/", "/e/").replace("Upland", "Lowland")
-    assert sight(strategy, page(other, url="https://e.gov/list2")).score == 1.0
+    assert match_page(strategy, page(other, url="https://e.gov/list2")).score == 1.0
 
 
 def test_the_advisor_says_the_same_to_those_who_wait() -> None:
     markup = page(LISTS["clicks"])
-    assert asyncio.run(StructureAdvisor().advise(SITE, markup)) == advised(SITE, markup)
+    assert asyncio.run(StructureAdvisor().advise(SITE, markup)) == propose(SITE, markup)
 
 
 def test_a_page_that_lists_nothing_is_told_with_little_confidence() -> None:
-    strategy = advised(SITE, page("<p>We register <a href=/parties>parties</a>.</p>"))
+    strategy = propose(SITE, page("<p>We register <a href=/parties>parties</a>.</p>"))
     assert strategy.confidence < 0.3
-    assert sight(strategy, page("<p>nothing</p>")).found == ()
+    assert match_page(strategy, page("<p>nothing</p>")).pdfs == ()
 
 
 def test_more_forms_than_reports_do_not_win() -> None:
     forms = "".join(f"<li><a href=/forms/{n}.pdf>Form {n}</a></li>" for n in range(12))
     markup = page(f"<div class=box><ul>{forms}</ul></div>" + LISTS["party in the heading"])
-    assert len(sight(advised(SITE, markup), markup).found) == 8
+    assert len(match_page(propose(SITE, markup), markup).pdfs) == 8
 
 
 @pytest.mark.parametrize(
@@ -154,11 +154,11 @@ def test_more_forms_than_reports_do_not_win() -> None:
 )
 def test_the_next_pages_of_a_list_are_found(pager: str, turns: list[str]) -> None:
     markup = page(LISTS["clicks"] + "</table>" + pager)
-    strategy = advised(SITE, markup)
+    strategy = propose(SITE, markup)
     assert strategy.strategy_type is StrategyType.PAGINATION
     seen = [
         url.removeprefix("https://e.gov").removeprefix("/list")
-        for url in sight(strategy, markup).next_pages
+        for url in match_page(strategy, markup).next_pages
     ]
     assert seen == turns
 
@@ -167,7 +167,7 @@ def test_the_next_pages_of_a_list_are_found(pager: str, turns: list[str]) -> Non
     "other", ["<a href='?p=0'>Previous</a>", "<a href=/x/24>24</a><a href=/x/60>60</a>"]
 )
 def test_other_links_are_no_next_page(other: str) -> None:
-    assert advised(SITE, page(LISTS["clicks"] + "</table>" + other)).pagination_selector is None
+    assert propose(SITE, page(LISTS["clicks"] + "</table>" + other)).pagination_selector is None
 
 
 def test_an_index_of_years_leads_on_to_the_best_first() -> None:
@@ -176,7 +176,7 @@ def test_an_index_of_years_leads_on_to_the_best_first() -> None:
         "<li><a href=/list/2023>Returns of 2023</a></ul><iframe src=/inner.html></iframe>"
         "<a href=/events/2026/01/>Calendar</a><a href=https://elsewhere.gov/2023>2023</a>"
     )
-    further = [url for url, _ in sight(advised(SITE, markup), markup).further]
+    further = [url for url, _ in match_page(propose(SITE, markup), markup).further]
     assert further == [
         "https://e.gov/inner.html",
         "https://e.gov/list/2023",

@@ -20,9 +20,9 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.strategy_manager import MOST_QUESTIONS, StrategyManager, advisors_of
+from fonds.sites.strategy_manager import MAX_PROPOSALS, StrategyManager, advisors_of
 from fonds.sites.structure_advisor import StructureAdvisor
-from fonds.sites.website import read_standing, save_website, write_standing
+from fonds.sites.website import read_health, save_website, write_health
 from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
@@ -81,13 +81,13 @@ def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> Strat
 
 
 def found(using: StrategyManager, seen: WebPage) -> int:
-    return len(asyncio.run(using.sight(seen, ())).found)
+    return len(asyncio.run(using.match(seen, ())).pdfs)
 
 
 def test_a_strategy_that_works_is_active_and_kept(database: Database) -> None:
     advisor = Advising("told", "a.report-link")
     assert found(tactics(database, advisor), page("2024")) == 6
-    standing = read_standing(database, OFFICE.id)
+    standing = read_health(database, OFFICE.id)
     assert standing is not None
     assert standing.state is StrategyState.ACTIVE
     assert standing.strategy.pdf_link_selectors == ["a.report-link"]
@@ -144,24 +144,24 @@ def test_pages_that_list_nothing_say_nothing_about_a_strategy(database: Database
 def test_advisors_are_not_asked_without_end(database: Database) -> None:
     wrong = Advising("wrong", "a.none")
     using = tactics(database, wrong)
-    for number in range(2 * MOST_QUESTIONS):
+    for number in range(2 * MAX_PROPOSALS):
         found(using, page(f"{number}", f"kind{number}"))
-    assert wrong.asked == MOST_QUESTIONS
+    assert wrong.asked == MAX_PROPOSALS
 
 
 def test_a_strategy_of_another_address_is_forgotten(database: Database) -> None:
     found(tactics(database, Advising("told", "a.report-link")), page("2024"))
     save_website(database, OFFICE, "output", CLOCK)
-    assert read_standing(database, OFFICE.id) is not None
+    assert read_health(database, OFFICE.id) is not None
     moved = OFFICE.model_copy(update={"base_url": "https://elsewhere.example/"})
     save_website(database, moved, "output", CLOCK)
-    assert read_standing(database, OFFICE.id) is None
+    assert read_health(database, OFFICE.id) is None
 
 
 def test_a_strategy_can_be_forgotten(database: Database) -> None:
     found(tactics(database, Advising("told", "a.report-link")), page("2024"))
-    write_standing(database, OFFICE.id, None, CLOCK)
-    assert read_standing(database, OFFICE.id) is None
+    write_health(database, OFFICE.id, None, CLOCK)
+    assert read_health(database, OFFICE.id) is None
 
 
 def test_the_settings_say_who_is_asked() -> None:
@@ -171,5 +171,5 @@ def test_the_settings_say_who_is_asked() -> None:
     assert [one.name for one in advisors_of(model)][-1] == "structure"
     assert len(advisors_of(model)) == 2
     for wrong in ("", "openai", "oracle:x", "structure:x"):
-        with pytest.raises(SettingsError, match="possible are structure and openai:MODEL"):
+        with pytest.raises(SettingsError, match="structure or openai:MODEL"):
             advisors_of(replace(settings, advisor=wrong))

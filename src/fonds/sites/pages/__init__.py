@@ -1,1 +1,1 @@
-"""Reading a page: its links, its lists, and what stands beside them."""
+"""Reading a page: its links, its lists, and the texts around them."""

@@ -1,8 +1,8 @@
-"""CSS selectors over a page, in one pass whatever the selector: a model may have written it.
+"""CSS selectors over a page, in one pass for any selector: a model may have written it.
 
 Translated to XPath, `div + div ~ div a` takes minutes on a page of 7,000 rows. Here each element
-is looked at once, and knows which beginnings of the selector its parent, its ancestors and the
-siblings before it have fulfilled.
+is visited once, with the prefixes of the selector that its parent, its ancestors and the siblings
+before it match.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from lxml import etree
 
 from fonds.errors import UsageError
 
-_LONGEST: Final = 500
-_DEEPEST: Final = 2
+_MAX_LENGTH: Final = 500
+_MAX_DEPTH: Final = 2
 _IDENT: Final = r"(?:[\w-]|[^\x00-\x7f]|\\.)+"
 _TOKEN: Final = re.compile(
     rf"(?P<combinator>\s*[>+~]\s*|\s+)|(?P<type>\*|{_IDENT})|\#(?P<id>{_IDENT})|\.(?P<cls>{_IDENT})"
@@ -31,8 +31,8 @@ _NTH: Final = re.compile(
 )
 
 
-class _Places(dict[Any, tuple[int, int, int, int]]):
-    """Of an element: its place among its siblings and those of its name, from either end."""
+class _Positions(dict[Any, tuple[int, int, int, int]]):
+    """The position of an element among its siblings and those of its name, from either end."""
 
     def __missing__(self, element: Any) -> tuple[int, int, int, int]:
         parent = element.getparent()
@@ -40,15 +40,15 @@ class _Places(dict[Any, tuple[int, int, int, int]]):
         total: dict[str, int] = {}
         for each in siblings:
             total[each.tag] = total.get(each.tag, 0) + 1
-        met: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for index, each in enumerate(siblings, 1):
-            met[each.tag] = met.get(each.tag, 0) + 1
-            of_name = met[each.tag]
+            counts[each.tag] = counts.get(each.tag, 0) + 1
+            of_name = counts[each.tag]
             self[each] = (index, len(siblings) - index + 1, of_name, total[each.tag] - of_name + 1)
         return dict.__getitem__(self, element)
 
 
-Test = Callable[[Any, _Places], bool]
+Test = Callable[[Any, _Positions], bool]
 Fits = Callable[[int, Any], bool]
 
 
@@ -56,10 +56,10 @@ Fits = Callable[[int, Any], bool]
 class _Compound:
     tests: list[Test] = field(default_factory=list)
     tag: str | None = None
-    """The only one that fits, if there is one."""
+    """The only tag that matches, if there is one."""
 
-    def fits(self, element: Any, places: _Places) -> bool:
-        return all(test(element, places) for test in self.tests)
+    def fits(self, element: Any, positions: _Positions) -> bool:
+        return all(test(element, positions) for test in self.tests)
 
 
 @dataclass(slots=True)
@@ -67,33 +67,35 @@ class _Complex:
     compounds: list[_Compound]
     combinators: list[str]
 
-    def select(self, root: Any, places: _Places) -> list[Any]:
+    def select(self, root: Any, positions: _Positions) -> list[Any]:
         def fits(index: int, element: Any) -> bool:
-            return self.compounds[index].fits(element, places)
+            return self.compounds[index].fits(element, positions)
 
         return chained(root, self.combinators, fits, tag=self.compounds[-1].tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Css:
-    """A selector that was understood."""
+    """A parsed selector."""
 
     _branches: tuple[_Complex, ...]
 
     def select(self, root: Any) -> list[Any]:
-        """The elements it means, in the order of the document."""
-        found: dict[Any, None] = {}
-        places = _Places()
+        """The elements that it selects, in the order of the document."""
+        selected: dict[Any, None] = {}
+        positions = _Positions()
         for branch in self._branches:
-            found |= dict.fromkeys(branch.select(root, places))
-        return list(found) if len(self._branches) == 1 else _ordered(root, found)
+            selected |= dict.fromkeys(branch.select(root, positions))
+        if len(self._branches) == 1:
+            return list(selected)
+        return [element for element in root.iter(etree.Element) if element in selected]
 
 
 def chained(root: Any, combinators: list[str], fits: Fits, *, tag: str | None = None) -> list[Any]:
     """The elements at the end of a chain of conditions, each joined to the one before.
 
-    One pass, with a bit for each beginning of the chain that an element fulfils. `tag` is the only
-    one that fits the last of them, if there is one.
+    One pass, with a bit for each prefix of the chain that an element matches. `tag` is the only tag
+    that matches the last condition, if there is one.
     """
     if not {"+", "~"}.isdisjoint(combinators):
         return _among_siblings(root, combinators, fits)
@@ -107,14 +109,14 @@ def chained(root: Any, combinators: list[str], fits: Fits, *, tag: str | None = 
 
 
 class _Bits:
-    """The beginnings of a chain that single elements and those above them fulfil."""
+    """The prefixes of a chain that elements and their ancestors match."""
 
     def __init__(self, root: Any, combinators: list[str], fits: Fits) -> None:
         self._root, self._combinators, self._fits = root, combinators, fits
-        self._known: dict[Any, tuple[int, int]] = {None: (0, 0)}
+        self._bits: dict[Any, tuple[int, int]] = {None: (0, 0)}
 
     def reach(self, element: Any, combinator: str) -> int:
-        """Those that an element can go on from."""
+        """The prefixes that an element can continue."""
         own, above = self._of(self._parent(element))
         return own | above if combinator == " " else own
 
@@ -122,19 +124,19 @@ class _Bits:
         return None if element is self._root else element.getparent()
 
     def _of(self, element: Any) -> tuple[int, int]:
-        climbed = []
-        while element not in self._known:
-            climbed.append(element)
+        visited = []
+        while element not in self._bits:
+            visited.append(element)
             element = self._parent(element)
-        own, above = self._known[element]
-        for each in reversed(climbed):
+        own, above = self._bits[element]
+        for each in reversed(visited):
             ancestors = own | above
             bits = 1 if self._fits(0, each) else 0
             for index, combinator in enumerate(self._combinators):
                 reach = ancestors if combinator == " " else own
                 if reach >> index & 1 and self._fits(index + 1, each):
                     bits |= 2 << index
-            own, above = self._known[each] = bits, ancestors
+            own, above = self._bits[each] = bits, ancestors
         return own, above
 
 
@@ -144,7 +146,7 @@ def _among_siblings(root: Any, combinators: list[str], fits: Fits) -> list[Any]:
     above: dict[Any, int] = {}
     before: dict[Any, int] = {}
     previous: dict[Any, int] = {}
-    found = []
+    selected = []
     for element in root.iter(etree.Element):
         parent = element.getparent() if element is not root else None
         ancestors = above.get(parent, 0) | own.get(parent, 0)
@@ -162,20 +164,16 @@ def _among_siblings(root: Any, combinators: list[str], fits: Fits) -> list[Any]:
         before[parent] = before.get(parent, 0) | bits
         previous[parent] = bits
         if bits & last:
-            found.append(element)
-    return found
+            selected.append(element)
+    return selected
 
 
 @lru_cache(maxsize=256)
 def css(selector: str) -> Css:
-    """The selector as something that selects; UsageError says what is wrong with it."""
-    if not selector.strip() or len(selector) > _LONGEST:
-        raise UsageError(f"a CSS selector has 1 to {_LONGEST} characters, not {len(selector)}")
+    """Parse a selector; UsageError if it is invalid."""
+    if not selector.strip() or len(selector) > _MAX_LENGTH:
+        raise UsageError(f"a CSS selector has 1 to {_MAX_LENGTH} characters, not {len(selector)}")
     return Css(tuple(_Parser(selector).branches()))
-
-
-def _ordered(root: Any, found: dict[Any, None]) -> list[Any]:
-    return [element for element in root.iter(etree.Element) if element in found]
 
 
 class _Parser:
@@ -185,14 +183,14 @@ class _Parser:
         self.position = position
 
     def branches(self, end: str = "") -> list[_Complex]:
-        found = [self._complex()]
+        branches = [self._complex()]
         while self._peek() == ",":
             self.position += 1
-            found.append(self._complex())
+            branches.append(self._complex())
         if self._peek() != end:
             raise self._wrong()
         self.position += len(end)
-        return found
+        return branches
 
     def _complex(self) -> _Complex:
         self._skip()
@@ -222,23 +220,23 @@ class _Parser:
             name = _unescaped(token["type"]).lower()
             return lambda e, _: name in ("*", e.tag)
         if token["id"] is not None:
-            wanted = _unescaped(token["id"])
-            return lambda e, _: e.get("id") == wanted
+            identifier = _unescaped(token["id"])
+            return lambda e, _: e.get("id") == identifier
         if token["cls"] is not None:
-            wanted = _unescaped(token["cls"])
-            return lambda e, _: wanted in (e.get("class") or "").split()
+            class_name = _unescaped(token["cls"])
+            return lambda e, _: class_name in (e.get("class") or "").split()
         if token["name"] is not None:
             return _attribute(token)
         if token["pseudo_element"] is not None:
-            # `::attr(href)` is how Scrapy asks for what we take anyway.
+            # Scrapy's `::attr(href)`: the address is read in any case.
             return lambda _e, _p: True
         return self._pseudo(token["pseudo"].lower(), opened=token["open"] is not None)
 
     def _pseudo(self, name: str, *, opened: bool) -> Test:
         if not opened:
-            return _plain_pseudo(name)
-        if self._depth > _DEEPEST:
-            raise UsageError("a CSS selector is nested too deeply")
+            return _simple_pseudo(name)
+        if self._depth > _MAX_DEPTH:
+            raise UsageError("the CSS selector is nested too deeply")
         if name in {"not", "is", "where", "matches", "has"}:
             inner = _Parser(self._text, self.position, self._depth + 1)
             branches = inner.branches(")")
@@ -263,7 +261,7 @@ class _Parser:
 
     def _wrong(self) -> UsageError:
         rest = self._text[self.position : self.position + 20]
-        return UsageError(f"no CSS selector: {self._text!r} cannot be read from {rest!r} on")
+        return UsageError(f"the CSS selector {self._text!r} is invalid at {rest!r}")
 
 
 def _attribute(token: re.Match[str]) -> Test:
@@ -274,33 +272,33 @@ def _attribute(token: re.Match[str]) -> Test:
     value = next(
         each for each in (token["double"], token["single"], token["bare"]) if each is not None
     )
-    ignoring = (token["flag"] or "").lower() == "i"
-    wanted = value.lower() if ignoring else value
+    ignores_case = (token["flag"] or "").lower() == "i"
+    expected = value.lower() if ignores_case else value
 
-    def test(element: Any, _places: _Places) -> bool:
-        held = element.get(name)
-        if held is None:
+    def test(element: Any, _positions: _Positions) -> bool:
+        actual = element.get(name)
+        if actual is None:
             return False
-        return _compared(operator, held.lower() if ignoring else held, wanted)
+        return _compared(operator, actual.lower() if ignores_case else actual, expected)
 
     return test
 
 
-def _compared(operator: str, held: str, wanted: str) -> bool:
+def _compared(operator: str, actual: str, expected: str) -> bool:
     if operator == "=":
-        return held == wanted
+        return actual == expected
     if operator == "~=":
-        return wanted in held.split()
+        return expected in actual.split()
     if operator == "|=":
-        return held == wanted or held.startswith(f"{wanted}-")
-    if not wanted:
+        return actual == expected or actual.startswith(f"{expected}-")
+    if not expected:
         return False
     if operator == "^=":
-        return held.startswith(wanted)
-    return held.endswith(wanted) if operator == "$=" else wanted in held
+        return actual.startswith(expected)
+    return actual.endswith(expected) if operator == "$=" else expected in actual
 
 
-def _plain_pseudo(name: str) -> Test:
+def _simple_pseudo(name: str) -> Test:
     tests: dict[str, Test] = {
         "first-child": lambda e, p: p[e][0] == 1,
         "last-child": lambda e, p: p[e][1] == 1,
@@ -314,7 +312,7 @@ def _plain_pseudo(name: str) -> Test:
         "any-link": lambda e, _: e.tag in {"a", "area"} and e.get("href") is not None,
     }
     if name not in tests:
-        raise UsageError(f"the CSS selector uses :{name}, which is not understood here")
+        raise UsageError(f"the CSS selector uses :{name}, which is not supported")
     return tests[name]
 
 
@@ -332,33 +330,33 @@ def _grouped(name: str, compounds: list[_Compound]) -> Test:
 
 def _functional(name: str, argument: str) -> Test:
     if name in {"contains", "-soup-contains"}:
-        wanted = argument.strip("\"'")
-        return lambda e, _: wanted in e.text_content()
+        content = argument.strip("\"'")
+        return lambda e, _: content in e.text_content()
     column = {"nth-child": 0, "nth-last-child": 1, "nth-of-type": 2, "nth-last-of-type": 3}.get(
         name
     )
     if column is None:
-        raise UsageError(f"the CSS selector uses :{name}(…), which is not understood here")
+        raise UsageError(f"the CSS selector uses :{name}(…), which is not supported")
     step, offset = _nth(argument)
     return lambda e, p: _is_nth(p[e][column], step, offset)
 
 
 def _nth(argument: str) -> tuple[int, int]:
     argument = {"odd": "2n+1", "even": "2n"}.get(argument.lower(), argument)
-    found = _NTH.fullmatch(argument)
-    if found is None:
-        raise UsageError(f"no CSS selector: {argument!r} counts nothing")
-    if found["only"]:
-        return 0, int(found["only"])
-    step = int(found["a"] + "1") if found["a"] in {"", "+", "-"} else int(found["a"])
-    offset = int(found["b"] or 0)
-    return step, -offset if found["sign"] == "-" else offset
+    formula = _NTH.fullmatch(argument)
+    if formula is None:
+        raise UsageError(f"the CSS selector has {argument!r}, which is not a formula such as 2n+1")
+    if formula["only"]:
+        return 0, int(formula["only"])
+    step = int(formula["a"] + "1") if formula["a"] in {"", "+", "-"} else int(formula["a"])
+    offset = int(formula["b"] or 0)
+    return step, -offset if formula["sign"] == "-" else offset
 
 
-def _is_nth(place: int, step: int, offset: int) -> bool:
+def _is_nth(position: int, step: int, offset: int) -> bool:
     if step == 0:
-        return place == offset
-    return (place - offset) % step == 0 and (place - offset) // step >= 0
+        return position == offset
+    return (position - offset) % step == 0 and (position - offset) // step >= 0
 
 
 def _unescaped(text: str) -> str:

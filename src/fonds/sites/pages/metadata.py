@@ -1,6 +1,6 @@
-"""Whose report a link leads to, and of which period: from what stands around it.
+"""The organisation and period of the report behind a link, from the texts around it.
 
-Places around a link that may say whose report it is, or of when, as XPath seen from the link.
+A text is addressed by an XPath expression that is evaluated from the link.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fonds.sites.pages.selectors import value
 from fonds.sites.pages.urls import file_name
 from fonds.sites.pages.wording import (
     bare_name,
-    head_says,
     is_generic,
-    name_likeness,
-    names_a_body,
+    is_heading_of,
+    is_organization_like,
+    name_score,
     organization_name,
     period_of,
     without_dates,
 )
 
-_MOST_COLUMNS: Final = 15
-_MOST_PARTS: Final = 25
+_MAX_COLUMNS: Final = 15
+_MAX_PARTS: Final = 25
 _NO_PARTS: Final = frozenset({"script", "br", "img", "tr", "td", "input"})
 
 _AROUND: Final = (
@@ -63,20 +63,20 @@ _AROUND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FieldExpression:
-    """An expression that may tell something of a link."""
+    """An expression for a text that may describe a link."""
 
     expression: str
     head: str = ""
-    """What heads the column, or names the part."""
+    """The heading of the column, or the tag and classes of the part."""
 
     @property
-    def is_telling(self) -> bool:
-        """Whether it is the link itself or a heading, and not just what happens to be near."""
+    def is_specific(self) -> bool:
+        """Whether it is the link itself or a heading, and not any text near it."""
         return self.expression == "." or self.expression.startswith("preceding::h")
 
 
 def candidates(elements: Sequence[Any], links: AbstractSet[Any]) -> Iterator[FieldExpression]:
-    """The places around some links, the nearest first; `links` are all that the page lists."""
+    """The expressions for some links, the nearest first; `links` are all that the page lists."""
     yield FieldExpression(".")
     yield from _columns(elements)
     yield from _parts(elements[min(len(elements) - 1, 1)], links)
@@ -85,16 +85,18 @@ def candidates(elements: Sequence[Any], links: AbstractSet[Any]) -> Iterator[Fie
 
 
 def _parts(element: Any, links: AbstractSet[Any]) -> Iterator[FieldExpression]:
-    """The parts of the item that a link stands in, or of the link where it is all of the item."""
+    """The parts of the item that contains a link, or of the link if it is the whole item."""
     item = item_of(element, links)
-    found = 0
+    count = 0
     for part in item.iterdescendants():
         if part is element or not isinstance(part.tag, str) or part.tag in _NO_PARTS:
             continue
-        if found >= _MOST_PARTS or element in part.iterdescendants():
+        if count >= _MAX_PARTS or element in part.iterdescendants():
             continue
-        found += 1
-        yield FieldExpression(_seen_from(element, item, part), " ".join([part.tag, *classes(part)]))
+        count += 1
+        yield FieldExpression(
+            _relative_path(element, item, part), " ".join([part.tag, *classes(part)])
+        )
 
 
 def _columns(elements: Sequence[Any]) -> Iterator[FieldExpression]:
@@ -105,7 +107,7 @@ def _columns(elements: Sequence[Any]) -> Iterator[FieldExpression]:
     row = max(rows, key=len)
     table = next(row.iterancestors("table"), None)
     heads = [] if table is None else _heads(table)
-    width = min(len(list(row.iterchildren("td", "th"))), _MOST_COLUMNS)
+    width = min(len(list(row.iterchildren("td", "th"))), _MAX_COLUMNS)
     for number in range(1, width + 1):
         head = heads[number - 1] if len(heads) == width else ""
         yield FieldExpression(f"ancestor-or-self::tr[1]/*[{number}]", head)
@@ -126,7 +128,7 @@ def _heads(table: Any) -> list[str]:
     return []
 
 
-def _seen_from(element: Any, item: Any, part: Any) -> str:
+def _relative_path(element: Any, item: Any, part: Any) -> str:
     test = part.tag
     names = classes(part)
     if names:
@@ -140,8 +142,8 @@ def _seen_from(element: Any, item: Any, part: Any) -> str:
 ORGANIZATION: Final = "organization"
 PERIOD: Final = "period"
 _SAMPLE: Final = 40
-"""Links that expressions are tried on."""
-_LOWEST: Final = 0.35
+"""Links on which expressions are tested."""
+_MIN_SCORE: Final = 0.35
 
 _ORGANIZATION_KEYS: Final = re.compile(
     r".*(?:party|organi[sz]ation|committee|candidate|filer|entity|group|partei|parti|partido|団体|政党).*|name|nom|nombre",
@@ -157,7 +159,7 @@ _UPLOADED: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkMetadata:
-    """What was read of one link."""
+    """The organisation and period of one link."""
 
     organization: str | None
     period: str | None
@@ -173,7 +175,7 @@ class Metadata:
         self._values: dict[tuple[str, Any], str] = {}
 
     def expressions(self, links: Sequence[Link]) -> dict[str, str]:
-        """Where organisation and period of some links stand, seen from them, if that is clear."""
+        """The expressions for organisation and period of some links, if they are clear."""
         chosen = {
             ORGANIZATION: self._best(links, self._as_name),
             PERIOD: self._best(links, self._as_period),
@@ -186,15 +188,15 @@ class Metadata:
         sample = [link for link in distinct(links) if link.element is not None][:_SAMPLE]
         if not sample:
             return None
-        told = candidates([link.element for link in sample], self._listing.others)
-        best, reached = None, 0.0
-        for candidate in told:
-            if (reaches := score(candidate, sample)) > reached:
-                best, reached = candidate.expression, reaches
-        return best if reached >= _LOWEST else None
+        elements = [link.element for link in sample]
+        best, best_score = None, 0.0
+        for candidate in candidates(elements, self._listing.others):
+            if (candidate_score := score(candidate, sample)) > best_score:
+                best, best_score = candidate.expression, candidate_score
+        return best if best_score >= _MIN_SCORE else None
 
     def read(self, links: Sequence[Link], expressions: Mapping[str, str]) -> list[LinkMetadata]:
-        """Organisation and period of each link, by expressions or else by what is around it."""
+        """Organisation and period of each link, by expressions or else by the texts around it."""
         names = self._expressed_names(links, expressions.get(ORGANIZATION))
         missing = [link for link, name in zip(links, names, strict=True) if name is None]
         guessed: dict[int, str | None] = {}
@@ -218,7 +220,7 @@ class Metadata:
     def _expressed_names(self, links: Sequence[Link], expression: str | None) -> list[str | None]:
         names = [self._expressed_name(link, expression) for link in links]
         if expression and sum(name is not None for name in names) * 2 >= len(names):
-            # Where names stand, "Annual Report Party" is one too.
+            # At the position of names, "Annual Report Party" is one too.
             return [
                 name
                 or (bare_name(self._value(expression, link)) if link.element is not None else None)
@@ -233,7 +235,7 @@ class Metadata:
         return {id(link): name or above for link, name in zip(links, names, strict=True)}
 
     def _from_above(self) -> str | None:
-        """The one organisation that a page is about: by its heading, or what led to it."""
+        """The organisation that a page is about: by its heading, or the links to it."""
         page = self._listing.page
         headings = [
             name
@@ -241,11 +243,11 @@ class Metadata:
             if (name := organization_name(each.text_content()))
         ]
         title = organization_name(re.split(r"\s[|–—-]\s", self._title)[0])
-        led = [name for text in reversed(self._trail) if (name := organization_name(text))]
-        for name in (*headings, *led, *([title] if title else [])):
-            if names_a_body(name):
+        from_trail = [name for text in reversed(self._trail) if (name := organization_name(text))]
+        for name in (*headings, *from_trail, *([title] if title else [])):
+            if is_organization_like(name):
                 return name
-        return next((name for name in (*led, *headings) if not is_generic(name)), None)
+        return next((name for name in (*from_trail, *headings) if not is_generic(name)), None)
 
     def _as_name(self, candidate: FieldExpression, links: Sequence[Link]) -> float:
         texts = [self._value(candidate.expression, link) for link in links]
@@ -253,15 +255,15 @@ class Metadata:
         if not names:
             return 0.0
         distinct_names = set(names)
-        likeness = sum(map(name_likeness, distinct_names)) / len(distinct_names)
+        mean_score = sum(map(name_score, distinct_names)) / len(distinct_names)
         fill = len(names) / len(links)
-        score = fill * likeness * _variety(len(distinct_names), len(links))
-        if head_says(candidate.head, ORGANIZATION):
+        score = fill * mean_score * _variety(len(distinct_names), len(links))
+        if is_heading_of(candidate.head, ORGANIZATION):
             score *= 1.5
-        elif len(distinct_names) == 1 and not candidate.is_telling and likeness < 1:
-            # What stands beside a single link may be anything.
+        elif len(distinct_names) == 1 and not candidate.is_specific and mean_score < 1:
+            # The text next to a single link may be anything.
             score *= 0.5
-        elif head_says(candidate.head, "other") or head_says(candidate.head, "date"):
+        elif is_heading_of(candidate.head, "other") or is_heading_of(candidate.head, "date"):
             score *= 0.4
         long = sum(len(text) for text in texts) / len(texts)
         return score - min(0.3, max(0.0, long - 60) / 1000)
@@ -276,9 +278,9 @@ class Metadata:
         fill = len(periods) / len(links)
         fine = sum(not period.endswith("annual") for period in periods) / len(links)
         score = fill + 0.2 * fine
-        if head_says(candidate.head, PERIOD):
+        if is_heading_of(candidate.head, PERIOD):
             score += 0.4
-        elif head_says(candidate.head, "date"):
+        elif is_heading_of(candidate.head, "date"):
             score *= 0.3
         long = sum(len(text) for text in texts) / len(texts)
         return score - min(0.3, long / 500)
@@ -293,9 +295,9 @@ class Metadata:
             ]
             headings: list[str] = []
         else:
-            told = self._value(expression, link) if expression else ""
-            beside = self._listing.item_text(link)
-            near = [told, link.text, beside]
+            expressed = self._value(expression, link) if expression else ""
+            item_text = self._listing.item_text(link)
+            near = [expressed, link.text, item_text]
             headings = [
                 without_dates(text) for text in self._listing.outline.headings(link.element)
             ]
@@ -319,19 +321,19 @@ class Metadata:
         if key not in self._values:
             try:
                 column = column_of(link.element) if "$column" in expression else 1
-                told = value(expression, link.element, column=column)
+                text = value(expression, link.element, column=column)
             except UsageError:
-                told = ""
-            self._values[key] = link.text if expression == "." and not told else told
+                text = ""
+            self._values[key] = link.text if expression == "." and not text else text
         return self._values[key]
 
 
 def _field(link: Link, keys: re.Pattern[str], *, clean: bool = True) -> str | None:
-    for name, told in link.fields.items():
-        if keys.fullmatch(name) and told:
-            found = organization_name(told) if clean else told
-            if found:
-                return found
+    for name, text in link.fields.items():
+        if keys.fullmatch(name) and text:
+            result = organization_name(text) if clean else text
+            if result:
+                return result
     return None
 
 

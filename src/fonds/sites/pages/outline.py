@@ -1,4 +1,4 @@
-"""What stands above and around a link: headings, terms, captions, the item of a list it is in."""
+"""The texts above and around a link: headings, terms, captions, the item of its list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from fonds.sites.pages.page import WebPage, folded
+from fonds.sites.pages.page import WebPage, single_line
 
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
 _HEADS: Final = {"details": "summary", "fieldset": "legend", "table": "caption"}
@@ -18,27 +18,27 @@ class HeadingsAbove:
     """The headings above each of some elements, nearest first."""
 
     def __init__(self, page: WebPage, elements: Iterable[Any]) -> None:
-        wanted = set(elements)
+        remaining = set(elements)
         self._above: dict[Any, tuple[str, ...]] = {}
         self._boxes: dict[Any, tuple[str, ...]] = {}
         self._rows: dict[Any, str] = {}
-        if not wanted:
+        if not remaining:
             return
         stack: dict[int, str] = {}
         for element in page.elements:
             level = _LEVELS.get(element.tag)
             if level is not None:
-                stack = {each: told for each, told in stack.items() if each < level}
-                stack[level] = folded(element.text_content())
-            if element in wanted:
+                stack = {above: text for above, text in stack.items() if above < level}
+                stack[level] = single_line(element.text_content())
+            if element in remaining:
                 self._above[element] = tuple(stack[each] for each in sorted(stack, reverse=True))
 
     def headings(self, element: Any) -> list[str]:
-        """Headings, and what heads the boxes and lists an element stands in; nearest first."""
+        """The headings above an element and of the boxes and lists around it, nearest first."""
         return [*self._boxes_of(element), *self._above.get(element, ())]
 
     def near(self, element: Any) -> list[str]:
-        """The same without the page's own first heading, which stands above everything."""
+        """As `headings`, without the first heading of the page, which is above everything."""
         above = self._above.get(element, ())
         return [*self._boxes_of(element), *(above[:-1] if len(above) > 1 else ())]
 
@@ -49,17 +49,17 @@ class HeadingsAbove:
         while here is not None and here not in self._boxes:
             chain.append(here)
             here = here.getparent()
-        told: tuple[str, ...] = () if here is None else self._boxes[here]
-        for each in reversed(chain):
-            told = (*filter(None, [self._head_of(each)]), *told)
-            self._boxes[each] = told
-        return told
+        texts: tuple[str, ...] = () if here is None else self._boxes[here]
+        for box in reversed(chain):
+            texts = (*filter(None, [self._head_of(box)]), *texts)
+            self._boxes[box] = texts
+        return texts
 
     def _head_of(self, box: Any) -> str:
         tag = box.tag
         if tag in _HEADS:
             head = box.find(_HEADS[tag])
-            return "" if head is None else folded(head.text_content())
+            return "" if head is None else single_line(head.text_content())
         if tag in {"dd", "tr"}:
             if box not in self._rows:
                 self._rows |= _headed(box.getparent())
@@ -68,12 +68,12 @@ class HeadingsAbove:
 
 
 def _headed(parent: Any) -> dict[Any, str]:
-    """What heads each definition or row: the last term, or the last row of one cell, before it."""
+    """The heading of each definition or row: the last term, or row of one cell, before it."""
     heads: dict[Any, str] = {}
     current = ""
     for child in parent.iterchildren("dt", "dd", "tr") if parent is not None else ():
         if child.tag == "dt" or (child.tag == "tr" and _is_head_row(child)):
-            current = folded(child.text_content())
+            current = single_line(child.text_content())
         heads[child] = current
     return heads
 
@@ -95,17 +95,17 @@ def _heading_of_list(inner: Any) -> str:
         if child is inner:
             break
         text += f" {child.text_content()} {child.tail or ''}"
-    return folded(text)
+    return single_line(text)
 
 
 def own_text(element: Any) -> str:
-    """The text of a short element; of a long one none, for it is no heading."""
-    text = folded(element.text_content())
+    """The text of an element, if it is short enough for a heading."""
+    text = single_line(element.text_content())
     return text if len(text) <= _LONG_HEADING else ""
 
 
 def item_of(element: Any, links: AbstractSet[Any]) -> Any:
-    """The largest element around a link that holds no other of some links."""
+    """The largest element around a link that contains no other of some links."""
     item = element
     for here in element.iterancestors():
         if here.tag in {"body", "html", "table", "tbody", "ul", "ol", "dl", "main"}:
@@ -115,7 +115,7 @@ def item_of(element: Any, links: AbstractSet[Any]) -> Any:
             for each in here.iter("a", "tr", "button", "td", "li", "div")
         ):
             break
-        # Around the only link of a page there is all of the page.
+        # Around the only link of a page, that would be the whole page.
         if len(here.text_content()) > _LONG_ITEM:
             break
         item = here
@@ -123,17 +123,17 @@ def item_of(element: Any, links: AbstractSet[Any]) -> Any:
 
 
 def item_text(element: Any, item: Any) -> str:
-    """What stands beside a link in its item."""
+    """The text of a link's item, or around the link if it has no item."""
     if item is element:
         parent = element.getparent()
         before = element.getprevious()
-        told = (before.tail if before is not None else parent.text) if parent is not None else ""
-        return folded(f"{told or ''} {element.tail or ''}")
-    return folded(" ".join(piece for piece in item.itertext()))[:_LONG_ITEM]
+        text = (before.tail if before is not None else parent.text) if parent is not None else ""
+        return single_line(f"{text or ''} {element.tail or ''}")
+    return single_line(" ".join(item.itertext()))[:_LONG_ITEM]
 
 
 def column_of(element: Any) -> int:
-    """The number of the cell that an element stands in, by columns; 1 elsewhere."""
+    """The number of the column that contains an element; 1 outside of tables."""
     cell = next(element.iterancestors("td", "th"), None)
     if element.tag in {"td", "th"}:
         cell = element
@@ -143,5 +143,5 @@ def column_of(element: Any) -> int:
 
 
 def _span(cell: Any) -> int:
-    told = cell.get("colspan") or "1"
-    return min(int(told), 50) if told.isdigit() and int(told) else 1
+    span = cell.get("colspan") or "1"
+    return min(int(span), 50) if span.isdigit() and int(span) else 1

@@ -1,8 +1,7 @@
-"""A page as a crawl sees it: its tree, and every link that its markup shows.
+"""A page: its tree, and every link in its markup, its forms and its scripts.
 
-What a form offers that can be asked for by an address alone.
-
-Addresses that stand in scripts: data that a page carries, literals in its handlers.
+Of a form, each choice that a GET request can make; of a script, the addresses in its data and in
+the literals of its handlers.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.sites.pages.urls import canonical
 
-_LONGEST: Final = 4 << 20
-_MOST_LITERALS: Final = 200
-_MOST_STRINGS: Final = 50_000
-_DEEPEST: Final = 40
+_MAX_SCRIPT: Final = 4 << 20
+_MAX_LITERALS: Final = 200
+_MAX_STRINGS: Final = 50_000
+_MAX_DEPTH: Final = 40
 
 _ASSIGNED: Final = re.compile(r"(?:=|\(|:|return)\s*(?=[\[{])|^\s*(?=[\[{])")
 _QUOTED: Final = re.compile(r"\"((?:[^\"\\\n]|\\.){1,2000})\"|'((?:[^'\\\n]|\\.){1,2000})'")
-_GOES: Final = re.compile(
+_NAVIGATION: Final = re.compile(
     r"(?:location(?:\.href)?\s*=|(?:location\.(?:assign|replace)|window\.open|\bopen)\s*\()\s*"
     r"(?:\"([^\"\n]{1,2000})\"|'([^'\n]{1,2000})')"
 )
@@ -50,28 +49,28 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Datum:
-    """An address in data, with the plain values that stand beside and above it."""
+    """An address in data, with the strings and numbers of the objects that contain it."""
 
     address: str
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def addresses_in(source: str, *, is_json: bool) -> Iterator[Datum]:
-    """The addresses in the data of a script, in their order, each once."""
-    seen: set[str] = set()
-    values = list(_values(source[:_LONGEST], is_json=is_json))
+    """The addresses in the data of a script, in order, each once."""
+    addresses: set[str] = set()
+    values = list(_values(source[:_MAX_SCRIPT], is_json=is_json))
     for value in values:
         for datum in _walk(value):
-            if datum.address not in seen and len(seen) < _MOST_STRINGS:
-                seen.add(datum.address)
+            if datum.address not in addresses and len(addresses) < _MAX_STRINGS:
+                addresses.add(datum.address)
                 yield datum
     if is_json:
         return
-    # What is no JSON, such as {name: 'x'}, still shows its PDFs.
-    for quoted in _QUOTED.finditer(source[:_LONGEST]):
+    # Literals that are not JSON, such as {name: 'x'}, may contain PDFs too.
+    for quoted in _QUOTED.finditer(source[:_MAX_SCRIPT]):
         text = _unescaped(quoted[1] or quoted[2])
-        if _PDF.search(text) and _ADDRESS.fullmatch(text) and text not in seen:
-            seen.add(text)
+        if _PDF.search(text) and _ADDRESS.fullmatch(text) and text not in addresses:
+            addresses.add(text)
             yield Datum(address=text)
 
 
@@ -83,17 +82,17 @@ def _unescaped(literal: str) -> str:
 
 
 def destinations(handler: str) -> list[str]:
-    """Where an event handler, or an address that is a script, leads to by its own words."""
+    """The addresses in an event handler, or in an address that is a script."""
     handler = handler[:4096]
-    found = [one or two for one, two in _GOES.findall(handler)]
-    if found:
-        return found
-    literals = [one or two for one, two in _QUOTED.findall(handler)]
+    targets = [double or single for double, single in _NAVIGATION.findall(handler)]
+    if targets:
+        return targets
+    literals = [double or single for double, single in _QUOTED.findall(handler)]
     return [text for text in literals if is_address(text)]
 
 
 def is_address(text: str) -> bool:
-    """Whether a literal reads like an address and not like a word."""
+    """Whether a literal looks like an address and not like a word."""
     return len(text) > 1 and bool(_ADDRESS.fullmatch(text))
 
 
@@ -106,7 +105,7 @@ def _values(source: str, *, is_json: bool) -> Iterator[Any]:
             return
         return
     position = 0
-    for _ in range(_MOST_LITERALS):
+    for _ in range(_MAX_LITERALS):
         start = _ASSIGNED.search(source, position)
         if start is None:
             return
@@ -119,18 +118,18 @@ def _values(source: str, *, is_json: bool) -> Iterator[Any]:
 
 
 def _walk(value: Any) -> Iterator[Datum]:
-    """Without recursion: data may be nested as deeply as its writer likes."""
+    """Without recursion, as data may be nested very deeply."""
     waiting: list[tuple[Any, str, dict[str, str], int]] = [(value, "", {}, 0)]
     while waiting:
-        here, key, above, depth = waiting.pop()
-        if isinstance(here, str):
-            if _is_listed(key, here):
-                yield Datum(address=here, fields=above)
-        elif depth < _DEEPEST and isinstance(here, dict):
-            fields = above | _plain(here)
-            waiting += [(here[name], str(name), fields, depth + 1) for name in reversed(here)]
-        elif depth < _DEEPEST and isinstance(here, list):
-            waiting += [(each, key, above, depth + 1) for each in reversed(here)]
+        node, key, above, depth = waiting.pop()
+        if isinstance(node, str):
+            if _is_listed(key, node):
+                yield Datum(address=node, fields=above)
+        elif depth < _MAX_DEPTH and isinstance(node, dict):
+            fields = above | _scalars(node)
+            waiting += [(node[name], str(name), fields, depth + 1) for name in reversed(node)]
+        elif depth < _MAX_DEPTH and isinstance(node, list):
+            waiting += [(item, key, above, depth + 1) for item in reversed(node)]
 
 
 def _is_listed(key: str, text: str) -> bool:
@@ -139,7 +138,7 @@ def _is_listed(key: str, text: str) -> bool:
     return bool(_PDF.search(text) or _ADDRESS_KEY.fullmatch(_CAMEL.sub("_", key)))
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, str]:
+def _scalars(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         str(name).lower(): str(value)[:300]
         for name, value in row.items()
@@ -147,8 +146,8 @@ def _plain(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-_MOST: Final = 200
-_FREE: Final = frozenset(
+_MAX_CHOICES: Final = 200
+_TEXT_INPUTS: Final = frozenset(
     {
         "",
         "text",
@@ -165,48 +164,48 @@ _FREE: Final = frozenset(
         "datetime-local",
     }
 )
-_SILENT: Final = frozenset({"button", "reset", "image", "submit"})
+_BUTTONS: Final = frozenset({"button", "reset", "image", "submit"})
 
 Choice = tuple[str, str, str]
-"""Name, value, and what a reader sees of it."""
+"""The name, value and visible text of a choice."""
 
 
-def offered(element: Any, base: str) -> Iterator[tuple[str, str]]:
-    """Addresses and their texts: each choice a form leaves, each place a menu jumps to."""
+def form_addresses(element: Any, base: str) -> Iterator[tuple[str, str]]:
+    """Addresses and their texts: each choice of a form, each target of a menu."""
     if element.tag == "select":
-        yield from _jumps(element)
+        yield from _menu_targets(element)
     elif (element.get("method") or "get").lower().strip() == "get":
-        yield from _asked(element, base)
+        yield from _get_requests(element, base)
 
 
-def _jumps(select: Any) -> Iterator[tuple[str, str]]:
+def _menu_targets(select: Any) -> Iterator[tuple[str, str]]:
     for option in select.iter("option"):
         value = (option.get("value") or "").strip()
         if is_address(value):
             yield value, option.text_content()
 
 
-def _asked(form: Any, base: str) -> Iterator[tuple[str, str]]:
+def _get_requests(form: Any, base: str) -> Iterator[tuple[str, str]]:
     fields = _fields(form)
     if fields is None or not any(len(choices) > 1 for choices in fields):
         return
     parts = urlsplit(form.get("action") or base)
-    for chosen in islice(product(*fields), _MOST):
+    for chosen in islice(product(*fields), _MAX_CHOICES):
         query = urlencode([(name, value) for name, value, _ in chosen if name])
-        told = " ".join(text for _, _, text in chosen if text)
-        yield urlunsplit(parts._replace(query=query, fragment="")), told
+        text = " ".join(label for _, _, label in chosen if label)
+        yield urlunsplit(parts._replace(query=query, fragment="")), text
 
 
 def _fields(form: Any) -> list[list[Choice]] | None:
-    """The choices of each field; None where a reader would have to write something."""
+    """The choices of each field; None if a user would have to enter a text."""
     fields: list[list[Choice]] = []
     radios: dict[str, list[Choice]] = {}
     for control in form.iter("input", "select", "textarea"):
         name = control.get("name") or ""
         kind = (control.get("type") or "").lower() if control.tag == "input" else control.tag
-        if kind in _SILENT or not name:
+        if kind in _BUTTONS or not name:
             continue
-        if kind in _FREE or kind == "textarea":
+        if kind in _TEXT_INPUTS or kind == "textarea":
             return None
         if kind == "select":
             fields.append(_options(control, name))
@@ -220,19 +219,19 @@ def _fields(form: Any) -> list[list[Choice]] | None:
 
 
 def _options(select: Any, name: str) -> list[Choice]:
-    found = []
+    choices = []
     for option in select.iter("option"):
         text = option.text_content().strip()
         value = option.get("value")
-        found.append((name, text if value is None else value, text))
-    # The empty one says "please choose"; it matters only where it is all there is.
-    return [choice for choice in found if choice[1]] or found
+        choices.append((name, text if value is None else value, text))
+    # The empty one is "please choose"; it counts only if there is no other.
+    return [choice for choice in choices if choice[1]] or choices
 
 
 def _label(control: Any) -> str:
-    around = next(control.iterancestors("label"), None)
-    if around is not None:
-        return str(around.text_content()).strip()
+    label = next(control.iterancestors("label"), None)
+    if label is not None:
+        return str(label.text_content()).strip()
     return (control.tail or "").strip()
 
 
@@ -249,7 +248,7 @@ _HTML_TYPES: Final = re.compile(
     r"text/(?:html|plain|xml)|application/(?:xhtml\+xml|xml|octet-stream|x-httpd-php)|",
     re.IGNORECASE,
 )
-# Pages by hand open a <font> for each line and close none; each would stand inside the last.
+# Handwritten pages open a <font> for each line and close none: each would be inside the previous.
 _PHRASES: Final = re.compile(
     r"</?(?:font|b|i|u|s|big|small|center|strong|em|span|tt|nobr)(?:\s[^>]*)?>", re.IGNORECASE
 )
@@ -263,30 +262,30 @@ _DATA_NAME: Final = re.compile(
 )
 _PICTURE: Final = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|ico|avif)(?:[?#]|$)", re.IGNORECASE)
 _HANDLERS: Final = ("onclick", "onmousedown", "onkeypress", "ondblclick")
-_MOST_LINKS: Final = 50_000
-_LONGEST_ADDRESS: Final = 4096
-_NOWHERE: Final = re.compile(r"(?:mailto|tel|javascript|data|about|blob|file|ftp):", re.IGNORECASE)
-_LONGEST_TEXT: Final = 500
+_MAX_LINKS: Final = 50_000
+_MAX_ADDRESS: Final = 4096
+_NOT_WEB: Final = re.compile(r"(?:mailto|tel|javascript|data|about|blob|file|ftp):", re.IGNORECASE)
+_MAX_TEXT: Final = 500
 _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
 _BREAKS: Final = re.compile(r"[\t\r\n]")
-_own: Final = local()
+_thread: Final = local()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Link:
-    """An address that a page leads to."""
+    """An address that a page links to."""
 
     url: str
     """Absolute and canonical."""
     text: str
-    """What a reader sees of it, white space folded."""
+    """The visible text, on one line."""
     element: Any
-    """Where it stands; None where it came from a script."""
+    """The element of the link; None if it is in a script."""
     kind: Kind
     script: Any = None
-    """The script element that holds it."""
+    """The script element that contains it."""
     fields: Mapping[str, str] = field(default_factory=lambda: _NO_FIELDS)
-    """The values that stand beside it in a script's data."""
+    """The values of the object that contains it in a script's data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,47 +299,47 @@ class WebPage:
     """The decoded markup."""
     encoding: str = "utf-8"
     elements: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
-    """Of the tree, in order. lxml makes each anew whenever it is met, unless somebody holds it."""
-    _found: list[Link] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Of the tree, in order. lxml creates elements again unless they are referenced."""
+    _links: list[Link] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.elements.extend(self.tree.iter(etree.Element))
 
     def links(self) -> list[Link]:
-        """Every link that the markup shows, in the order of the document."""
-        if not self._found:
-            self._found.extend(_LinkReader(self).read())
-        return list(self._found)
+        """Every link, in the order of the document."""
+        if not self._links:
+            self._links.extend(_LinkReader(self).read())
+        return list(self._links)
 
     def title(self) -> str:
-        """What the page calls itself."""
+        """The title, or the first heading."""
         for tag in ("title", "h1"):
             for element in self.tree.iter(tag):
-                if told := folded(element.text_content()):
-                    return told
+                if text := single_line(element.text_content()):
+                    return text
         return ""
 
 
 def read_page(data: bytes, url: str, media_type: str | None = None) -> WebPage:
-    """The page that some bytes are; WrongContentError for what is no HTML."""
+    """Parse a page; WrongContentError if it is not HTML."""
     media_type = media_type or ""
     if not _HTML_TYPES.fullmatch(media_type.partition(";")[0].strip()):
         raise WrongContentError(f"{url} is {media_type}, not a page")
     refuse_other_files(data, "HTML")
-    named = _CHARSET.search(media_type)
-    decoded = decode(data, declared=named[1] if named else None)
+    charset = _CHARSET.search(media_type)
+    decoded = decode(data, declared=charset[1] if charset else None)
     text, _ = without_controls(_UNSTORABLE.sub("", decoded.text))
     if not _TAG.search(text):
-        raise WrongContentError(f"{url} is no HTML: it holds no tag")
+        raise WrongContentError(f"{url} is not HTML: it has no tag")
     if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
         raise WrongContentError(f"{url} is XML: its root element is <{xml[1] or xml[2]}>")
     encoding = "utf-8" if decoded.encoding in {"mixed", "ascii"} else decoded.encoding
     return WebPage(url, _tree(_DECLARATION.sub("", text, count=1)), text, encoding)
 
 
-def folded(text: str) -> str:
-    """A text on one line, cut where no reader would read on."""
-    return " ".join(text[: 8 * _LONGEST_TEXT].split())[:_LONGEST_TEXT]
+def single_line(text: str) -> str:
+    """A text on one line, with at most 500 characters."""
+    return " ".join(text[: 8 * _MAX_TEXT].split())[:_MAX_TEXT]
 
 
 def _tree(text: str) -> Any:
@@ -360,12 +359,12 @@ def _parsed(text: str) -> tuple[Any, bool]:
 
 
 def _parser() -> Any:
-    """The parser of this thread: to make one takes half as long as to parse a page."""
-    if not hasattr(_own, "parser"):
-        _own.parser = html.HTMLParser(
+    """The parser of this thread: creating one takes half as long as parsing a page."""
+    if not hasattr(_thread, "parser"):
+        _thread.parser = html.HTMLParser(
             encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
         )
-    return _own.parser
+    return _thread.parser
 
 
 class _LinkReader:
@@ -375,11 +374,11 @@ class _LinkReader:
         self._page = page
         self._base = _base(page)
         self._links: list[Link] = []
-        self._seen: set[tuple[str, Any]] = set()
+        self._existing: set[tuple[str, Any]] = set()
 
     def read(self) -> list[Link]:
         for element in self._page.elements:
-            if len(self._links) >= _MOST_LINKS:
+            if len(self._links) >= _MAX_LINKS:
                 break
             tag = element.tag
             if tag in {"a", "area", "link"}:
@@ -387,8 +386,8 @@ class _LinkReader:
             elif tag in {"frame", "iframe", "embed", "object"}:
                 self._frame(element)
             elif tag in {"form", "select"}:
-                for address, told in offered(element, self._base):
-                    self._add(address, folded(told), element, "form")
+                for address, text in form_addresses(element, self._base):
+                    self._add(address, single_line(text), element, "form")
             elif tag == "script":
                 self._script(element)
             elif tag == "meta":
@@ -403,58 +402,63 @@ class _LinkReader:
                 self._add(href, "next", element, "meta")
         elif href.lower().startswith("javascript:"):
             for address in destinations(href):
-                self._add(address, told_by(element), element, "anchor")
+                self._add(address, visible_text(element), element, "anchor")
         elif href and not href.startswith("#"):
-            self._add(href, told_by(element), element, "anchor")
+            self._add(href, visible_text(element), element, "anchor")
 
     def _frame(self, element: Any) -> None:
         source = element.get("data" if element.tag == "object" else "src")
         if source:
-            told = element.get("title") or element.get("name") or ""
-            self._add(source, folded(told), element, "frame")
+            title = element.get("title") or element.get("name") or ""
+            self._add(source, single_line(title), element, "frame")
 
     def _script(self, element: Any) -> None:
         kind = (element.get("type") or "").lower()
         for datum in addresses_in(element.text or "", is_json="json" in kind):
-            told = next(
+            title = next(
                 (datum.fields[key] for key in ("title", "name", "label") if key in datum.fields), ""
             )
             self._add(
-                datum.address, folded(told), None, "script", script=element, fields=datum.fields
+                datum.address,
+                single_line(title),
+                None,
+                "script",
+                script=element,
+                fields=datum.fields,
             )
 
     def _meta(self, element: Any) -> None:
         if (element.get("http-equiv") or "").lower() == "refresh":
-            found = _REFRESH.match(element.get("content") or "")
-            if found:
-                self._add(found[1], "", element, "meta")
+            target = _REFRESH.match(element.get("content") or "")
+            if target:
+                self._add(target[1], "", element, "meta")
 
     def _attributes(self, element: Any) -> None:
         for name, value in element.attrib.items():
             if name in _HANDLERS:
                 for address in destinations(value):
-                    self._add(address, told_by(element), element, "script")
+                    self._add(address, visible_text(element), element, "script")
             elif (
                 name.startswith("data-")
                 and _DATA_NAME.fullmatch(name)
                 and is_address(value)
                 and not _PICTURE.search(value)
             ):
-                self._add(value, told_by(element), element, "data")
+                self._add(value, visible_text(element), element, "data")
 
-    def _add(self, address: str, text: str, element: Any, kind: Kind, **more: Any) -> None:
+    def _add(self, address: str, text: str, element: Any, kind: Kind, **fields: Any) -> None:
         url = absolute(address, self._base, encoding=self._page.encoding)
-        if url is None or (url, element) in self._seen:
+        if url is None or (url, element) in self._existing:
             return
-        self._seen.add((url, element))
-        self._links.append(Link(url=url, text=text, element=element, kind=kind, **more))
+        self._existing.add((url, element))
+        self._links.append(Link(url=url, text=text, element=element, kind=kind, **fields))
 
 
 def absolute(address: str, base: str, *, encoding: str = "utf-8") -> str | None:
-    """The canonical form of an address that stands on a page; None for what leads nowhere."""
+    """The canonical form of an address on a page; None if it is not a web address."""
     # Browsers drop line breaks and tabs inside an address, and read backslashes as slashes.
     address = _BREAKS.sub("", address).strip()
-    if not address or len(address) > _LONGEST_ADDRESS or _NOWHERE.match(address):
+    if not address or len(address) > _MAX_ADDRESS or _NOT_WEB.match(address):
         return None
     try:
         return canonical(_joined(base, address.replace("\\", "/")), encoding=encoding)
@@ -468,14 +472,14 @@ def _joined(base: str, address: str) -> str:
     return urljoin(base, address)
 
 
-def told_by(element: Any) -> str:
-    """What a reader sees of an element; of a picture its description."""
-    if told := folded(element.text_content()):
-        return told
+def visible_text(element: Any) -> str:
+    """The visible text of an element, or the description of its picture."""
+    if text := single_line(element.text_content()):
+        return text
     for each in (element, *element.iter("img", "input", "svg", "button")):
         for name in ("alt", "title", "aria-label", "value"):
-            if told := folded(each.get(name) or ""):
-                return told
+            if text := single_line(each.get(name) or ""):
+                return text
     return ""
 
 
@@ -487,8 +491,9 @@ def _base(page: WebPage) -> str:
 
 
 def by_element(links: Sequence[Link]) -> dict[Any, list[Link]]:
-    """Links by the element, or the script, that holds them."""
-    held: dict[Any, list[Link]] = {}
+    """Links by the element, or the script, that contains them."""
+    links_by_element: dict[Any, list[Link]] = {}
     for link in links:
-        held.setdefault(link.script if link.element is None else link.element, []).append(link)
-    return held
+        element = link.script if link.element is None else link.element
+        links_by_element.setdefault(element, []).append(link)
+    return links_by_element

@@ -1,4 +1,4 @@
-"""Where a list goes on, and which other pages of a site may hold more lists."""
+"""The pages on which a list continues, and other pages of a site that may contain lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 from fonds.sites.pages.listing import PdfList, classes, has_class
 from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.urls import is_other_file, is_trap, same_site
-from fonds.sites.pages.wording import is_generic, is_unwanted, names_a_body, plain, tells_year
+from fonds.sites.pages.wording import (
+    has_year,
+    is_generic,
+    is_organization_like,
+    is_unwanted,
+    normalized,
+)
 
 _NEXT: Final = re.compile(
     r"(?:next|older)(?:\s+(?:page|results?|reports?|entries|posts|\d+.*))?\W*|(?:次|つぎ)(?:へ|の?ページ(?:へ)?|の\d+件)?\W*"
@@ -35,19 +41,19 @@ _PAGE_KEY: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS: Final = re.compile(r"\d+")
-_REMEMBERED: Final = 512
-_MOST_FURTHER: Final = 3000
-_GAP: Final = 2
-_DIGITS: Final = 3
-"""Of a page's number; four are a year's."""
-_LISTS: Final = re.compile(
+_CACHE_SIZE: Final = 512
+_MAX_FURTHER: Final = 3000
+_MAX_GAP: Final = 2
+_MAX_DIGITS: Final = 3
+"""Of the number of a page; a year has four."""
+_LIST_WORDS: Final = re.compile(
     r"reports?|returns?|statements?|accounts?|filings?|disclos|finan|archive|past|previous years"
     r"|publi|donat|expend|campaign"
     r"|bericht|rechenschaft|rapport|compte|informe|cuentas|rendicont|sprawozda|zprávy"
     r"|収支|報告|公表|政治資金|過去|年分|회계",
     re.IGNORECASE,
 )
-_ELSEWHERE: Final = re.compile(
+_UNRELATED: Final = re.compile(
     r"contact|お問い?合|login|log in|sign in|subscribe|rss|twitter|facebook|youtube"
     r"|\bjobs?\b|careers|search|検索|print|印刷"
     r"|mailto|share|english|français|deutsch|language|sort|ordenar|sortieren",
@@ -56,13 +62,13 @@ _ELSEWHERE: Final = re.compile(
 
 
 def pagination(listing: PdfList) -> str | None:
-    """A selector of the links by which a page's list goes on; None where it does not."""
+    """A selector of the links to the next pages of a list; None if there are none."""
     links = listing.page.links()
     for link in links:
         if link.element is not None and "next" in (link.element.get("rel") or "").lower().split():
             return f'{link.element.tag}[rel~="next"]'
     for link in links:
-        if _leads_on(link) and not is_trap(link.url):
+        if _is_next_link(link) and not is_trap(link.url):
             return _selector(link)
     numbered = _numbered(listing.page, links)
     if numbered:
@@ -73,98 +79,99 @@ def pagination(listing: PdfList) -> str | None:
     return None
 
 
-def turns(listing: PdfList) -> list[str]:
-    """The addresses of further pages of a list, however the page writes them."""
+def list_pages(listing: PdfList) -> list[str]:
+    """The addresses of further pages of a list, in any form of markup."""
     links = listing.page.links()
-    found = [link for link in links if _leads_on(link) or _has_rel(link)]
-    found += _numbered(listing.page, links)
-    found += [link for link in links if link.kind == "form" and _is_page_form(link)]
-    urls = dict.fromkeys(link.url for link in found)
+    next_links = [link for link in links if _is_next_link(link) or _has_rel(link)]
+    next_links += _numbered(listing.page, links)
+    next_links += [link for link in links if link.kind == "form" and _is_page_form(link)]
+    urls = dict.fromkeys(link.url for link in next_links)
     return [url for url in urls if url != listing.page.url and not is_trap(url)]
 
 
-def further(listing: PdfList, *, known: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Pages of the same site that may hold more lists, best first, and what leads there."""
+def further(listing: PdfList, *, exclude: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Pages of the same site that may contain more lists, best first, and their link texts."""
     page = listing.page
-    seen = {page.url, *known}
+    excluded = {page.url, *exclude}
     ranked: list[tuple[float, int, str, str]] = []
     pdfs = {link.url for link in listing.pdfs}
-    for place, link in enumerate(page.links()):
-        if link.url in seen or link.url in pdfs or not same_site(link.url, page.url):
+    for position, link in enumerate(page.links()):
+        if link.url in excluded or link.url in pdfs or not same_site(link.url, page.url):
             continue
         if is_other_file(link.url) or is_trap(link.url):
             continue
         promise = _promise(link, listing)
         if promise > 0:
-            seen.add(link.url)
-            ranked.append((-promise, place, link.url, link.text))
+            excluded.add(link.url)
+            ranked.append((-promise, position, link.url, link.text))
     ranked.sort()
-    return [(url, text) for _, _, url, text in ranked[:_MOST_FURTHER]]
+    return [(url, text) for _, _, url, text in ranked[:_MAX_FURTHER]]
 
 
 def _promise(link: Link, listing: PdfList) -> float:
     if link.kind in {"frame", "meta"}:
         return 0.0 if is_other_file(link.url) else 5.0
-    text = plain(link.text)
-    tells = tells_year(text)
-    if _leads_away(link, text) and not tells:
+    text = normalized(link.text)
+    is_dated = has_year(text)
+    if _is_unrelated(link, text) and not is_dated:
         return 0.0
     below = _is_below(link.url, listing.page.url)
-    lists = bool(_LISTS.search(text))
-    value = 1.0 + 2.0 * tells + lists + 0.5 * names_a_body(text) + 0.7 * below
-    if link.kind != "form" and not listing.is_matter(link):
-        # Menus lead everywhere; of them only what tells of years or of reports. Where a page lists
-        # nothing itself, its table of contents may be written as a menu.
-        return value - 2.0 if tells or lists else 0.1 * (below and not listing.links)
+    is_list = bool(_LIST_WORDS.search(text))
+    value = 1.0 + 2.0 * is_dated + is_list + 0.5 * is_organization_like(text) + 0.7 * below
+    if link.kind != "form" and not listing.is_content(link):
+        # Of a menu, only links with years or reports. If a page lists nothing itself, its table of
+        # contents may have the form of a menu.
+        return value - 2.0 if is_dated or is_list else 0.1 * (below and not listing.links)
     if link.kind == "script" and link.element is None:
         return value - 0.9
     return value - 0.3 * is_generic(text)
 
 
-def _leads_away(link: Link, text: str) -> bool:
-    if is_unwanted(text) or _says_elsewhere(text):
+def _is_unrelated(link: Link, text: str) -> bool:
+    if is_unwanted(text) or _has_unrelated_word(text):
         return True
     return link.kind != "form" and urlsplit(link.url).path in {"", "/"}
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _says_elsewhere(text: str) -> bool:
-    return bool(_ELSEWHERE.search(text))
+@lru_cache(maxsize=_CACHE_SIZE)
+def _has_unrelated_word(text: str) -> bool:
+    return bool(_UNRELATED.search(text))
 
 
 def _is_below(url: str, page: str) -> bool:
-    here = urlsplit(page).path
-    folder = here.rpartition("/")[0] + "/"
+    own_path = urlsplit(page).path
+    folder = own_path.rpartition("/")[0] + "/"
     path = urlsplit(url).path
-    return (len(folder) > 1 and path.startswith(folder)) or path.startswith(here.rstrip("/") + "/")
+    is_in_folder = len(folder) > 1 and path.startswith(folder)
+    return is_in_folder or path.startswith(own_path.rstrip("/") + "/")
 
 
 def _has_rel(link: Link) -> bool:
     return link.element is not None and "next" in (link.element.get("rel") or "").lower().split()
 
 
-def _leads_on(link: Link) -> bool:
+def _is_next_link(link: Link) -> bool:
     if link.element is None or link.kind in {"form", "frame"}:
         return False
     if link.element.tag == "tr":
         return False
-    text = plain(link.text)
-    if _says_back(text):
+    text = normalized(link.text)
+    if _has_back_word(text):
         return False
     names = [*classes(link.element), *_parent_classes(link.element)]
     if any(_NEXT_CLASS.search(name) for name in names):
-        return _changes_number(link) or link.kind == "data" or _says_next(text)
+        return _changes_number(link) or link.kind == "data" or _is_next_word(text)
     label = link.element.get("aria-label") or link.element.get("title") or ""
-    return _says_next(text) or _says_next(plain(label))
+    return _is_next_word(text) or _is_next_word(normalized(label))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _says_back(text: str) -> bool:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _has_back_word(text: str) -> bool:
     return bool(_BACK.search(text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _says_next(text: str) -> bool:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _is_next_word(text: str) -> bool:
     return bool(_NEXT.fullmatch(text))
 
 
@@ -182,39 +189,41 @@ def _changes_number(link: Link) -> bool:
 
 
 def _numbered(page: WebPage, links: Sequence[Link]) -> list[Link]:
-    """Links of a pager: numbers, in one place, to addresses that differ by a number only."""
-    held: dict[tuple[Any, str], list[Link]] = {}
+    """Links of a pager: numbers, next to each other, to addresses that differ by a number only."""
+    pagers: dict[tuple[Any, str], list[Link]] = {}
     for link in links:
-        text = plain(link.text).strip("[]() ")
+        text = normalized(link.text).strip("[]() ")
         if (
             link.element is None
             or link.kind not in {"anchor", "script", "data"}
             or not text.isdigit()
         ):
             continue
-        if len(text) > _DIGITS or is_trap(link.url):
+        if len(text) > _MAX_DIGITS or is_trap(link.url):
             continue
         parent = link.element.getparent()
         if parent is not None and parent.tag in {"li", "span", "td"}:
             parent = parent.getparent()
-        held.setdefault((parent, _NUMBERS.sub("#", link.url)), []).append(link)
-    groups = [each for (_, shape), each in held.items() if "#" in shape and _counts(each, page)]
+        pagers.setdefault((parent, _NUMBERS.sub("#", link.url)), []).append(link)
+    groups = [
+        group for (_, shape), group in pagers.items() if "#" in shape and _counts_pages(group, page)
+    ]
     return max(groups, key=len, default=[])
 
 
-def _counts(links: Sequence[Link], page: WebPage) -> bool:
-    """Whether the numbers count pages: by the address they stand in, or one after the other."""
+def _counts_pages(links: Sequence[Link], page: WebPage) -> bool:
+    """Whether the numbers count pages: by their address, or because they are consecutive."""
     parts = urlsplit(links[0].url)
     if any(_PAGE_KEY.fullmatch(pair.partition("=")[0]) for pair in parts.query.split("&")):
         return True
     if re.search(r"/(?:page|p|seite|pagina)/?\d+", parts.path):
         return True
-    numbers = sorted({int(plain(link.text).strip("[]() ")) for link in links})
+    numbers = sorted({int(normalized(link.text).strip("[]() ")) for link in links})
     # The number of the page itself is missing.
     gaps = [after - before for before, after in pairwise(numbers)]
     here = _NUMBERS.sub("#", urlsplit(page.url).path).rstrip("/").rpartition("/")[0]
     is_near = _NUMBERS.sub("#", parts.path).startswith(here)
-    return is_near and len(gaps) > 1 and max(gaps) <= _GAP and numbers[0] <= _GAP
+    return is_near and len(gaps) > 1 and max(gaps) <= _MAX_GAP and numbers[0] <= _MAX_GAP
 
 
 def _is_page_form(link: Link) -> bool:

@@ -1,12 +1,9 @@
-"""XPath over a page, step by step: a model may have written it, and libxml2 has no brakes.
+"""The elements that the selectors of a strategy select: CSS, XPath or regular expressions.
 
-`//div//div//a` takes libxml2 minutes on a page of 30,000 elements, because it compares each node
-of a step's result with all others. So the steps of a path are taken one by one, each over the
-whole page or from single nodes, which is linear, and a path that is slow all the same is given up.
-
-Regular expressions over the markup of a page, given up when they take too long.
-
-The elements that the selectors of a strategy mean, whatever language they are written in.
+A model may have written them, so that each has a limit. `//div//div//a` takes libxml2 minutes on a
+page of 30,000 elements, because it compares each node of a step's result with all others. So the
+steps of an XPath are evaluated one by one, each over the whole page or from single nodes, which is
+linear; a path that is slow nevertheless, or a slow regular expression, is aborted.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
@@ -24,12 +22,12 @@ from fonds.sites.models import ScrapingStrategy, StrategyType
 from fonds.sites.pages.css import chained, css
 from fonds.sites.pages.page import WebPage
 
-_LONGEST: Final = 500
+_MAX_LENGTH: Final = 500
 _XPATH_SECONDS: Final = 3.0
-_MOST_ELEMENTS: Final = 20_000
-"""Of a page, for a condition that looks far around each of them."""
+_MAX_ELEMENTS: Final = 20_000
+"""Elements of a page above which a condition on remote nodes is rejected."""
 _LITERAL: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
-_FAR: Final = re.compile(r"(?:following|preceding|ancestor|descendant)[\w-]*\s*::|//")
+_REMOTE: Final = re.compile(r"(?:following|preceding|ancestor|descendant)[\w-]*\s*::|//")
 _FORWARD: Final = re.compile(r"(?:child::|descendant::)?(?:\*|[A-Za-z][\w-]*)(?:\[.*)?", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?!column\b)")
 
@@ -41,42 +39,44 @@ def _compiled(expression: str) -> Any:
         # reads a file.
         return etree.XPath(expression, regexp=False, smart_strings=False)
     except etree.XPathError as error:
-        raise UsageError(f"no XPath expression: {expression!r}: {error}") from None
+        raise UsageError(f"{expression!r} is not an XPath expression: {error}") from None
 
 
 @lru_cache(maxsize=256)
 def checked(expression: str) -> str:
-    """The expression, if it is one that is not refused; UsageError says why it is."""
-    if not expression.strip() or len(expression) > _LONGEST:
-        raise UsageError(f"an XPath expression has 1 to {_LONGEST} characters")
+    """The expression; UsageError if it is invalid or too slow."""
+    if not expression.strip() or len(expression) > _MAX_LENGTH:
+        raise UsageError(f"an XPath expression has 1 to {_MAX_LENGTH} characters")
     _compiled(expression)
     bare = _LITERAL.sub("''", expression)
     if _VARIABLE.search(bare):
-        raise UsageError(f"{expression!r} uses a variable; only $column is known")
+        raise UsageError(f"{expression!r} uses a variable other than $column")
     for condition in _conditions(bare):
         if condition.lstrip().startswith("/"):
-            raise UsageError(f"{expression!r} looks at the whole page inside a condition")
+            raise UsageError(f"{expression!r} starts from the whole page inside a condition")
         inner = "".join(_conditions(condition))
-        if _FAR.search(_outside(condition)) and _FAR.search(inner):
-            raise UsageError(f"{expression!r} looks around from everywhere around: too slow")
+        if _REMOTE.search(_outside(condition)) and _REMOTE.search(inner):
+            raise UsageError(
+                f"{expression!r} has a condition on remote nodes inside another: too slow"
+            )
     return expression
 
 
 def select(expression: str, root: Any) -> list[Any]:
-    """The elements that an expression means on a page, in the order of the document."""
+    """The elements that an expression selects on a page, in the order of the document."""
     checked(expression)
-    found: dict[Any, None] = {}
+    selected: dict[Any, None] = {}
     deadline = monotonic() + _XPATH_SECONDS
     branches = _split(expression, "|")
     for branch in branches:
-        found |= dict.fromkeys(_walked(branch.strip(), root, deadline))
+        selected |= dict.fromkeys(_walked(branch.strip(), root, deadline))
     if len(branches) == 1:
-        return list(found)
-    return [element for element in root.iter(etree.Element) if element in found]
+        return list(selected)
+    return [element for element in root.iter(etree.Element) if element in selected]
 
 
 def value(expression: str, element: Any, *, column: int = 1) -> str:
-    """What an expression says, seen from an element; $column is the cell it stands in."""
+    """The text of an expression, evaluated from an element; $column is the number of its cell."""
     result = _evaluated(checked(expression), element, column=column)
     if isinstance(result, list):
         result = result[0] if result else ""
@@ -98,13 +98,13 @@ def _walked(path: str, root: Any, deadline: float) -> list[Any]:
         return _elements(_evaluated(path, root))
     current: list[Any] | None = None
     while steps:
-        _refuse_late(path, deadline)
-        ahead = 0
-        while ahead < len(steps) and _FORWARD.fullmatch(steps[ahead][1]):
-            ahead += 1
-        if ahead:
-            current = _forward(steps[:ahead], current, root)
-            steps = steps[ahead:]
+        _check_deadline(path, deadline)
+        count = 0
+        while count < len(steps) and _FORWARD.fullmatch(steps[count][1]):
+            count += 1
+        if count:
+            current = _forward(steps[:count], current, root)
+            steps = steps[count:]
             continue
         if current is None:
             return _elements(_evaluated(path, root))
@@ -117,7 +117,7 @@ def _forward(steps: Sequence[tuple[str, str]], current: list[Any] | None, root: 
     """Several steps downwards in one pass over the page."""
     sets = []
     for _, step in steps:
-        if _FAR.search(_LITERAL.sub("", step)) and _size(root) > _MOST_ELEMENTS:
+        if _REMOTE.search(_LITERAL.sub("", step)) and _size(root) > _MAX_ELEMENTS:
             raise UsageError(f"the page is too large for the condition of {step!r}")
         test = step.removeprefix("child::").removeprefix("descendant::")
         sets.append(set(_elements(_evaluated(f"//{test}", root))))
@@ -137,21 +137,21 @@ def _each(step: tuple[str, str], current: list[Any], path: str, deadline: float)
     if test.startswith("@") or test in {"text()", "node()", "."}:
         return current
     relative = f".//{test}" if jump == "//" else f"./{test}"
-    found: dict[Any, None] = {}
+    selected: dict[Any, None] = {}
     for element in current:
-        _refuse_late(path, deadline)
-        found |= dict.fromkeys(_elements(_evaluated(relative, element)))
-    return list(found)
+        _check_deadline(path, deadline)
+        selected |= dict.fromkeys(_elements(_evaluated(relative, element)))
+    return list(selected)
 
 
-def _refuse_late(path: str, deadline: float) -> None:
+def _check_deadline(path: str, deadline: float) -> None:
     if monotonic() > deadline:
         raise UsageError(f"{path!r} takes too long on this page")
 
 
 def _elements(result: Any) -> list[Any]:
     if not isinstance(result, list):
-        raise UsageError("the XPath expression gives no elements")
+        raise UsageError("the XPath expression selects no elements")
     return [each for each in result if _is_element(each) and isinstance(each.tag, str)]
 
 
@@ -180,7 +180,7 @@ def _steps(path: str) -> list[tuple[str, str]] | None:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """Cut where a character stands outside of brackets and quotes."""
+    """Split at a character outside of brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for position, character in enumerate(text):
         if quote:
@@ -198,8 +198,8 @@ def _split(text: str, at: str) -> list[str]:
 
 
 def _conditions(text: str) -> list[str]:
-    """What stands in the outermost square brackets."""
-    found, depth, start = [], 0, 0
+    """The contents of the outermost square brackets."""
+    conditions, depth, start = [], 0, 0
     for position, character in enumerate(text):
         if character == "[":
             start = position + 1 if depth == 0 else start
@@ -207,8 +207,8 @@ def _conditions(text: str) -> list[str]:
         elif character == "]":
             depth -= 1
             if depth == 0:
-                found.append(text[start:position])
-    return found
+                conditions.append(text[start:position])
+    return conditions
 
 
 def _outside(text: str) -> str:
@@ -217,57 +217,56 @@ def _outside(text: str) -> str:
     return text
 
 
-_TEXT: Final = 4 << 20
-_MOST: Final = 20_000
-_MOST_REPEATS: Final = 5_000
+_MAX_TEXT: Final = 4 << 20
+_MAX_MATCHES: Final = 20_000
+_MAX_REPEATS: Final = 5_000
 _PATTERN_SECONDS: Final = 2.0
-"""Seconds; the standard library's engine cannot be stopped, whatever it is given."""
+"""The engine of the standard library has no time limit."""
 
 
 @lru_cache(maxsize=64)
 def pattern(expression: str) -> Any:
-    """The expression, compiled; UsageError says what is wrong with it."""
-    if not expression or len(expression) > _LONGEST:
-        raise UsageError(f"a regular expression has 1 to {_LONGEST} characters")
+    """The compiled expression; UsageError if it is invalid."""
+    if not expression or len(expression) > _MAX_LENGTH:
+        raise UsageError(f"a regular expression has 1 to {_MAX_LENGTH} characters")
     # Its stubs are a package of their own, and few strategies need it.
     import regex  # type: ignore[import-untyped]  # noqa: PLC0415
 
     try:
         re.compile(expression)
-        _refuse_large(expression)
+        _check_repeats(expression)
         return regex.compile(expression)
     except (re.error, regex.error, OverflowError, RecursionError, ValueError) as error:
-        raise UsageError(f"no regular expression: {expression!r}: {error}") from None
+        raise UsageError(f"{expression!r} is not a regular expression: {error}") from None
 
 
-def _refuse_large(expression: str) -> None:
-    # Counted repeats are written out when compiled: three of them, each in the other, take all
-    # memory there is. Other braces would be this engine's fuzzy matching.
+def _check_repeats(expression: str) -> None:
+    # Counted repeats are expanded when compiled: three nested ones take all memory. Other braces
+    # would be this engine's fuzzy matching.
     repeats = 1
     for brace in re.finditer(r"(?<!\\)\{([^}]*)\}?", expression):
         counts = re.fullmatch(r"(\d*),?(\d*)", brace[1])
         if counts is None:
-            raise UsageError(f"the braces in {expression!r} are no repeat: escape them")
+            raise UsageError(f"the braces in {expression!r} are not a repeat: escape them")
         repeats *= max(1, *(int(each or 1) for each in counts.groups()))
-    if repeats > _MOST_REPEATS:
+    if repeats > _MAX_REPEATS:
         raise UsageError(f"the regular expression {expression!r} repeats too much")
 
 
 def matches(expression: str, text: str) -> Iterator[tuple[int, str]]:
-    """Where each match begins and its first group, or all of it where it has none."""
+    """The start of each match and its first group, or the whole match if it has none."""
     compiled = pattern(expression)
     try:
-        for found, match in enumerate(compiled.finditer(text[:_TEXT], timeout=_PATTERN_SECONDS)):
-            if found >= _MOST:
-                return
-            told = match[1] if compiled.groups and match[1] is not None else match[0]
-            yield match.start(), told
+        results = compiled.finditer(text[:_MAX_TEXT], timeout=_PATTERN_SECONDS)
+        for match in islice(results, _MAX_MATCHES):
+            has_group = compiled.groups and match[1] is not None
+            yield match.start(), match[1] if has_group else match[0]
     except TimeoutError:
         raise UsageError(f"the regular expression {expression!r} takes too long") from None
 
 
 def check(strategy: ScrapingStrategy) -> None:
-    """Raise UsageError, saying what is wrong, for a strategy whose expressions cannot be read."""
+    """Raise UsageError if an expression of a strategy is invalid."""
     for selector in strategy.pdf_link_selectors:
         if strategy.strategy_type is StrategyType.REGEX:
             pattern(selector)
@@ -280,7 +279,7 @@ def check(strategy: ScrapingStrategy) -> None:
 
 
 def elements(selector: str, page: WebPage, kind: StrategyType = StrategyType.CSS) -> list[Any]:
-    """The elements that a selector means: CSS, or XPath where it is one or is said to be one."""
+    """The elements that a selector selects: CSS, or XPath by its kind or its beginning."""
     if _is_xpath(selector, kind):
         return select(selector, page.tree)
     return css(selector).select(page.tree)

@@ -1,4 +1,4 @@
-"""Addresses: one form for each, and what they promise before anybody asks for them."""
+"""Addresses: their canonical form, and the content to expect before they are requested."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from w3lib.url import canonicalize_url, safe_url_string
 
-_LONGEST: Final = 4096
-_REMEMBERED: Final = 512
-"""Menus lead from every page to the same addresses."""
+_MAX_LENGTH: Final = 4096
+_CACHE_SIZE: Final = 512
+"""Menus link from every page to the same addresses."""
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-# Most addresses have their one form already; to take them apart and put them together again
+# Most addresses are canonical already; splitting and joining them
 # would be half of the work on a page.
-_PLAIN: Final = re.compile(
+_CANONICAL: Final = re.compile(
     r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!(?:80|443)/)\d{2,5})?"
     r"(?:/(?!\.{0,2}/|\.{1,2}$)[A-Za-z0-9._~-]*)+(?:\?page=\d+)?"
 )
@@ -32,9 +32,9 @@ _SESSION: Final = re.compile(
     r"|zenid|oscsid|viewstate",
     re.IGNORECASE,
 )
-# `sid` and `s` are sections and pages as often as sessions; only a session's look like chance.
+# `sid` and `s` are sections and pages as often as sessions; only a session's value is random.
 _SHORT_SESSION: Final = re.compile(r"s(?:id)?", re.IGNORECASE)
-_CHANCE: Final = re.compile(r"(?=[^\d]*\d)(?=\d*[a-z])[0-9a-z]{16,}", re.IGNORECASE)
+_RANDOM: Final = re.compile(r"(?=[^\d]*\d)(?=\d*[a-z])[0-9a-z]{16,}", re.IGNORECASE)
 _SESSION_IN_PATH: Final = re.compile(
     r";(?:jsessionid|phpsessid|sid|cfid)=[^/;?]*|/\(S\([0-9a-z]{16,}\)\)", re.IGNORECASE
 )
@@ -58,14 +58,14 @@ _DELIVERED: Final = re.compile(
     re.IGNORECASE,
 )
 _FORMAT: Final = re.compile(r"(?:format|type|ext|output|as)", re.IGNORECASE)
-_SAYS_PDF: Final = re.compile(r"(?<![a-z])pdf(?![a-z])", re.IGNORECASE)
+_PDF_WORD: Final = re.compile(r"(?<![a-z])pdf(?![a-z])", re.IGNORECASE)
 _ABOUT_PDF: Final = re.compile(
     r"reader|viewer|adobe|acrobat|plug-?in|リーダー|閲覧ソフト|ソフトウェア", re.IGNORECASE
 )
 
-_LONG: Final = 1024
-_MOST_SEGMENTS: Final = 20
-_OFTEN: Final = 3
+_MAX_CRAWLED_LENGTH: Final = 1024
+_MAX_SEGMENTS: Final = 20
+_MAX_REPEATS: Final = 3
 _CALENDAR: Final = re.compile(
     r"(?<![a-z])(?:calendars?|kalender|calendrier|calendario|agenda|schedules?|events?|tribe\w*"
     r"|event-?list)(?![a-z])",
@@ -80,16 +80,16 @@ _YEAR_KEY: Final = re.compile(r"(?:cal_?)?(?:year|yr|y)", re.IGNORECASE)
 _OLDEST: Final = 1868
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def canonical(url: str, *, encoding: str = "utf-8") -> str | None:
-    """The one form of an address, without fragment, tracking and session; None if it is no web one.
+    """The canonical address, without fragment, tracking and session; None if it is not on the web.
 
-    `encoding` is that of the page it stands in: there, browsers write the query in it.
+    `encoding` is that of the page that contains it: browsers encode the query in it.
     """
     url = url.strip()
-    if len(url) <= _LONGEST and _PLAIN.fullmatch(url):
+    if len(url) <= _MAX_LENGTH and _CANONICAL.fullmatch(url):
         return url
-    if not url or len(url) > _LONGEST or not url[:8].lower().startswith(("http://", "https://")):
+    if not url or len(url) > _MAX_LENGTH or not url[:8].lower().startswith(("http://", "https://")):
         return None
     try:
         safe = safe_url_string(url, encoding=encoding, path_encoding="utf-8")
@@ -101,9 +101,9 @@ def canonical(url: str, *, encoding: str = "utf-8") -> str | None:
         return None
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def looks_like_pdf(url: str, text: str = "") -> bool:
-    """Whether an address, or the text of its link, gives reason to expect a PDF there."""
+    """Whether an address, or the text of its link, looks like that of a PDF."""
     parts = _split(url)
     if parts is None:
         return False
@@ -113,31 +113,31 @@ def looks_like_pdf(url: str, text: str = "") -> bool:
         return True
     if _OTHER_FILE.search(path) or _PAGE_FILE.search(path) or path in {"", "/"}:
         return False
-    if says_pdf(text):
+    if mentions_pdf(text):
         return True
     return _is_delivery(path, pairs)
 
 
-def says_pdf(text: str) -> bool:
-    """Whether a text calls something a PDF, and not a program that shows them."""
-    return bool(_SAYS_PDF.search(text)) and not _ABOUT_PDF.search(text)
+def mentions_pdf(text: str) -> bool:
+    """Whether a text mentions a PDF, and not a program that displays them."""
+    return bool(_PDF_WORD.search(text)) and not _ABOUT_PDF.search(text)
 
 
 def is_other_file(url: str) -> bool:
-    """Whether an address names a picture, a table, an archive: neither a page nor a PDF."""
+    """Whether an address is of a picture, a table or an archive: not a page and not a PDF."""
     parts = _split(url)
     return parts is None or bool(_OTHER_FILE.search(unquote(parts.path)))
 
 
 def is_trap(url: str, *, this_year: int | None = None) -> bool:
-    """Whether an address belongs to a space without end: calendars, paths that repeat."""
+    """Whether an address belongs to an endless space: a calendar, a path that repeats."""
     return _is_endless(url, this_year or datetime.now(UTC).year)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _is_endless(url: str, this_year: int) -> bool:
     parts = _split(url)
-    if parts is None or len(url) > _LONG:
+    if parts is None or len(url) > _MAX_CRAWLED_LENGTH:
         return True
     segments = [segment for segment in parts.path.split("/") if segment]
     return _repeats(segments) or _is_calendar(parts, this_year)
@@ -148,19 +148,19 @@ def file_name(url: str) -> str:
     parts = _split(url)
     if parts is None:
         return ""
-    named = next((value for _, value in _pairs(parts) if _PDF_NAME.search(value)), "")
-    return (named or unquote(parts.path).rstrip("/")).rpartition("/")[2]
+    name = next((value for _, value in _pairs(parts) if _PDF_NAME.search(value)), "")
+    return (name or unquote(parts.path).rstrip("/")).rpartition("/")[2]
 
 
 def same_site(url: str, other: str) -> bool:
-    """Whether two addresses stand on one host, `www.` or not."""
-    one, two = _split(url), _split(other)
-    if one is None or two is None:
+    """Whether two addresses are on one host, `www.` or not."""
+    first, second = _split(url), _split(other)
+    if first is None or second is None:
         return False
-    return one.netloc.removeprefix("www.") == two.netloc.removeprefix("www.")
+    return first.netloc.removeprefix("www.") == second.netloc.removeprefix("www.")
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
@@ -188,7 +188,7 @@ def _is_noise(pair: str) -> bool:
     name = unquote(name)
     if _TRACKING.fullmatch(name) or _SESSION.fullmatch(name):
         return True
-    return bool(_SHORT_SESSION.fullmatch(name) and _CHANCE.fullmatch(value))
+    return bool(_SHORT_SESSION.fullmatch(name) and _RANDOM.fullmatch(value))
 
 
 def _is_pdf_value(name: str, value: str) -> bool:
@@ -198,18 +198,18 @@ def _is_pdf_value(name: str, value: str) -> bool:
 
 
 def _is_delivery(path: str, pairs: list[tuple[str, str]]) -> bool:
-    found = _DELIVERY.search(path)
-    # `/downloads/` alone is a page about them; what is delivered has a name or number behind it.
-    if found and (path[found.end() :].strip("/") or re.search(r"\d", path) or pairs):
+    delivery = _DELIVERY.search(path)
+    # `/downloads/` alone is a page about downloads; a delivered file has a name or number after it.
+    if delivery and (path[delivery.end() :].strip("/") or re.search(r"\d", path) or pairs):
         return True
     return any(_DELIVERED.fullmatch(name) and value for name, value in pairs)
 
 
 def _repeats(segments: list[str]) -> bool:
-    if len(segments) > _MOST_SEGMENTS:
+    if len(segments) > _MAX_SEGMENTS:
         return True
     words = [segment for segment in segments if not segment.isdigit()]
-    if any(words.count(word) >= _OFTEN for word in set(words)):
+    if any(words.count(word) >= _MAX_REPEATS for word in set(words)):
         return True
     pairs = list(pairwise(segments))
     return any(pairs.count(pair) > 1 for pair in pairs)
@@ -218,10 +218,10 @@ def _repeats(segments: list[str]) -> bool:
 def _is_calendar(parts: SplitResult, this_year: int) -> bool:
     path = unquote(parts.path)
     pairs = _pairs(parts)
-    told = f"{path}?{unquote(parts.query)}"
+    text = f"{path}?{unquote(parts.query)}"
     dated = _DATED_PATH.search(path)
     keyed = [value for name, value in pairs if _DATE_KEY.fullmatch(name)]
-    if _CALENDAR.search(told) and (dated or keyed or re.search(r"\d{4}-\d{1,2}", told)):
+    if _CALENDAR.search(text) and (dated or keyed or re.search(r"\d{4}-\d{1,2}", text)):
         return True
     if any(_DATED_VALUE.fullmatch(value) for value in keyed):
         return True

@@ -1,6 +1,7 @@
-"""Words that lists of reports use, in the languages of those who publish them.
+"""Words in lists of reports, in the languages of their publishers.
 
-Structure decides first; these tell a name from a kind of report, and a report from a form.
+Structure decides first; these words distinguish a name from a kind of report, and a report from a
+form.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ _GENERIC: Final = re.compile(
     r"|trimestri?\w*|quarterly|monthly|annual|letölt\w*|скачать|beginning|ending)\b",
     re.IGNORECASE,
 )
-_NAMES_BODY: Final = re.compile(
+_ORGANIZATION_WORDS: Final = re.compile(
     r"\b(?:part(?:y|ies|ei|ij|i|it|ido|ito|ia|id|idul|iet)|committee|pac|alliance|union|league|movement"
     r"|coalition|association|council|front|forum|group|club|society|fund|friends of|citizens"
     r"|democrats?|greens?|labou?r|liberals?|conservatives?|bund|verein|liste|lista|bewegung|mouvement|rassemblement"
@@ -125,76 +126,76 @@ _CATEGORY: Final = re.compile(
 _JOINTS: Final = re.compile(r"\s+[–—|/:»>-]+\s+|[|｜／:：»]\s*|\s*[,;、]\s+|\s[–—]\s?|[–—]")
 _EDGE: Final = " \t\u3000-–—:：,、;|/.·•*()（）[]［］「」『』»›>_="
 _NUMBERS: Final = re.compile(r"\d+")
-_LETTERS: Final = 2
-_REMEMBERED: Final = 512
-_LONGEST_NAME: Final = 120
-_LONGEST_TEXT: Final = 300
+_MIN_LETTERS: Final = 2
+_CACHE_SIZE: Final = 512
+_MAX_NAME: Final = 120
+_MAX_TEXT: Final = 300
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def plain(text: str) -> str:
-    """A text with full-width letters and digits as plain ones, on one line."""
+@lru_cache(maxsize=_CACHE_SIZE)
+def normalized(text: str) -> str:
+    """A text in NFKC, so that full-width letters and digits become ASCII, on one line."""
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def without_dates(text: str) -> str:
-    """A text without its full dates: of publishing, not of what is reported on."""
-    return _DATES.sub(" ", plain(text))
+    """A text without its full dates: those are of publication, not of the period."""
+    return _DATES.sub(" ", normalized(text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def organization_name(text: str) -> str | None:
-    """The name in a text, without period, kind of report and file; None where no name is left."""
+    """The name in a text, without period, kind of report and file; None if no name is left."""
     text = _PERIODS.sub(" ", _DATES.sub(" ", _FILE.sub(" ", _line(text))))
-    pieces = [piece for piece in map(_named, _JOINTS.split(text)) if piece]
-    if not pieces:
+    names = [name for name in map(_name, _JOINTS.split(text)) if name]
+    if not names:
         return None
-    return max(pieces, key=lambda piece: (bool(_NAMES_BODY.search(piece)), -pieces.index(piece)))
+    return max(names, key=lambda name: (is_organization_like(name), -names.index(name)))
 
 
 def _line(text: str) -> str:
-    # Longer texts hold no name, and patterns with two open ends take their time over them.
-    return " ".join(text[:_LONGEST_TEXT].split())
+    # Longer texts contain no name, and patterns with two open ends are slow on them.
+    return " ".join(text[:_MAX_TEXT].split())
 
 
 def bare_name(text: str) -> str | None:
-    """A text that stands where names stand, without period and file only."""
+    """A text at the position of a name, without period and file."""
     text = _PERIODS.sub(" ", _DATES.sub(" ", _FILE.sub(" ", _line(text)))).strip(_EDGE)
-    if _is_bare(_GENERIC.sub(" ", text)) or len(text) > _LONGEST_NAME:
+    if _is_bare(_GENERIC.sub(" ", text)) or len(text) > _MAX_NAME:
         return None
     return " ".join(text.split())
 
 
-def _named(piece: str) -> str | None:
-    piece = piece.strip(_EDGE)
-    if _is_bare(piece) or _CATEGORY.fullmatch(piece):
+def _name(part: str) -> str | None:
+    part = part.strip(_EDGE)
+    if _is_bare(part) or _CATEGORY.fullmatch(part):
         return None
-    if _GENERIC.search(piece):
-        cut = _TRAILING_REPORT.sub("", piece).strip(_EDGE)
-        if cut == piece or _is_bare(cut):
-            cut = _LEADING_REPORT.sub("", piece).strip(_EDGE)
-        if cut == piece and not _NAMES_BODY.search(piece):
+    if _GENERIC.search(part):
+        cut = _TRAILING_REPORT.sub("", part).strip(_EDGE)
+        if cut == part or _is_bare(cut):
+            cut = _LEADING_REPORT.sub("", part).strip(_EDGE)
+        if cut == part and not is_organization_like(part):
             return None
-        piece = cut
-    piece = re.sub(r"^(?:\d+[.)]?\s+)(?=\D)", "", piece).strip(_EDGE)
-    return None if _is_bare(piece) or len(piece) > _LONGEST_NAME else _closed(piece)
+        part = cut
+    part = re.sub(r"^(?:\d+[.)]?\s+)(?=\D)", "", part).strip(_EDGE)
+    return None if _is_bare(part) or len(part) > _MAX_NAME else _close_brackets(part)
 
 
-def _closed(piece: str) -> str:
+def _close_brackets(text: str) -> str:
     for opening, closing in ("()", "（）", "[]"):
-        if piece.count(opening) > piece.count(closing):
-            piece += closing
-    return piece
+        if text.count(opening) > text.count(closing):
+            text += closing
+    return text
 
 
 def _is_bare(text: str) -> bool:
-    return sum(character.isalpha() for character in text) < _LETTERS
+    return sum(character.isalpha() for character in text) < _MIN_LETTERS
 
 
-def name_likeness(name: str) -> float:
-    """How much a cleaned text reads like the name of a body, from 0 to 1."""
-    if _NAMES_BODY.search(name):
+def name_score(name: str) -> float:
+    """How much a cleaned text looks like the name of an organisation, from 0 to 1."""
+    if _ORGANIZATION_WORDS.search(name):
         return 1.0
     if _GENERIC.search(name):
         return 0.15
@@ -207,41 +208,41 @@ def name_likeness(name: str) -> float:
     return 0.55 if name[:1].islower() else 0.8
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def is_generic(text: str) -> bool:
-    """Whether a text speaks of reports or pages, and of nobody's."""
+    """Whether a text has a word for reports or pages in general."""
     return bool(_GENERIC.search(text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def names_a_body(text: str) -> bool:
-    """Whether a text has a word in it that organisations have in their names."""
-    return bool(_NAMES_BODY.search(text))
+@lru_cache(maxsize=_CACHE_SIZE)
+def is_organization_like(text: str) -> bool:
+    """Whether a text has a word that occurs in the names of organisations."""
+    return bool(_ORGANIZATION_WORDS.search(text))
 
 
 def is_unwanted(text: str) -> bool:
-    """Whether a text tells of forms, help, rules or policies: what stands beside reports."""
-    # Names of files differ by their numbers, and which number it is says nothing here.
+    """Whether a text is about forms, help, rules or policies, which are listed next to reports."""
+    # File names differ by their numbers, which do not matter here; so the cache has fewer entries.
     return _is_unwanted(_NUMBERS.sub("0", text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _is_unwanted(text: str) -> bool:
     return bool(_UNWANTED.search(text))
 
 
-def head_says(head: str, what: str) -> bool:
-    """Whether a column's head announces an `organization`, a `period`, a `date` or an `other`."""
+def is_heading_of(head: str, field: str) -> bool:
+    """Whether a heading is of an `organization`, `period`, `date` or `other` column."""
     patterns = {
         "organization": _ORGANIZATION_HEAD,
         "period": _PERIOD_HEAD,
         "date": _DATE_HEAD,
         "other": _OTHER_HEAD,
     }
-    return bool(patterns[what].search(plain(head)))
+    return bool(patterns[field].search(normalized(head)))
 
 
-_TELLS: Final = re.compile(
+_YEAR: Final = re.compile(
     r"(?<!\d)(?:19|20)\d\d(?!\d)|(?:元|[\d〇一二三四五六七八九十])\s*年|\d月|四半期|quarter"
     r"|(?<![a-z])[rh]\d{1,2}(?!\d)|q[1-4]\b|２０\d\d",
     re.IGNORECASE,
@@ -250,16 +251,16 @@ _NUMBER: Final = re.compile(r"[0-9０-９〇一二三四五六七八九十元]")
 
 
 def period_of(*texts: str) -> str | None:
-    """The reporting period that some texts tell of, the first ones believed most."""
-    told = tuple(dict.fromkeys(text for text in texts if text))
-    return _period(told) if any(_NUMBER.search(text) for text in told) else None
+    """The reporting period in some texts, of which the first ones have priority."""
+    distinct = tuple(dict.fromkeys(text for text in texts if text))
+    return _period(distinct) if any(_NUMBER.search(text) for text in distinct) else None
 
 
-def tells_year(text: str) -> bool:
-    """Whether a text has a year in it, in our count or an emperor's, or a quarter; a quick look."""
-    return bool(_TELLS.search(text))
+def has_year(text: str) -> bool:
+    """Whether a text seems to have a year or a quarter; a fast check."""
+    return bool(_YEAR.search(text))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _period(texts: tuple[str, ...]) -> str | None:
     return reporting_period(texts)

@@ -1,0 +1,73 @@
+"""Opening a PDF in a reader process, which a damaged file may take down.
+
+The process imports this module, and so little else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from fonds.engine.local import LocalEngine
+from fonds.errors import EngineError, StoreError, WrongContentError
+
+_HEAD_SIZE: Final = 1024
+
+
+class PdfOpener:
+    """Opens PDFs one after another in a reader process."""
+
+    def __init__(self) -> None:
+        self._engine = LocalEngine(workers=1, memory_mib=512, seconds=30.0)
+        self._lock = Lock()
+
+    def check(self, file: bytes | Path) -> None:
+        """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
+        _require_pdf_header(file[:_HEAD_SIZE] if isinstance(file, bytes) else _head(file))
+        with self._lock:
+            outcome = next(iter(self._engine.run(open_pdf, [file])))
+        if outcome.error is not None and not isinstance(outcome.error, EngineError):
+            raise outcome.error
+        if reason := outcome.error or outcome.result:
+            raise WrongContentError(f"the file cannot be opened as a PDF: {reason}")
+
+    def close(self) -> None:
+        """End the process after the PDF that it is reading."""
+        with self._lock:
+            self._engine.close()
+
+
+def open_pdf(file: bytes | Path) -> str | None:
+    """Why a PDF does not open, or None if it does."""
+    import pypdfium2 as pdfium  # noqa: PLC0415 — for the process that opens files, alone
+    from pypdfium2 import raw  # noqa: PLC0415 — as above
+
+    try:
+        document = pdfium.PdfDocument(file)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
+            return None
+        return str(error)
+    try:
+        return None if len(document) else "it has no pages"
+    finally:
+        document.close()
+
+
+def _head(file: Path) -> bytes:
+    try:
+        with file.open("rb", buffering=0) as opened:
+            return opened.read(_HEAD_SIZE)
+    except OSError as error:
+        raise StoreError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _require_pdf_header(head: bytes) -> None:
+    if not head:
+        raise WrongContentError("the file is empty")
+    if b"%PDF-" not in head:
+        is_page = head.lstrip()[:1] == b"<"
+        raise WrongContentError(
+            "a web page was served instead of a PDF" if is_page else "the file is not a PDF"
+        )
