@@ -12,16 +12,21 @@ Markdown as German law needs it: lines within a paragraph, and numbers of the la
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.errors import WrongContentError
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter, escape, escape_start
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.tables import is_cals_grid, read_cals, write_table
+from fonds.normalize.tables import is_cals_grid, read_cals
+from fonds.normalize.walker import (
+    MAX_HEADING_LEVEL,
+    Handler,
+    XmlNormalizer,
+    XmlWalker,
+    one_line,
+)
 
 # A renderer would take these for a list, which they are; all others are only text to it.
 _LIST_LABEL: Final = re.compile(r"\d{1,9}[.)]|-")
@@ -76,88 +81,53 @@ class NormWriter(MarkdownWriter):
         return former
 
 
-_DEEPEST: Final = 100
 _PICTURES: Final = {"IMG": "Abbildung", "FILE": "Datei"}
 
 
-class TextWalker:
+class TextWalker(XmlWalker):
     """Writes what stands in `text` and `fussnoten`."""
 
+    _out: NormWriter
+
     def __init__(self, root: Any) -> None:
-        self._out = NormWriter()
+        super().__init__(NormWriter())
         self._root = root
-        self._depth = 0
-        self._emphasized = False
-        self._in_contents = False
         self._level = 1
         """That of the norm's own heading."""
         self._notes = {note.get("ID"): note for note in root.iter("Footnote")}
         self._labels: dict[str, str] = {}
-        self._warned: Counter[str] = Counter()
+        self._lost_references = 0
 
-    def _flow(self, element: Any) -> None:
-        """Write text and children in order; a block child interrupts the paragraph around it."""
-        self._out.text(element.text)
-        for child in element.iterchildren("*"):
-            self._child(child)
-            if self._is_block(child) and child.tail and not child.tail.isspace():
-                self._out.end()
-            self._out.text(child.tail)
-
-    def _child(self, child: Any) -> None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
-        if child.tag in self._INLINES:
-            self._INLINES[child.tag](self, child)
-        elif self._out.in_table:
-            self._spaced(child)
-        elif child.tag in self._BLOCKS:
-            self._BLOCKS[child.tag](self, child)
-        else:
-            self._warned[f"unknown element <{child.tag[:80]}>; its text is kept"] += 1
-            self._flow(child)
-        self._depth -= 1
-
-    def _is_block(self, element: Any) -> bool:
-        return element.tag in self._BLOCKS and not self._out.in_table
+    def _is_running(self, parent: Any) -> bool:  # noqa: ARG002 — any element may be in a line
+        return True
 
     # Blocks ---------------------------------------------------------------------------------
 
     def _group(self, element: Any) -> None:
-        self._flow(element)
-        self._out.end()
-
-    def _paragraph(self, element: Any) -> None:
-        self._out.begin()
-        self._flow(element)
-        self._out.end()
-
-    def _strong(self, element: Any) -> None:
-        self._out.begin()
-        self._emphasize(element, "**")
+        self.flow(element)
         self._out.end()
 
     def _title(self, element: Any) -> None:
         """A heading within an annex; in a table of contents it would only repeat the act's own."""
         if self._in_contents:
-            self._strong(element)
+            self.strong(element)
             return
         below = 2 if element.tag == "Subtitle" else 1
         self._out.begin(level=min(self._level + below, 6))
-        self._flow(element)
+        self.flow(element)
         self._out.end()
 
-    def _contents(self, element: Any) -> None:
-        former, self._in_contents = self._in_contents, True
+    def contents(self, element: Any) -> None:
+        """Write a table of contents."""
+        previous, self._in_contents = self._in_contents, True
         self._group(element)
-        self._in_contents = former
+        self._in_contents = previous
 
     def _preformatted(self, element: Any) -> None:
         self._out.end()
         self._lines(element.text)
         for child in element.iterchildren("*"):
-            self._child(child)
+            self._child(child, element)
             self._lines(child.tail)
         self._out.end()
 
@@ -181,52 +151,43 @@ class TextWalker:
                 self._item(label, child)
                 label = None
             else:
-                self._child(child)
+                self._child(child, element)
         if label is not None:
             self._item(label, None)
         self._out.end()
 
     def _item(self, label: Any, content: Any) -> None:
-        words = words_of(label)
+        words = one_line(label)
         former = self._out.begin_item(words) if words else None
         if label is not None:
             for reference in label.iter("FnR"):
                 self._reference(reference)
         if content is not None:
-            self._flow(content)
+            self.flow(content)
         self._out.end()
         if former is not None:
             self._out.outdent(former)
 
     # Tables ---------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
+    def _tables(self, element: Any) -> None:
         self._out.end()
         for child in element.iterchildren("*"):
             if child.tag == "tgroup" and is_cals_grid(child):
-                self._rows(child)
+                self._table(read_cals(child), source=child, fills=False)
             elif child.tag == "Title":
-                self._strong(child)
+                self.strong(child)
             else:
-                self._child(child)
+                self._child(child, element)
             self._out.text(child.tail)
         self._out.end()
-
-    def _rows(self, tgroup: Any) -> None:
-        grid = read_cals(tgroup)
-        if grid.head or grid.rows:
-            self._out.begin()
-            write_table(self._out, grid, self._flow, source=tgroup, fills=False)
-
-    def _skip(self, element: Any) -> None:
-        """Leave out what has no text."""
 
     # Footnotes ------------------------------------------------------------------------------
 
     def _reference(self, element: Any) -> None:
         target = element.get("ID") or ""
         if target not in self._notes:
-            self._warned["reference to a footnote that is not there"] += 1
+            self._lost_references += 1
             return
         self._open()
         self._out.markup(f"[^{self._label(target)}]")
@@ -243,20 +204,15 @@ class TextWalker:
             former = self._out.begin_item(
                 f"{element.get('FnZ') or '*'}{element.get('Postfix') or ')'}"
             )
-        self._flow(element)
+        self.flow(element)
         self._out.outdent(former)
 
     # Inline ---------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not (self._out.is_open or self._out.in_table):
+        if not (self._out.is_open or self._in_line):
             self._out.begin()
         self._out.take_break()
-
-    def _spaced(self, element: Any) -> None:
-        self._out.space()
-        self._flow(element)
-        self._out.space()
 
     def _break(self, _element: Any) -> None:
         self._out.break_line()
@@ -265,27 +221,7 @@ class TextWalker:
         self._out.space()
 
     def _raised(self, element: Any) -> None:
-        name = element.tag.lower()
-        self._out.mark(f"<{name}>", f"</{name}>")
-        self._flow(element)
-        self._out.unmark()
-
-    def _italic(self, element: Any) -> None:
-        self._emphasize(element, "*")
-
-    def _bold(self, element: Any) -> None:
-        self._emphasize(element, "**")
-
-    def _emphasize(self, element: Any, marker: str) -> None:
-        takes = self._out.takes_emphasis(words_of(element), element.tail or "")
-        if self._emphasized or not takes:
-            self._flow(element)
-            return
-        self._emphasized = True
-        self._out.mark(marker, marker)
-        self._flow(element)
-        self._out.unmark()
-        self._emphasized = False
+        self._tagged(element, element.tag.lower())
 
     def _quotation(self, element: Any) -> None:
         self._out.text("„" if element.tag == "QuoteL" else "“")
@@ -297,41 +233,37 @@ class TextWalker:
         self._out.space()
         self._out.artifact("graphic", name)
         self._out.text(f"[{_PICTURES[element.tag]}{described and f': {described}'}]")
-        self._flow(element)
+        self.flow(element)
 
-    _INLINES: ClassVar[dict[str, Callable[[TextWalker, Any], None]]] = {
-        **dict.fromkeys(("F", "NB", "U", "small", "noindex", "Citation", "Revision"), _flow),
-        **dict.fromkeys(("I", "SP"), _italic),
+    INLINES: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(
+            ("F", "NB", "U", "small", "noindex", "Citation", "Revision"), XmlWalker.flow
+        ),
+        **dict.fromkeys(("I", "SP"), XmlWalker.italic),
         **dict.fromkeys(("SUP", "SUB"), _raised),
         **dict.fromkeys(("BR", "ABWFORMAT"), _break),
         **dict.fromkeys(("QuoteL", "QuoteR"), _quotation),
         **dict.fromkeys(_PICTURES, _picture),
-        "B": _bold,
+        "B": XmlWalker.bold,
         "Split": _space,
         "FnR": _reference,
-        "colspec": _skip,
+        "colspec": XmlWalker.skip,
     }
-    _BLOCKS: ClassVar[dict[str, Callable[[TextWalker, Any], None]]] = {
-        **dict.fromkeys(("P", "LA", "kommentar", "DT", "DD"), _paragraph),
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(("P", "LA", "kommentar", "DT", "DD"), XmlWalker.paragraph),
         **dict.fromkeys(("Title", "Subtitle"), _title),
         **dict.fromkeys(("Content", "text", "textdaten", "Footnotes"), _group),
         **dict.fromkeys(("tgroup", "thead", "tbody", "tfoot", "row"), _group),
-        "entry": _paragraph,
-        "Ident": _strong,
-        "TOC": _contents,
+        "entry": XmlWalker.paragraph,
+        "Ident": XmlWalker.strong,
+        "TOC": contents,
         "pre": _preformatted,
         "DL": _list,
-        "table": _table,
+        "table": _tables,
         "Footnote": _footnote,
     }
 
 
-def words_of(element: Any) -> str:
-    """The text of an element on one line; empty if there is no such element."""
-    return "" if element is None else " ".join("".join(element.itertext()).split())
-
-
-_DEEPEST_HEADING: Final = 6
 # The publisher's types of a note on the state of the text; a new version is a state, too.
 _STATES: Final = {"Neuf": "Stand"}
 _NO_TITLES: Final = frozenset({"", "-"})
@@ -347,20 +279,25 @@ class NormWalker(TextWalker):
         for norm in norms:
             key = norm.findtext("metadaten/gliederungseinheit/gliederungskennzahl")
             division = 1 + len(key) // 3 if key else division
-            self._level = 1 if norm is self._root else min(division + 1, _DEEPEST_HEADING)
+            self._level = 1 if norm is self._root else min(division + 1, MAX_HEADING_LEVEL)
             self._norm(norm, self._level if norm is self._root else division)
-        warned = [f"{cause} ({count}×)" for cause, count in sorted(self._warned.items())]
-        return self._out.finish((*warnings, *warned))
+        lost = self._lost_references
+        missing = (f"reference to a footnote that is not there ({lost}×)",) if lost else ()
+        unknown = (
+            f"unknown element <{tag}>; its text is kept ({count}×)"
+            for tag, count in sorted(self._unknown.items())
+        )
+        return self._out.finish((*warnings, *missing, *unknown))
 
     def _norm(self, norm: Any, division: int) -> None:
         metadata = norm.find("metadaten")
         if metadata is not None:
-            self._headings(metadata, min(division, _DEEPEST_HEADING))
+            self._headings(metadata, min(division, MAX_HEADING_LEVEL))
         former = self._in_contents
-        self._in_contents = words_of(norm.find("metadaten/enbez")).startswith("Inhalts")
+        self._in_contents = one_line(norm.find("metadaten/enbez")).startswith("Inhalts")
         for text in norm.iterchildren("textdaten"):
             for part in text.iterchildren("*"):
-                self._notes_of(part) if part.tag == "fussnoten" else self._child(part)
+                self._notes_of(part) if part.tag == "fussnoten" else self._child(part, text)
         self._in_contents = former
         self._out.end()
 
@@ -376,30 +313,30 @@ class NormWalker(TextWalker):
             self._act(metadata)
 
     def _heading(self, level: int, number: Any, title: Any) -> None:
-        label = words_of(number)
+        label = one_line(number)
         self._out.begin(level=level, section=label or None)
         self._out.text(label)
-        if words_of(title) not in _NO_TITLES:
+        if one_line(title) not in _NO_TITLES:
             self._out.space()
-            self._flow(title)
+            self.flow(title)
         self._out.end()
 
     def _act(self, metadata: Any) -> None:
         """What the publisher prints above an act."""
         self._out.begin(level=1)
-        self._flow(metadata.find("langue"))
+        self.flow(metadata.find("langue"))
         self._out.end()
-        names = [words_of(metadata.find(name)) for name in ("kurzue", "amtabk", "jurabk")]
+        names = [one_line(metadata.find(name)) for name in ("kurzue", "amtabk", "jurabk")]
         self._line(" – ".join(dict.fromkeys(name for name in names if name)))
-        if issued := words_of(metadata.find("ausfertigung-datum")):
+        if issued := one_line(metadata.find("ausfertigung-datum")):
             self._line(f"Ausfertigungsdatum: {issued}")
         for place in metadata.iterchildren("fundstelle"):
             self._line(
-                f"Fundstelle: {' '.join(words_of(part) for part in place.iterchildren('*'))}"
+                f"Fundstelle: {' '.join(one_line(part) for part in place.iterchildren('*'))}"
             )
         for state in metadata.iterchildren("standangabe"):
-            kind = words_of(state.find("standtyp"))
-            self._line(f"{_STATES.get(kind, kind)}: {words_of(state.find('standkommentar'))}")
+            kind = one_line(state.find("standtyp"))
+            self._line(f"{_STATES.get(kind, kind)}: {one_line(state.find('standkommentar'))}")
 
     def _line(self, text: str) -> None:
         self._out.begin()
@@ -408,8 +345,8 @@ class NormWalker(TextWalker):
 
     def _notes_of(self, element: Any) -> None:
         """Remarks of the documentation office, which the publisher prints under this word."""
-        if words_of(element):
-            self._out.begin(level=min(self._level + 1, _DEEPEST_HEADING))
+        if one_line(element):
+            self._out.begin(level=min(self._level + 1, MAX_HEADING_LEVEL))
             self._out.text("Fußnote")
             self._out.end()
         self._group(element)
@@ -418,27 +355,16 @@ class NormWalker(TextWalker):
 _ROOTS: Final = frozenset({"dokumente", "norm"})
 
 
-@dataclass(frozen=True, slots=True)
-class Gii:
-    """The normalizer `gii_v1`."""
+class Gii(XmlNormalizer):
+    """The normalizer `gii_v1` of one norm, or a whole act."""
 
-    name: str = "gii_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "xml"
+    name = "gii_v1"
+    version = "1.0.0"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """One norm, or a whole act, as Markdown; the hint is not needed."""
-        del source_hint
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         root, warnings = _read(data)
-        body = NormWalker(root).walk(warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{root.tag}> holds no text")
-        return body
+        return NormWalker(root).walk(warnings)
 
 
 def _read(data: bytes) -> tuple[Any, tuple[str, ...]]:

@@ -323,7 +323,7 @@ def test_nul_characters_are_removed_and_counted() -> None:
         (b"%PDF-1.7", WrongContentError, "does not begin with a tag"),
         (b"<billStatus/>", WrongContentError, "<billStatus>"),
         (b'<bill session="117"><state/></bill>', WrongContentError, "no bill text"),
-        (b"<bill><form> </form></bill>", WrongContentError, "holds no text"),
+        (b"<bill><form> </form></bill>", WrongContentError, "contains no text"),
         (
             b'<bill xmlns="http://schemas.gpo.gov/xml/uslm"><meta/></bill>',
             WrongContentError,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from html.entities import html5
 from typing import Any, Final
 
 from fonds.errors import WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.billres.walker import BillWalker
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.walker import XmlNormalizer
 
 _ROOTS: Final = frozenset({"bill", "resolution", "amendment-doc"})
 _BODIES: Final = frozenset(
@@ -78,27 +78,13 @@ def _decode_entities(data: bytes) -> tuple[bytes, list[str]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class BillRes:
-    """The normalizer `billres_v1`."""
+class BillRes(XmlNormalizer):
+    """The normalizer `billres_v1`; a section quoted by an amendment is no heading."""
 
-    name: str = "billres_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "xml"
+    name = "billres_v1"
+    version = "1.0.0"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(
-        self,
-        data: bytes,
-        source_hint: str | None = None,  # noqa: ARG002 — the protocol's; one file is one bill
-    ) -> NormalizedBody:
-        """The whole document as Markdown; a section quoted by an amendment is no heading."""
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         root, warnings = read_bill(data)
-        body = BillWalker(root).walk(warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{root.tag}> holds no text")
-        return body
+        return BillWalker(root).walk(warnings)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Literal
 
 from fonds.model import NormalizedBody
-from fonds.normalize.billres.lines import (
+from fonds.normalize.billres.vocabulary import (
     APPROPRIATIONS,
     CONTAINERS,
-    DEEPEST_HEADING,
+    FLOWING,
     GROUPS,
     LEVELS,
     METADATA,
     PASSAGES,
     RUNNING,
-    BillLineWalker,
-    words_of,
 )
-from fonds.normalize.tables import is_cals_grid, read_cals, write_table
+from fonds.normalize.markdown import MarkdownWriter
+from fonds.normalize.tables import is_cals_grid, read_cals
+from fonds.normalize.walker import MAX_HEADING_LEVEL, Handler, XmlWalker, one_line
 
 _NAMED: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
 _REVISION: Final = re.compile(r"</?(?:ins|del)>")
@@ -35,28 +34,90 @@ _REVISIONS: Final[dict[str, Literal["ins", "del"]]] = {
     "strikethrough": "del",
     "italic": "ins",
 }
+_QUOTES: Final = (("“", "”"), ("‘", "’"))
 
 
-class BillWalker(BillLineWalker):
+class BillWriter(MarkdownWriter):
+    """A writer that opens blocks, revisions and quotation marks when their first text comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revision: Literal["ins", "del"] | None = None
+        """What the text to come is: inserted, struck, or neither; change it between blocks."""
+        self._revision_open = False
+        self._in_list = False
+        self._quotations: list[bool] = []
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the text to come is inside a quoted block."""
+        return bool(self._quotations)
+
+    def end(self) -> None:
+        """Finish the block."""
+        super().end()
+        self._in_list = False
+
+    def end_marks(self) -> None:
+        """Close all marks and the revision; none may reach over blocks or cells."""
+        super().end_marks()
+        if self._revision_open:
+            self.markup(f"</{self.revision}>")
+            self._revision_open = False
+
+    def text(self, text: str | None) -> None:
+        """Running text, behind the revision and the quotation marks that it begins."""
+        if text and not text.isspace():
+            if self.revision and not self._revision_open:
+                self.markup(f"<{self.revision}>")
+                self._revision_open = True
+            if self._quotations and not self._quotations[-1] and not self.in_table:
+                super().text("“" * self._quotations.count(False))
+                self._quotations = [True] * len(self._quotations)
+        super().text(text)
+
+    def item(self) -> None:
+        """Start an item of a list without numbers."""
+        if self._in_list:
+            self.line()
+        else:
+            self.begin()
+            self._in_list = True
+        self.markup("- ")
+
+    def open_quotation(self) -> None:
+        """The next text begins a quotation."""
+        self._quotations.append(False)
+
+    def close_quotation(self) -> None:
+        """The quotation ends behind the last text, if there was any."""
+        if self._quotations.pop():
+            self.no_space()
+            self.text("”")
+
+
+class BillWalker(XmlWalker):
     """Writes one document; every word of it, in order."""
 
+    _out: BillWriter
+
     def __init__(self, root: Any) -> None:
-        super().__init__(root)
+        super().__init__(BillWriter())
         self._root = root
         self._nesting = 0
         self._titled = False
-        self._unknown: Counter[str] = Counter()
+        self._quoting = 0
+        self._note_ids = {note.get("id") for note in root.iter("footnote")}
+        self._labels: dict[Any, str] = {}
+        self._notes: list[tuple[Any, str, Literal["ins", "del"] | None]] = []
+        self._writing_notes = False
 
     def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
         """The Markdown, with the given warnings and those met on the way."""
         self.flow(self._root)
         self._out.end()
         self._write_notes()
-        unknown = [
-            f"unknown element <{tag[:80]}> ({count}×); its text is kept"
-            for tag, count in sorted(self._unknown.items())
-        ]
-        body = self._out.finish((*warnings, *unknown))
+        body = self.finish(warnings)
         headings = (
             replace(heading, text=_REVISION.sub("", heading.text)) for heading in body.headings
         )
@@ -64,60 +125,30 @@ class BillWalker(BillLineWalker):
 
     # Blocks -------------------------------------------------------------------------------
 
-    def _block(self, element: Any) -> None:
-        self._deeper()
+    def _begin(self, *, level: int = 0, section: str | None = None) -> None:
+        self._out.end()
+        self._write_notes()
+        self._out.begin(level=level, section=section)
+
+    def _block(self, element: Any, handler: Handler) -> None:
         revision = _revision(element)
         if revision is None or revision == self._out.revision:
-            self._BLOCKS.get(element.tag, BillWalker._passage)(self, element)
-        else:
-            self._out.end()
-            former, self._out.revision = self._out.revision, revision
-            self._BLOCKS.get(element.tag, BillWalker._passage)(self, element)
-            self._out.end()
-            self._out.revision = former
-        self._depth -= 1
-
-    def _child(self, child: Any, parent: Any) -> None:
-        tag = child.tag
-        if tag in self._INLINES:
-            self._inline(child)
-        elif self._out.in_table:
-            self._note_unknown(tag)
-            self._spaced(child)
-        elif tag in self._BLOCKS:
-            self._block(child)
-        else:
-            self._note_unknown(tag)
-            if parent.tag in RUNNING or parent.tag in self._INLINES:
-                self._inline(child)
-            else:
-                self._block(child)
-
-    def _is_block(self, tag: str) -> bool:
-        return tag in self._BLOCKS and not self._out.in_table
-
-    def _note_unknown(self, tag: str) -> None:
-        if tag not in self._BLOCKS:
-            self._unknown[tag] += 1
-
-    def _passage(self, element: Any) -> None:
-        self._begin()
-        self.flow(element)
+            handler(self, element)
+            return
         self._out.end()
-
-    def _strong(self, element: Any) -> None:
-        self._begin()
-        self._emphasize(element, "**")
+        previous, self._out.revision = self._out.revision, revision
+        handler(self, element)
         self._out.end()
+        self._out.revision = previous
 
-    def _skip(self, element: Any) -> None:
-        """Leave out what is not the document's text."""
+    def _is_running(self, parent: Any) -> bool:
+        return parent.tag in RUNNING or parent.tag in self.INLINES
 
     # Structure ----------------------------------------------------------------------------
 
     def _number(self, element: Any) -> None:
         if self._titled:
-            self._strong(element)
+            self.strong(element)
             return
         self._titled = True
         self._begin(level=1)
@@ -126,7 +157,7 @@ class BillWalker(BillLineWalker):
 
     def _section(self, element: Any) -> None:
         enum, header = element.find("enum"), element.find("header")
-        number = words_of(enum)
+        number = one_line(enum)
         prefix = "" if not number or _NAMED.match(number) else self._section_sign(element)
         self._heading(prefix, enum, header, prefix + number if number else None)
         self.flow(element, (enum, header))
@@ -137,7 +168,7 @@ class BillWalker(BillLineWalker):
 
     def _container(self, element: Any) -> None:
         enum, header = element.find("enum"), element.find("header")
-        number, word = words_of(enum), CONTAINERS[element.tag]
+        number, word = one_line(enum), CONTAINERS[element.tag]
         prefix = "" if not number or number.lower().startswith(word.lower()) else f"{word} "
         self._heading(prefix, enum, header, prefix + number if number else None, dash="—")
         self._nesting += 1
@@ -147,12 +178,12 @@ class BillWalker(BillLineWalker):
     def _heading(
         self, prefix: str, enum: Any, header: Any, label: str | None, dash: str = " "
     ) -> None:
-        title = words_of(header)
+        title = one_line(header)
         self._out.end()
         if not (label or title):
             return
         quoted = self._out.quoted
-        level = 0 if quoted else min(2 + self._nesting, DEEPEST_HEADING)
+        level = 0 if quoted else min(2 + self._nesting, MAX_HEADING_LEVEL)
         self._begin(level=level, section=label.rstrip(".—– ") if label else None)
         if quoted:
             self._out.mark("**", "**")
@@ -195,13 +226,13 @@ class BillWalker(BillLineWalker):
     def _header(self, element: Any) -> None:
         parent = element.getparent()
         if parent.tag not in LEVELS:
-            self._strong(element)
-        elif words_of(element):
+            self.strong(element)
+        elif one_line(element):
             # Markdown cannot say small capitals; the dash is how the print sets a run-in heading.
             self._out.space()
             self._emphasize(element, "**")
             self._out.no_space()
-            stop = "" if words_of(element)[-1] in ".:?!—" else "."
+            stop = "" if one_line(element)[-1] in ".:?!—" else "."
             self._out.text(stop if element.getnext() is None else f"{stop}—")
 
     def _text(self, element: Any) -> None:
@@ -238,7 +269,7 @@ class BillWalker(BillLineWalker):
     # Lists --------------------------------------------------------------------------------
 
     def _entry(self, element: Any) -> None:
-        if not words_of(element):
+        if not one_line(element):
             return
         self._out.item()
         self.flow(element)
@@ -251,58 +282,157 @@ class BillWalker(BillLineWalker):
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
+    def _tables(self, element: Any) -> None:
         self._out.end()
         self._out.text(element.text)
         for child in element.iterchildren("*"):
             if child.tag == "tgroup" and is_cals_grid(child):
-                self._rows(child)
+                self._table(read_cals(child), source=child, fills=False)
             elif child.tag in _CAPTIONS:
-                self._strong(child)
+                self.strong(child)
             else:
                 self._child(child, element)
             self._out.text(child.tail)
 
-    def _rows(self, tgroup: Any) -> None:
-        grid = read_cals(tgroup)
-        if grid.head or grid.rows:
+    def _begin_if_closed(self) -> None:
+        if not (self._out.is_open or self._in_line):
             self._begin()
-            write_table(self._out, grid, self.flow, source=tgroup, fills=False)
 
-    _BLOCKS: ClassVar[dict[str, Callable[[BillWalker, Any], None]]] = {
-        **dict.fromkeys(PASSAGES, _passage),
-        **dict.fromkeys(GROUPS, BillLineWalker.flow),
-        **dict.fromkeys((*METADATA, "colspec", "image-data"), _skip),
+    # Footnotes ----------------------------------------------------------------------------
+
+    def _footnote(self, element: Any) -> None:
+        label = self._label(element.get("id") or element)
+        self._begin_if_closed()
+        self._out.markup(f"[^{label}]")
+        self._notes.append((element, label, self._out.revision))
+
+    def _footnote_reference(self, element: Any) -> None:
+        idref = element.get("idref")
+        if idref in self._note_ids:
+            self._begin_if_closed()
+            self._out.markup(f"[^{self._label(idref)}]")
+        else:
+            self._raised(element)
+
+    def _label(self, note: Any) -> str:
+        return self._labels.setdefault(note, str(len(self._labels) + 1))
+
+    def _write_notes(self) -> None:
+        if self._writing_notes:
+            return
+        self._writing_notes = True
+        while self._notes:
+            element, label, revision = self._notes.pop(0)
+            former = self._out.indent("    ", first=f"[^{label}]: ")
+            former_revision, self._out.revision = self._out.revision, revision
+            self._out.begin()
+            self.flow(element)
+            self._out.end()
+            self._out.revision = former_revision
+            self._out.outdent(former)
+        self._writing_notes = False
+
+    # Inline --------------------------------------------------------------------------------
+
+    def _raised(self, element: Any) -> None:
+        self._tagged(element, "sub" if element.tag == "subscript" else "sup")
+
+    def _phrase(self, element: Any) -> None:
+        name = "ins" if element.tag == "added-phrase" else "del"
+        if name == self._out.revision:
+            self.flow(element)
+        else:
+            self._tagged(element, name)
+
+    def _quote(self, element: Any) -> None:
+        opening, closing = _QUOTES[self._quoting % 2]
+        self._quoting += 1
+        self._out.text(opening)
+        self.flow(element)
+        self._out.no_space()
+        self._out.text(closing)
+        self._quoting -= 1
+
+    def _fraction(self, element: Any) -> None:
+        # 12<fraction>1/2</fraction> is twelve and a half.
+        self._out.space()
+        self.flow(element)
+
+    def _line_break(self, _element: Any) -> None:
+        self._out.space()
+
+    def _omission(self, _element: Any) -> None:
+        # Printed as asterisks; bare ones would be emphasis or a horizontal rule.
+        self._out.space()
+        self._out.text("* * * * *")
+        self._out.space()
+
+    def _figure(self, element: Any) -> None:
+        """Write a place mark for what only an image shows; its name or data goes beside it."""
+        kind = "formula" if element.getparent().tag == "formula" else "graphic"
+        name = element.get("file") or element.get("graphic-desc") or ""
+        data = element.find("image-data")
+        self._begin_if_closed()
+        self._out.space()
+        self._out.artifact(kind, name or one_line(data))
+        self._out.text(f"[{kind.capitalize()}{name and f' {name}'}]")
+        self.flow(element, (data,))
+
+    INLINES: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(FLOWING, XmlWalker.flow),
+        "quote": _quote,
+        "term": _quote,
+        "italic": XmlWalker.italic,
+        "bold": XmlWalker.bold,
+        "superscript": _raised,
+        "subscript": _raised,
+        "fraction": _fraction,
+        "added-phrase": _phrase,
+        "deleted-phrase": _phrase,
+        "footnote": _footnote,
+        "footnote-ref": _footnote_reference,
+        "formula": XmlWalker.flow,
+        "linebreak": _line_break,
+        "omitted-text": _omission,
+        "toc-enum": XmlWalker.spaced,
+        "level-header": XmlWalker.spaced,
+        "target": XmlWalker.spaced,
+        "page-num": XmlWalker.spaced,
+    }
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(PASSAGES, XmlWalker.paragraph),
+        **dict.fromkeys(GROUPS, XmlWalker.flow),
+        **dict.fromkeys((*METADATA, "colspec", "image-data"), XmlWalker.skip),
         **dict.fromkeys(LEVELS, _level),
         **dict.fromkeys(CONTAINERS, _container),
         **dict.fromkeys(APPROPRIATIONS, _appropriation),
         "section": _section,
         "legis-num": _number,
-        "legis-type": _strong,
-        "official-title": _passage,
-        "action-desc": _passage,
+        "legis-type": XmlWalker.strong,
+        "official-title": XmlWalker.paragraph,
+        "action-desc": XmlWalker.paragraph,
         "enum": _enum,
         "header": _header,
-        "committee-report-header": _strong,
-        "subheader": _strong,
+        "committee-report-header": XmlWalker.strong,
+        "subheader": XmlWalker.strong,
         "text": _text,
         "continuation-text": _continuation,
         "quoted-block-continuation-text": _continuation,
         "quoted-block": _quoted_block,
         "after-quoted-block": _after_quoted_block,
-        "whereas": _passage,
-        "para": _passage,
-        "legis-comment": _passage,
-        "toc": BillLineWalker.flow,
-        "list": BillLineWalker.flow,
+        "whereas": XmlWalker.paragraph,
+        "para": XmlWalker.paragraph,
+        "legis-comment": XmlWalker.paragraph,
+        "toc": XmlWalker.flow,
+        "list": XmlWalker.flow,
         "toc-entry": _entry,
         "multi-column-toc-entry": _entry,
         "list-item": _entry,
         "toc-quoted-entry": _quoted_entries,
         "multi-column-toc-quoted-entry": _quoted_entries,
-        "instructive-para": _passage,
-        "graphic": BillLineWalker.figure,
-        "table": _table,
+        "instructive-para": XmlWalker.paragraph,
+        "graphic": _figure,
+        "table": _tables,
     }
 
 
