@@ -19,26 +19,26 @@ What the publisher's files do:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.errors import WrongContentError
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.tables import (
-    Grid,
-    local_name,
-    read_xhtml,
-    texts_between_cells,
-    write_table,
+from fonds.normalize.tables import GridRow, local_name, read_xhtml, texts_between_cells
+from fonds.normalize.walker import (
+    MAX_HEADING_LEVEL,
+    Handler,
+    XmlNormalizer,
+    XmlWalker,
+    one_line,
 )
 
-_DEEPEST: Final = 100
 _EM_SPACE: Final = "\u2003"
+_RUNNING: Final = frozenset(
+    {"text", "aftertext", "annotation", "heading", "num", "reason", "p", "li", "td", "th"}
+)
 
 
 def local(element: Any) -> str:
@@ -46,37 +46,43 @@ def local(element: Any) -> str:
     return local_name(element).lower()
 
 
-def words_of(element: Any) -> str:
-    """The text of an element on one line; empty if there is no such element."""
-    return "" if element is None else " ".join("".join(element.itertext()).split())
-
-
-class DcLineWalker(ABC):
-    """Writes running text and the elements in it; blocks are left to a subclass."""
+class DcWalker(XmlWalker):
+    """Writes one section, or whatever it is given; every word of it, in order."""
 
     def __init__(self) -> None:
-        self._out = MarkdownWriter()
-        self._depth = 0
-        self._indent = 0
+        super().__init__(MarkdownWriter())
+        self._indent = self._indent_below = 0
         self._quotations = 0
+        self._nesting = 0
         self._is_open = False
         self._labelled = False
         """The open block holds a number only, and goes on with whatever text comes next."""
-        self._in_line = False
-        """Blocks are forced into the line: in a heading, a cell or emphasis."""
-        self._emphasized = False
+        self._glues = False
+        """The next number stands right behind the one before it: `(a)(1)`."""
+        self._note = ""
 
-    @abstractmethod
-    def _block(self, child: Any, parent: Any) -> None:
-        """Write an element that does not stand within a line, or is unknown."""
+    def walk(self, root: Any, warnings: tuple[str, ...]) -> NormalizedBody:
+        """The Markdown, with these warnings and those of the walk."""
+        handler: Handler = self.BLOCKS.get(local(root), XmlWalker.flow)
+        handler(self, root)
+        self._close()
+        return self.finish(warnings)
 
-    def _begin(self, *, indent: int | None = None) -> None:
+    def _name(self, element: Any) -> str:
+        return local(element)
+
+    def _add_unknown(self, element: Any) -> None:
+        self._unknown[local_name(element)[:80]] += 1
+
+    def _is_running(self, parent: Any) -> bool:
+        return local(parent) in _RUNNING or local(parent) in self.INLINES
+
+    def _begin(self, *, level: int = 0, section: str | None = None) -> None:
         """Start a paragraph, unless a number waits for its text."""
         if self._labelled:
             return
-        em_spaces = self._indent if indent is None else indent
-        self._out.outdent("> " * self._quotations + _EM_SPACE * em_spaces)
-        self._out.begin()
+        self._out.outdent("> " * self._quotations + _EM_SPACE * self._indent)
+        self._out.begin(level=level, section=section)
         self._is_open = True
 
     def _end(self) -> None:
@@ -88,7 +94,7 @@ class DcLineWalker(ABC):
         self._labelled = False
         self._end()
 
-    def _speak(self) -> None:
+    def _open(self) -> None:
         """Be where text can be written: behind a number, in the open block or in one begun."""
         if self._labelled:
             self._labelled = False
@@ -97,158 +103,20 @@ class DcLineWalker(ABC):
             self._begin()
 
     def _run(self, text: str | None) -> None:
-        if not text:
-            return
-        if text.isspace():
-            self._out.space()
-            return
-        self._speak()
+        if text and not text.isspace():
+            self._open()
         self._out.text(text)
 
-    def flow(self, element: Any, skip: tuple[Any, ...] = ()) -> None:
-        """Text and children in order; a block child interrupts the paragraph around it."""
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
-        self._run(element.text)
-        for child in element:
-            if child not in skip and isinstance(child.tag, str):
-                inline = self._INLINES.get(local(child))
-                inline(self, child) if inline else self._block(child, element)
-            self._run(child.tail)
-        self._depth -= 1
-
     def _one_line(self, element: Any) -> None:
-        former, self._in_line = self._in_line, True
+        previous, self._in_line = self._in_line, True
         self.flow(element)
-        self._in_line = former
-
-    # Inline -------------------------------------------------------------------------------
-
-    def _italic(self, element: Any) -> None:
-        self._emphasize(element, "*")
-
-    def _bold(self, element: Any) -> None:
-        self._emphasize(element, "**")
-
-    def _span(self, element: Any) -> None:
-        if "italic" in element.get("style", ""):
-            self._italic(element)
-        else:
-            self.flow(element)
-
-    def _emphasize(self, element: Any, marker: str) -> None:
-        words = words_of(element)
-        if words:
-            self._speak()
-        if self._emphasized or not self._out.takes_emphasis(words, _after(element)):
-            self._one_line(element)
-            return
-        self._emphasized = True
-        self._out.mark(marker, marker)
-        self._one_line(element)
-        self._out.unmark()
-        self._emphasized = False
-
-    def _raised(self, element: Any) -> None:
-        if not words_of(element):
-            return
-        self._speak()
-        self._out.markup(f"<{local(element)}>")
-        self._out.no_space()
-        self._one_line(element)
-        self._out.markup(f"</{local(element)}>")
-
-    def _line_break(self, element: Any) -> None:
-        if self._in_line or self._labelled:
-            self._out.space()
-        else:
-            self._end()
-        self.flow(element)
-
-    def _image(self, element: Any) -> None:
-        source = element.get("src", "").removeprefix("./")
-        said = ": ".join(filter(None, (source, " ".join(element.get("alt", "").split()))))
-        self._speak()
-        self._out.space()
-        self._out.artifact("graphic", source)
-        self._out.text(f"[Graphic {said or 'without a name'}]")
-        self._out.space()
-        self.flow(element)
-
-    _INLINES: ClassVar[dict[str, Callable[[DcLineWalker, Any], None]]] = {
-        **dict.fromkeys(("cite", "code-cite", "a", "u", "todo"), flow),
-        **dict.fromkeys(("i", "em"), _italic),
-        **dict.fromkeys(("b", "strong"), _bold),
-        **dict.fromkeys(("sup", "sub"), _raised),
-        "span": _span,
-        "br": _line_break,
-        "img": _image,
-    }
-
-
-def _after(element: Any) -> str:
-    """The character behind the last word of an element; empty if nothing follows."""
-    inside = "".join(element.itertext())
-    return (inside[len(inside.rstrip()) :] + (element.tail or ""))[:1]
-
-
-_DEEPEST_HEADING: Final = 6
-
-
-class DcWalker(DcLineWalker):
-    """Writes one section, or whatever it is given; every word of it, in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._nesting = 0
-        self._indent_below = 0
-        self._glues = False
-        """The next number stands right behind the one before it: `(a)(1)`."""
-        self._in_contents = False
-        self._note = ""
-        self._unknown: Counter[str] = Counter()
-
-    def walk(self, root: Any, warnings: tuple[str, ...]) -> NormalizedBody:
-        """The Markdown, with the given warnings and those met on the way."""
-        self._BLOCKS.get(local(root), DcLineWalker.flow)(self, root)
-        self._close()
-        unknown = [
-            f"unknown element <{name[:80]}> ({count}×); its text is kept"
-            for name, count in sorted(self._unknown.items())
-        ]
-        return self._out.finish((*warnings, *unknown))
+        self._in_line = previous
 
     # Blocks -------------------------------------------------------------------------------
 
-    def _block(self, child: Any, parent: Any) -> None:
-        name = local(child)
-        if name not in self._BLOCKS:
-            self._unknown[local_name(child)] += 1
-        if self._in_line:
-            self._out.space()
-            self.flow(child)
-            self._out.space()
-        elif name in self._BLOCKS:
-            self._BLOCKS[name](self, child)
-        elif local(parent) in self._RUNNING or local(parent) in self._INLINES:
-            self.flow(child)
-        else:
-            self._passage(child)
-
-    def _passage(self, element: Any) -> None:
-        self._begin()
-        self.flow(element)
-        self._end()
-
-    def _strong(self, element: Any) -> None:
-        self._begin()
-        self._emphasize(element, "**")
-        self._end()
-
     def _item(self, element: Any) -> None:
         self._begin()
-        self._speak()
+        self._open()
         self._out.markup("- ")
         self.flow(element)
         self._end()
@@ -263,25 +131,17 @@ class DcWalker(DcLineWalker):
         self._quotations -= 1
         self._indent, self._indent_below = former
 
-    def _contents(self, element: Any) -> None:
-        former, self._in_contents = self._in_contents, True
-        self._passage(element)
-        self._in_contents = former
-
-    def _skip(self, element: Any) -> None:
-        """Leave out what is not the document's text."""
-
     # Structure ----------------------------------------------------------------------------
 
     def _section(self, element: Any) -> None:
         head = {name: element.find(f"{{*}}{name}") for name in ("prefix", "num", "reason")}
-        number = words_of(head["num"]).removeprefix("§").strip(" .")
-        label = f"{words_of(head['prefix']) or '§'} {number}" if number else ""
-        self._titled(element, label, tuple(head.values()), words_of(head["reason"]))
+        number = one_line(head["num"]).removeprefix("§").strip(" .")
+        label = f"{one_line(head['prefix']) or '§'} {number}" if number else ""
+        self._titled(element, label, tuple(head.values()), one_line(head["reason"]))
 
     def _container(self, element: Any) -> None:
         parts = element.find("{*}prefix"), element.find("{*}num")
-        label = " ".join(filter(None, map(words_of, parts))).rstrip(" .")
+        label = " ".join(filter(None, map(one_line, parts))).rstrip(" .")
         self._titled(element, label, parts)
 
     def _titled(self, element: Any, label: str, said: tuple[Any, ...], reason: str = "") -> None:
@@ -296,7 +156,7 @@ class DcWalker(DcLineWalker):
         self._note = note
 
     def _title(self, label: str, heading: Any, reason: str) -> None:
-        title = words_of(heading)
+        title = one_line(heading)
         self._start_heading(1 + self._nesting, label)
         self._run(label)
         if label and title:
@@ -307,12 +167,17 @@ class DcWalker(DcLineWalker):
             self._run(f" [{reason}]")
         self._end()
 
+    def _unindented(self, *, level: int = 0, section: str | None = None) -> None:
+        indent, self._indent = self._indent, 0
+        self._begin(level=level, section=section)
+        self._indent = indent
+
     def _start_heading(self, level: int, label: str | None) -> None:
         # Neither a table of contents nor a quotation divides the text that it stands in.
-        is_title = not (self._in_contents or self._quotations)
-        self._begin(indent=0)
-        if is_title:
-            self._out.begin(level=min(level, _DEEPEST_HEADING), section=label or None)
+        if self._in_contents or self._quotations:
+            self._unindented()
+        else:
+            self._unindented(level=min(level, MAX_HEADING_LEVEL), section=label or None)
 
     def _para(self, element: Any) -> None:
         parts = [element.find(f"{{*}}{name}") for name in ("prefix", "num", "heading")]
@@ -320,9 +185,9 @@ class DcWalker(DcLineWalker):
         is_designated = number is not None and number.get("undesignated") != "true"
         former = self._indent, self._indent_below
         self._indent = self._indent_below
-        shown = (words_of(prefix), words_of(number) if is_designated else "")
+        shown = (one_line(prefix), one_line(number) if is_designated else "")
         self._label(" ".join(filter(None, shown)))
-        if words_of(heading):
+        if one_line(heading):
             self._emphasize(heading, "**")
             self._labelled, self._glues = prefix is None, False
             self._end()
@@ -346,10 +211,10 @@ class DcWalker(DcLineWalker):
         if local(element.getparent()) == "annotations":
             self._annotation(element)
         else:
-            self._passage(element)
+            self.paragraph(element)
 
     def _annotation(self, element: Any) -> None:
-        if not words_of(element) and element.find(".//{*}img") is None:
+        if not one_line(element) and element.find(".//{*}img") is None:
             return
         kind = " ".join(element.get("type", "").split()) or "Annotations"
         if local(element.getparent()) == "para":
@@ -365,49 +230,101 @@ class DcWalker(DcLineWalker):
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
+    def _tables(self, element: Any) -> None:
         self._close()
         grid = read_xhtml(element)
         for caption in grid.captions:
-            self._strong(caption)
-        if grid.head or grid.rows:
-            self._draw(element, grid)
+            self.strong(caption)
+        if not grid.head and grid.rows and _is_head(grid.rows[0]):
+            grid.head = grid.rows.pop(0).cells
+        # An indented line is no row.
+        indent, self._indent = self._indent, 0
+        self._table(grid, source=element)
+        self._close()
+        self._indent = indent
         for text in _loose_texts(element):
             self._begin()
             self._run(text)
             self._end()
 
-    def _draw(self, element: Any, grid: Grid) -> None:
-        if not grid.head and all(
-            local(head) == "th" for cell in grid.rows[0].cells for head in cell
-        ):
-            grid.head = grid.rows.pop(0).cells
-        # An indented line is no row.
-        self._begin(indent=0)
-        self._in_line = True
-        write_table(self._out, grid, self.flow, source=element)
-        self._in_line = False
-        self._end()
+    # Inline ---------------------------------------------------------------------------------
 
-    _RUNNING: ClassVar[frozenset[str]] = frozenset(
-        {"text", "aftertext", "annotation", "heading", "num", "reason", "p", "li", "td", "th"}
-    )
-    _BLOCKS: ClassVar[dict[str, Callable[[DcWalker, Any], None]]] = {
-        **dict.fromkeys(("annotations", "passages", "ul", "ol"), DcLineWalker.flow),
-        **dict.fromkeys(("thead", "tbody", "tfoot", "tr", "td", "th", "caption"), _passage),
-        **dict.fromkeys(("num", "prefix", "reason", "aftertext", "p", "div", "center"), _passage),
-        **dict.fromkeys(("heading", "subheading"), _strong),
+    def _span(self, element: Any) -> None:
+        if "italic" in element.get("style", ""):
+            self.italic(element)
+        else:
+            self.flow(element)
+
+    def _emphasize(self, element: Any, marker: str) -> None:
+        if one_line(element):
+            self._open()
+        previous, self._in_line = self._in_line, True
+        super()._emphasize(element, marker)
+        self._in_line = previous
+
+    def _text_after(self, element: Any) -> str:
+        inside = "".join(element.itertext())
+        return inside[len(inside.rstrip()) :] + (element.tail or "")
+
+    def _raised(self, element: Any) -> None:
+        if not one_line(element):
+            return
+        self._open()
+        self._out.markup(f"<{local(element)}>")
+        self._out.no_space()
+        self._one_line(element)
+        self._out.markup(f"</{local(element)}>")
+
+    def _line_break(self, element: Any) -> None:
+        if self._in_line or self._labelled:
+            self._out.space()
+        else:
+            self._end()
+        self.flow(element)
+
+    def _image(self, element: Any) -> None:
+        source = element.get("src", "").removeprefix("./")
+        said = ": ".join(filter(None, (source, " ".join(element.get("alt", "").split()))))
+        self._open()
+        self._out.space()
+        self._out.artifact("graphic", source)
+        self._out.text(f"[Graphic {said or 'without a name'}]")
+        self._out.space()
+        self.flow(element)
+
+    INLINES: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(("cite", "code-cite", "a", "u", "todo"), XmlWalker.flow),
+        **dict.fromkeys(("i", "em"), XmlWalker.italic),
+        **dict.fromkeys(("b", "strong"), XmlWalker.bold),
+        **dict.fromkeys(("sup", "sub"), _raised),
+        "span": _span,
+        "br": _line_break,
+        "img": _image,
+    }
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(("annotations", "passages", "ul", "ol"), XmlWalker.flow),
+        **dict.fromkeys(
+            ("thead", "tbody", "tfoot", "tr", "td", "th", "caption"), XmlWalker.paragraph
+        ),
+        **dict.fromkeys(
+            ("num", "prefix", "reason", "aftertext", "p", "div", "center"), XmlWalker.paragraph
+        ),
+        **dict.fromkeys(("heading", "subheading"), XmlWalker.strong),
         **dict.fromkeys(("include", "blockquote"), _quotation),
-        **dict.fromkeys(("meta", "page"), _skip),
-        "toc": _contents,
+        **dict.fromkeys(("meta", "page"), XmlWalker.skip),
+        "toc": XmlWalker.contents,
         "section": _section,
         **dict.fromkeys(("container", "document"), _container),
         "para": _para,
         "text": _text,
         "annotation": _annotation,
         "li": _item,
-        "table": _table,
+        "table": _tables,
     }
+
+
+def _is_head(row: GridRow) -> bool:
+    return all(local(cell) == "th" for cells in row.cells for cell in cells)
 
 
 def _loose_texts(table: Any) -> list[str]:
@@ -432,30 +349,19 @@ _OPENING: Final = (
 _CLOSING: Final = b"</passages>"
 
 
-@dataclass(frozen=True, slots=True)
-class DcXml:
-    """The normalizer `dc_xml_v1`."""
+class DcXml(XmlNormalizer):
+    """The normalizer `dc_xml_v1`: a section, or passages cut out of an index.
 
-    name: str = "dc_xml_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "xml"
+    A section's first heading is its number and title: `§ 47-1801.04. Definitions.`
+    """
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    name = "dc_xml_v1"
+    version = "1.0.0"
 
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """A section, or passages cut out of an index; the hint is not needed.
-
-        A section's first heading is its number and title: `§ 47-1801.04. Definitions.`
-        """
-        del source_hint
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         root, warnings = read_dc(data)
-        body = DcWalker().walk(root, warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{local(root)}> holds no text")
-        return body
+        return DcWalker().walk(root, warnings)
 
 
 def read_dc(data: bytes) -> tuple[Any, tuple[str, ...]]:

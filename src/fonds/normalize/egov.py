@@ -13,13 +13,11 @@ Tables of the Japanese law schema, read as rows; spans are named as in HTML.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.errors import WrongContentError
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.tables import (
@@ -28,11 +26,14 @@ from fonds.normalize.tables import (
     arrange_cells,
     html_span,
     texts_between_cells,
-    write_table,
 )
-
-DEEPEST: Final = 100
-"""Elements are never nested so deep; a file that does it means harm."""
+from fonds.normalize.walker import (
+    MAX_HEADING_LEVEL,
+    Handler,
+    XmlNormalizer,
+    XmlWalker,
+    one_line,
+)
 
 CONTAINERS: Final = ("Part", "Subpart", "Chapter", "Section", "Subsection", "Division")
 """`Subpart` is not in the schema; translators of laws with one more level add it."""
@@ -172,114 +173,89 @@ def read_table(table: Any) -> Grid:
     return Grid(head=head, rows=list(map(GridRow, cells)), has_spans=has_spans)
 
 
-_DEEPEST_HEADING: Final = 6
 _STEP: Final = "\u2003"
 """One step to the right: an em space, which renderers keep and no list begins with."""
 _RUNNING: Final = INLINE | ANY
 
 
-class EgovWalker:
+class EgovWalker(XmlWalker):
     """Writes one element and all below it; every word of it, in order."""
 
     def __init__(self) -> None:
-        self._out = MarkdownWriter()
-        self._depth = 0
+        super().__init__(MarkdownWriter())
         self._headings = 0
-        self._flat = False
-        """In a cell of a table, where everything must stand on one line."""
         self._quoted = False
-        self._unknown: Counter[str] = Counter()
 
     def walk(self, elements: Iterable[Any], warnings: tuple[str, ...]) -> NormalizedBody:
-        """The Markdown, with the given warnings and those met on the way."""
+        """The Markdown, with these warnings and those of the walk."""
         for element in elements:
-            self._block(element)
-        unknown = [
-            f"unknown element <{tag}> ({count}×); its text is kept"
-            for tag, count in sorted(self._unknown.items())
-        ]
-        return self._out.finish((*warnings, *unknown))
+            self._cell(element)
+        return self.finish(warnings)
+
+    def _cell(self, element: Any) -> None:
+        self._child(element, element.getparent())
+
+    def _is_running(self, parent: Any) -> bool:
+        return parent is not None and parent.tag in MIXED
+
+    def flow(self, element: Any, skip: Container[Any] = ()) -> None:
+        """Text and children in order; white space between blocks is the layout of the file."""
+        is_mixed = element.tag in MIXED
+        self._run_mixed(element.text, is_mixed=is_mixed)
+        for child in element:
+            if isinstance(child.tag, str) and child not in skip:
+                self._child(child, element)
+            self._run_mixed(child.tail, is_mixed=is_mixed)
+
+    def _run_mixed(self, text: str | None, *, is_mixed: bool) -> None:
+        if text and (is_mixed or not text.isspace()):
+            self._out.text(text)
 
     # Blocks -------------------------------------------------------------------------------
 
-    def _block(self, element: Any) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
-        if element.tag not in KNOWN:
-            self._unknown[element.tag] += 1
-        default = EgovWalker._flow if _is_in_text(element) else EgovWalker._paragraph
-        self._HANDLERS.get(element.tag, default)(self, element)
-        self._depth -= 1
-
-    def _begin(self) -> None:
-        if self._flat:
-            self._out.space()
+    def _line(self, element: Any) -> None:
+        if self._is_running(element.getparent()):
+            self.flow(element)
+        elif self._in_line:
+            self.spaced(element)
         else:
-            self._out.begin()
-
-    def _end(self) -> None:
-        if self._flat:
-            self._out.space()
-        else:
-            self._out.end()
-
-    def _paragraph(self, element: Any) -> None:
-        self._begin()
-        self._flow(element)
-        self._end()
+            self.paragraph(element)
 
     def _group(self, element: Any) -> None:
         self._end()
-        self._flow(element)
+        self.flow(element)
         self._end()
 
     def _label(self, element: Any) -> None:
         self._begin()
-        self._flow(element)
-        if self._flat:
-            self._out.space()
-        else:
-            self._out.run_in()
+        self.flow(element)
+        self._out.run_in()
 
     def _within(self, prefix: str, element: Any) -> None:
-        if self._flat:
-            self._group(element)
-            return
-        former = self._out.indent(prefix)
-        self._flow(element)
-        self._out.outdent(former)
+        outer = self._out.indent(prefix)
+        self.flow(element)
+        self._out.outdent(outer)
 
     def _indented(self, element: Any) -> None:
         self._within(_STEP, element)
 
     def _quotation(self, element: Any) -> None:
         """New wording of another law: its headings are none of this text."""
-        former, self._quoted = self._quoted, True
+        outer, self._quoted = self._quoted, True
         self._within("> ", element)
-        self._quoted = former
+        self._quoted = outer
 
     def _anything(self, element: Any) -> None:
         """Part of the sentence around it, unless it holds blocks of its own."""
         if not all(child.tag in _RUNNING for child in element.iterdescendants("*")):
-            self._quotation(element) if element.tag == "QuoteStruct" else self._group(element)
-        elif _is_in_text(element):
-            self._flow(element)
+            if self._in_line:
+                self.spaced(element)
+            elif element.tag == "QuoteStruct":
+                self._quotation(element)
+            else:
+                self._group(element)
         else:
-            self._paragraph(element)
-
-    def _flow(self, element: Any) -> None:
-        """Text and children in order; a block child interrupts the paragraph around it."""
-        mixed = element.tag in MIXED
-        self._run(element.text, mixed=mixed)
-        for child in element:
-            if isinstance(child.tag, str):
-                self._block(child)
-            self._run(child.tail, mixed=mixed)
-
-    def _run(self, text: str | None, *, mixed: bool) -> None:
-        if text and (mixed or not text.isspace()):
-            self._out.text(text)
+            self._line(element)
 
     # Headings -----------------------------------------------------------------------------
 
@@ -287,18 +263,19 @@ class EgovWalker:
         self._end()
         heads = _heads(element)
         self._headings += 1
-        if heads and not (self._flat or self._quoted):
-            level = min(self._headings, _DEEPEST_HEADING)
-            self._out.begin(level=level, section=_plain(heads[0]))
+        if heads and not self._quoted:
+            level = min(self._headings, MAX_HEADING_LEVEL)
+            self._begin(level=level, section=one_line(heads[0]))
         self._write_heads(heads)
-        self._rest(element, heads)
+        self.flow(element, heads)
+        self._end()
         self._headings -= 1
 
     def _write_heads(self, heads: list[Any]) -> None:
         for position, head in enumerate(heads):
-            if position and not _plain(head).startswith("（"):
+            if position and not one_line(head).startswith("（"):
                 self._out.space()
-            self._flow(head)
+            self.flow(head)
         if heads:
             self._end()
 
@@ -306,83 +283,61 @@ class EgovWalker:
         self._begin()
         heads = [*_heads(element), *element.iterchildren("ArticleRange")]
         self._write_heads(heads)
-        former = "" if self._flat else self._out.indent(_STEP)
-        self._rest(element, heads)
-        if not self._flat:
-            self._out.outdent(former)
-
-    def _rest(self, element: Any, heads: list[Any]) -> None:
-        self._run(element.text, mixed=False)
-        for child in element:
-            if isinstance(child.tag, str) and child not in heads:
-                self._block(child)
-            self._run(child.tail, mixed=False)
-        self._end()
+        outer = self._out.indent(_STEP)
+        self.flow(element, heads)
+        self._out.outdent(outer)
 
     # Inline -------------------------------------------------------------------------------
 
     def _sentence(self, element: Any) -> None:
-        self._flow(element)
+        self.flow(element)
         # Japanese sentences follow each other without a space, translated ones do not.
-        if _plain(element)[-1:].isascii():
+        if one_line(element)[-1:].isascii():
             self._out.space()
-
-    def _column(self, element: Any) -> None:
-        self._out.space()
-        self._flow(element)
-        self._out.space()
 
     def _reading(self, element: Any) -> None:
         # The word stays whole for search, and its reading is a word of its own.
-        if reading := _plain(element):
+        if reading := one_line(element):
             self._out.text(f"（{reading}）")
 
     def _raised(self, element: Any) -> None:
-        tag = element.tag.lower()
-        self._out.mark(f"<{tag}>", f"</{tag}>")
-        self._flow(element)
-        self._out.unmark()
+        self._tagged(element, element.tag.lower())
 
     def _figure(self, element: Any) -> None:
         name = element.get("src", "")
         self._out.artifact("figure", name)
         self._out.text(f"[図 {name}]")
-        self._flow(element)
+        self.flow(element)
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
-        if self._flat:
-            self._group(element)
-            return
+    def _tables(self, element: Any) -> None:
         self._end()
         frames = [element, *element.iterchildren(*_ROWS)]
         self._out.text(" ".join(texts_between_cells(frames)))
-        self._out.begin()
-        self._flat = True
-        write_table(self._out, read_table(element), self._block, source=element)
-        self._flat = False
+        self._table(read_table(element), source=element)
 
-    _HANDLERS: ClassVar[dict[str, Callable[[EgovWalker, Any], None]]] = {
+    INLINES: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(ANY, _anything),
+        "Sentence": _sentence,
+        "Column": XmlWalker.spaced,
+        "Line": flow,
+        "Ruby": flow,
+        "Rt": _reading,
+        "Sup": _raised,
+        "Sub": _raised,
+        "Fig": _figure,
+    }
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys((*SENTENCES, *LINES, *HEADS), _line),
         **dict.fromkeys(GROUPS, _group),
         **dict.fromkeys(HEADED, _headed),
         **dict.fromkeys(CONTENTS, _contents_line),
         **dict.fromkeys(INDENTED, _indented),
         **dict.fromkeys(LABELS, _label),
-        **dict.fromkeys(ANY, _anything),
+        **dict.fromkeys(("TableRow", "TableHeaderRow", "TableHeaderColumn"), _group),
         "NewProvision": _quotation,
-        "Sentence": _sentence,
-        "Column": _column,
-        "Line": _flow,
-        "Ruby": _flow,
-        "Rt": _reading,
-        "Sup": _raised,
-        "Sub": _raised,
-        "Fig": _figure,
-        "Table": _table,
-        "TableRow": _group,
-        "TableHeaderRow": _group,
-        "TableHeaderColumn": _group,
+        "Table": _tables,
     }
 
 
@@ -394,21 +349,12 @@ def _blocks_of(cell: Any) -> list[Any]:
     """What stands in a cell: its blocks, or the cell itself where it is mere text."""
     own = [cell.text, *(child.tail for child in cell)]
     if cell.tag != "TableColumn" or any(text and text.strip() for text in own):
-        return [cell] if _plain(cell) else []
-    return [block for block in cell.iterchildren("*") if _plain(block) or _shows(block)]
+        return [cell] if one_line(cell) else []
+    return [block for block in cell.iterchildren("*") if one_line(block) or _shows(block)]
 
 
 def _shows(block: Any) -> bool:
     return next(block.iter("Fig"), None) is not None
-
-
-def _is_in_text(element: Any) -> bool:
-    parent = element.getparent()
-    return parent is not None and parent.tag in MIXED
-
-
-def _plain(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())
 
 
 _PROLOGUE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[?!]")
@@ -416,32 +362,17 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SEVERAL: Final = "Fragment"
 
 
-@dataclass(frozen=True, slots=True)
-class Egov:
-    """The normalizer `egov_v1`."""
+class Egov(XmlNormalizer):
+    """The normalizer `egov_v1` of a law, an article, or any run of the schema's elements."""
 
-    name: str = "egov_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "xml"
+    name = "egov_v1"
+    version = "1.0.0"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(
-        self,
-        data: bytes,
-        source_hint: str | None = None,  # noqa: ARG002 — the protocol's; a file says what it is
-    ) -> NormalizedBody:
-        """A law, an article, or any run of the schema's elements as Markdown."""
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         data, warnings = without_nuls(data)
         refuse_unsafe(data)
-        elements = _elements(data)
-        body = EgovWalker().walk(elements, warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{elements[0].tag}> holds no text")
-        return body
+        return EgovWalker().walk(_elements(data), warnings)
 
 
 def _elements(data: bytes) -> list[Any]:

@@ -29,7 +29,7 @@ def markdown(inside: str) -> str:
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(DcXml(), Normalizer)
     assert DcXml().label == "dc_xml_v1@1.0.0"
-    assert get_normalizer("dc_xml_v1") == DcXml()
+    assert isinstance(get_normalizer("dc_xml_v1"), DcXml)
 
 
 def test_section_is_as_reviewed() -> None:
@@ -188,7 +188,7 @@ def test_unknown_elements_are_counted_and_their_words_kept() -> None:
         (f'{DECLARATION}<library xmlns="{NAMESPACE}"/>'.encode(), WrongContentError, "<library>"),
         (b"<rss><text>x</text></rss>", WrongContentError, "<rss>"),
         (b"<!-- x -->", WrongContentError, "<passages>"),
-        (f"{DECLARATION}<section/>".encode(), WrongContentError, "holds no text"),
+        (f"{DECLARATION}<section/>".encode(), WrongContentError, "contains no text"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><section>&b;</section>', MalformedError, "entities"),
         (b"<para>" * 200 + b"x" + b"</para>" * 200, MalformedError, "nested more than 100"),
     ],

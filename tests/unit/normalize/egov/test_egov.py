@@ -234,7 +234,7 @@ def test_an_unknown_element_around_known_ones_is_read_too() -> None:
         (b"<html><body>moved</body></html>", WrongContentError, "HTML"),
         (b"<Article><Paragraph>", MalformedError, "not well-formed"),
         (b"<norm>x</norm>", WrongContentError, "Japanese law schema"),
-        (b"<Article></Article>", WrongContentError, "holds no text"),
+        (b"<Article></Article>", WrongContentError, "contains no text"),
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]><Law>&b;</Law>", MalformedError, "entities"),
         (b"<Item>" * 300 + b"x" + b"</Item>" * 300, MalformedError, "nested more than"),
     ],
