@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import unescape
 from typing import Any, ClassVar, Final
 
 from lxml import etree
 
-from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.errors import WrongContentError
+from fonds.model import NormalizedBody
 from fonds.normalize.ecfr_tables import (
     CONTENTS,
     DIVISIONS,
@@ -34,7 +33,6 @@ from fonds.normalize.ecfr_tables import (
     heading_source,
     is_picture,
     known,
-    one_line,
     outermost,
     read_html_table,
     refuse_endless_heads,
@@ -44,7 +42,6 @@ from fonds.normalize.ecfr_tables import (
     tag_before,
 )
 from fonds.normalize.fr import (
-    DEEPEST_HEADING,
     FrWalker,
     is_reference,
     leading_sign,
@@ -52,7 +49,14 @@ from fonds.normalize.fr import (
     signs,
 )
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.tables import Grid, write_table
+from fonds.normalize.tables import Grid
+from fonds.normalize.walker import (
+    MAX_HEADING_LEVEL,
+    Handler,
+    XmlNormalizer,
+    XmlWalker,
+    one_line,
+)
 
 # Tables have notes of their own, which print the sign and nothing more.
 _ASIDE: Final = ("FTNT", "GPOTABLE", "TABLE")
@@ -159,8 +163,6 @@ def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
     return root, is_aside
 
 
-# Twice what a volume needs; six calls each stay well within Python's own limit.
-_DEEPEST: Final = 80
 _LONGEST_NAME: Final = 200
 _AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
 
@@ -168,95 +170,48 @@ _AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
 class CfrWalker(FrWalker):
     """Writes one file of the CFR; every word of it, in order."""
 
+    # Twice what a volume needs; six calls each stay well within Python's own limit.
+    MAX_DEPTH = 80
+
     def __init__(self, root: Any) -> None:
         super().__init__(root)
         # eCFR keeps its spaces; only the Federal Register's conversion lost them.
         self._out.restore_spaces = root.tag.startswith("CFR") and lost_its_spaces(root)
         self._base = 0
-        self._in_line = self._in_kept = False
+        self._is_inline = self._in_kept = False
         self._outermost = outermost(root)
         self._footnotes = Footnotes(root)
 
-    def _unlinked(self) -> list[str]:
+    def _more_warnings(self) -> list[str]:
         return self._footnotes.unlinked()
 
-    # Placing ------------------------------------------------------------------------------
-
-    def _block(self, element: Any) -> None:
-        tag = self._descend(element)
-        former, self._in_line = self._in_line, False
-        if own := self._CFR_BLOCKS.get(tag):
-            own(self, element)
-        elif shared := self._BLOCKS.get(tag):
-            shared(self, element)
-        else:
-            self._paragraph(element)
-        self._in_line = former
-        self._depth -= 1
-
-    def _inline(self, element: Any) -> None:
-        tag = self._descend(element)
-        former, self._in_line = self._in_line, True
-        self._out.seam()
-        if own := self._CFR_INLINES.get(tag):
-            own(self, element)
-        elif tag in {"E", "FR", "PRTPAGE", "LI", "AC"}:
-            self._INLINES[tag](self, element)
-        elif tag == "BR":
-            self._line_item(element)
-        else:
-            self._flow(element)
-        if tag != "AC":
-            self._out.seam()
-        self._in_line = former
-        self._depth -= 1
-
-    def _descend(self, element: Any) -> str:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise MalformedError(f"elements are nested more than {_DEEPEST} deep")
-        tag = known(element.tag)
-        if tag not in KNOWN:
-            self._unknown[element.tag] += 1
-        return tag
-
-    def _flow(self, element: Any) -> None:
-        """Text and children in order; a block child interrupts the paragraph around it."""
-        self._run(element.text)
-        for child in element:
-            if isinstance(child.tag, str):
-                self._place(child, element)
-            elif child.tag is etree.Entity:
-                self._run(unescape(child.text))
-            else:
-                self._out.seam()
-            self._run(child.tail)
-
-    def _place(self, child: Any, parent: Any) -> None:
-        tag = known(child.tag)
-        if tag in INLINE:
-            self._inline(child)
-        elif self._out.in_table:
-            # A line of a table holds no blocks.
-            self._out.space()
-            self._inline(child)
-            self._out.space()
-        elif (tag in FLEXIBLE or tag not in KNOWN) and self._is_running(parent):
-            self._inline(child)
-        else:
-            self._block(child)
+    def _name(self, element: Any) -> str:
+        return known(element.tag)
 
     def _is_running(self, parent: Any) -> bool:
-        return self._in_line or known(parent.tag) in TEXT or bool((parent.text or "").strip())
+        return self._is_inline or known(parent.tag) in TEXT or bool((parent.text or "").strip())
 
-    def _flow_one(self, child: Any) -> None:
-        self._place(child, child.getparent())
+    def _inline(self, element: Any, handler: Handler) -> None:
+        outer, self._is_inline = self._is_inline, True
+        super()._inline(element, handler)
+        self._is_inline = outer
+
+    def _block(self, element: Any, handler: Handler) -> None:
+        outer, self._is_inline = self._is_inline, False
+        handler(self, element)
+        self._is_inline = outer
+
+    def _node(self, node: Any) -> None:
+        if node.tag is etree.Entity:
+            self._run(unescape(node.text))
+        else:
+            self._out.seam()
 
     # Divisions ----------------------------------------------------------------------------
 
     def _division(self, element: Any) -> None:
         if self._in_contents:
-            self._paragraph(element)
+            self.paragraph(element)
             return
         former = self._base, self._outline
         self._base = heading_level(DIVISIONS[element.tag], self._outermost, self._base)
@@ -264,7 +219,7 @@ class CfrWalker(FrWalker):
         self._footnotes.enter(element)
         if element.tag == "DIV8" and element.find("HEAD") is None:
             self._headless_section(element)
-        self._paragraph(element)
+        self.paragraph(element)
         self._footnotes.leave()
         self._base, self._outline = former
 
@@ -273,9 +228,6 @@ class CfrWalker(FrWalker):
             self._out.begin(level=self._base, section=label)
             self._out.text(label)
             self._out.end()
-
-    def _listing(self, element: Any) -> None:
-        self._contents(element)
 
     def _revision(self, element: Any) -> None:
         # Text that is not in force yet, quoted in a note on its effective date.
@@ -293,18 +245,18 @@ class CfrWalker(FrWalker):
             content = etree.tostring(element, encoding="unicode", with_tail=False)
             self._out.artifact("equation", content)
         self._in_kept = former or is_math
-        self._flow(element)
+        self.flow(element)
         self._in_kept = former
 
     def _metadata(self, element: Any) -> None:
         if element.getparent() is not self._root:
-            self._paragraph(element)
+            self.paragraph(element)
 
     def _head(self, element: Any) -> None:
         """A division's heading, or the caption of something smaller."""
         parent = element.getparent()
         if self._in_contents or parent is None or parent.tag not in DIVISIONS:
-            self._strong(element)
+            self.strong(element)
             return
         self._titled_division(element, parent)
 
@@ -315,7 +267,7 @@ class CfrWalker(FrWalker):
         else:
             label = structure_label(text)
         self._out.begin(level=max(self._base, 1), section=label)
-        self._flow(element)
+        self.flow(element)
         self._out.end()
 
     def _heading(self, element: Any) -> None:
@@ -324,19 +276,19 @@ class CfrWalker(FrWalker):
         if within in LEAD_IN and not self._in_contents:
             self._lead_in(element)
         elif self._in_contents:
-            self._strong(element)
+            self.strong(element)
         elif heading_source(element) == "HED" and (within in DIVISIONS or within in _AROUND_HEADS):
             self._titled_division(element, next(element.iterancestors(*DIVISIONS), parent))
         else:
             level = self._level_of(heading_source(element))
             self._out.begin(level=level, section=self._outline_label(element, level))
-            self._flow(element)
+            self.flow(element)
             self._out.end()
 
     def _level_of(self, source: str) -> int:
         depth = source.removeprefix("HD")
         steps = int(depth) if depth in {"1", "2", "3", "4", "5", "6"} else 1
-        return min(self._base + steps, DEEPEST_HEADING)
+        return min(self._base + steps, MAX_HEADING_LEVEL)
 
     def _lead_in(self, element: Any) -> None:
         self._out.begin()
@@ -350,40 +302,34 @@ class CfrWalker(FrWalker):
             self._out.begin(level=max(self._base, 1), section=one_line(element) or None)
         else:
             self._out.begin()
-        self._flow(element)
+        self.flow(element)
         self._out.space()
 
     def _subject(self, element: Any) -> None:
         parent = element.getparent()
         before = tag_before(element)
         if before == "SECTNO":
-            self._flow(element)
+            self.flow(element)
             self._out.end()
         elif parent.tag == "SECTION" and before == "":
             self._out.begin(level=max(self._base, 1))
-            self._flow(element)
+            self.flow(element)
             self._out.end()
         else:
-            self._paragraph(element)
+            self.paragraph(element)
 
     def _reserved(self, element: Any) -> None:
         parent = element.getparent()
         before = tag_before(element)
         if before == "SECTNO":
-            self._flow(element)
+            self.flow(element)
             self._out.end()
         elif parent.tag in DIVISIONS and before in {"", "EAR"} and not self._in_contents:
             self._titled_division(element, parent)
         else:
-            self._paragraph(element)
+            self.paragraph(element)
 
     # Inline -------------------------------------------------------------------------------
-
-    def _italic(self, element: Any) -> None:
-        self._emphasize(element, "*")
-
-    def _bold(self, element: Any) -> None:
-        self._emphasize(element, "**")
 
     def _raised(self, element: Any) -> None:
         self._raise(element, known(element.tag).lower())
@@ -395,7 +341,7 @@ class CfrWalker(FrWalker):
             return
         self._emphasized = True
         self._out.mark(f"<{name}>", f"</{name}>")
-        self._flow(element)
+        self.flow(element)
         self._out.unmark()
         self._emphasized = False
 
@@ -412,7 +358,7 @@ class CfrWalker(FrWalker):
         if address and len(address) <= _LONGEST_NAME and not address.startswith("data:"):
             self._out.text(address)
         self._out.space()
-        self._flow(element)
+        self.flow(element)
         self._out.no_space()
         self._out.text("]")
 
@@ -421,7 +367,7 @@ class CfrWalker(FrWalker):
     def _footnote(self, element: Any) -> None:
         sign = leading_sign(element)
         if sign is None or self._out.in_table:
-            self._paragraph(element)
+            self.paragraph(element)
             return
         label = self._footnotes.note(signs(sign)[0])
         self._define(label, element, sign)
@@ -437,27 +383,25 @@ class CfrWalker(FrWalker):
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
+    def _tables(self, element: Any) -> None:
         refuse_endless_heads(element)
-        super()._table(element)
+        super()._tables(element)
         self._stray(element)
 
     def _draw(self, element: Any, grid: Grid) -> None:
-        self._out.begin()
         # A table in a note that is kept already is not kept again.
         source = None if self._in_kept and element.tag != "GPOTABLE" else element
-        write_table(self._out, grid, self._flow, source=source, page=self._page)
+        self._table(grid, source=source, page=self._page)
 
     def _html_table(self, element: Any) -> None:
         grid = read_html_table(element)
         for caption in grid.captions:
-            self._strong(caption)
+            self.strong(caption)
         former = self._in_kept
-        if grid.head or grid.rows:
-            self._draw(element, grid)
+        self._draw(element, grid)
         self._in_kept = True
         for note in grid.notes:
-            self._flow_one(note)
+            self._child(note, element)
         self._in_kept = former
         self._stray(element)
 
@@ -468,7 +412,9 @@ class CfrWalker(FrWalker):
             self._out.end()
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
-    _CFR_BLOCKS: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(KNOWN - INLINE, XmlWalker.paragraph),
+        **{tag: block for tag, block in FrWalker.BLOCKS.items() if tag not in INLINE},
         **dict.fromkeys(DIVISIONS, _division),
         **dict.fromkeys(METADATA, _metadata),
         **dict.fromkeys(("HD", "HD1", "HD2", "HD3"), _heading),
@@ -478,16 +424,19 @@ class CfrWalker(FrWalker):
         "SECTNO": _section_number,
         "SUBJECT": _subject,
         "RESERVED": _reserved,
-        **dict.fromkeys(CONTENTS, _listing),
+        **dict.fromkeys(CONTENTS, XmlWalker.contents),
         **dict.fromkeys(("GPH", "MATH"), _figure),
         "REVTXT": _revision,
-        "GPOTABLE": _table,
+        "GPOTABLE": _tables,
         "TABLE": _html_table,
         "FTNT": _footnote,
     }
-    _CFR_INLINES: ClassVar[dict[str, Callable[[CfrWalker, Any], None]]] = {
-        **dict.fromkeys(("I", "EM"), _italic),
-        **dict.fromkeys(("B", "STRONG"), _bold),
+    INLINES: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(INLINE | FLEXIBLE, XmlWalker.flow),
+        **FrWalker.INLINES,
+        "BR": XmlWalker.spaced,
+        **dict.fromkeys(("I", "EM"), XmlWalker.italic),
+        **dict.fromkeys(("B", "STRONG"), XmlWalker.bold),
         **dict.fromkeys(("SUP", "SUB"), _raised),
         **dict.fromkeys(("INS", "DEL"), _changed),
         **dict.fromkeys(("IMG", "GID", "MID"), _picture),
@@ -503,30 +452,16 @@ _ROOTS: Final = frozenset(
 _FIRST_TAG: Final = re.compile(rb"\s*<([A-Za-z][A-Za-z0-9-]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class EcfrXml:
-    """The normalizer `ecfr_xml_v1`."""
+class EcfrXml(XmlNormalizer):
+    """The normalizer `ecfr_xml_v1` of a title, a part, a section, or notes side by side."""
 
-    name: str = "ecfr_xml_v1"
-    version: str = "1.1.0"
-    accepts_format: BodyFormat = "xml"
+    name = "ecfr_xml_v1"
+    version = "1.1.0"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """All that is given as Markdown: a title, a part, a section, a part's notes side by side.
-
-        The hint is not needed.
-        """
-        del source_hint
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         root, warnings = read_cfr(data)
-        body = CfrWalker(root).walk(warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{root.tag}> holds no text")
-        return body
+        return CfrWalker(root).walk(warnings)
 
 
 def read_cfr(data: bytes) -> tuple[Any, tuple[str, ...]]:

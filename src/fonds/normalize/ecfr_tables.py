@@ -14,6 +14,7 @@ from typing import Any, Final
 from fonds.errors import MalformedError
 from fonds.normalize import fr as fr_vocabulary
 from fonds.normalize.tables import Grid, GridRow, arrange_cells, html_span, texts_between_cells
+from fonds.normalize.walker import MAX_HEADING_LEVEL
 
 DIVISIONS: Final = {
     **{f"DIV{number}": number for number in range(1, 10)},
@@ -79,7 +80,6 @@ _LIKE_HTML: Final = frozenset(
     {"A", "B", "BR", "CAPTION", "DEL", "DIV", "EM", "I", "IMG", "INS", "LI", "MATH", "P", "SPAN"}
     | {"STRONG", "SUB", "SUP", "TABLE", "TBODY", "TD", "TFOOT", "TH", "THEAD", "TR", "U", "UL"}
 )
-_DEEPEST: Final = fr_vocabulary.DEEPEST_HEADING
 _LONGEST_LABEL: Final = 100
 _SIGN: Final = re.compile(r"(§+|Secs?\.|Sections?\b)\s*")
 _NUMBER: Final = re.compile(r"\d\S*(?:\s*(?:[-–—]|through\b|to\b)\s*\d\S*)?")
@@ -120,8 +120,8 @@ def heading_level(division: int, top: int, around: int) -> int:
     if division == top:
         return 1
     if division == APPENDIX:
-        return min(around + 1, _DEEPEST)
-    return min(max(2, division - max(top, 3) + 1), _DEEPEST)
+        return min(around + 1, MAX_HEADING_LEVEL)
+    return min(max(2, division - max(top, 3) + 1), MAX_HEADING_LEVEL)
 
 
 def section_label(head: str, number: str | None) -> str | None:
@@ -147,11 +147,6 @@ def structure_label(head: str) -> str | None:
 def heading_source(element: Any) -> str:
     """`HED` for what names its surroundings, `HD1` and so on for what divides them further."""
     return str(element.get("SOURCE") or ("HED" if element.tag == "HD" else element.tag))
-
-
-def one_line(element: Any) -> str:
-    """All text of an element, its white space collapsed."""
-    return " ".join("".join(element.itertext()).split())
 
 
 def tag_before(element: Any) -> str:

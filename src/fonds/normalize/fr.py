@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from fonds.errors import MalformedError, WrongContentError
+from fonds.errors import WrongContentError
 from fonds.ids import federal_register_number
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.tables import Grid, read_gpo, write_table
+from fonds.normalize.tables import Grid, read_gpo
+from fonds.normalize.walker import (
+    MAX_HEADING_LEVEL,
+    Handler,
+    XmlNormalizer,
+    XmlWalker,
+    one_line,
+)
 
 _NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 
@@ -51,9 +57,6 @@ def is_reference(element: Any) -> bool:
     return referring and not (element.tail or "").strip() and bool(signs(element))
 
 
-# Deeper than anything GPO sets (about fifteen), and well within Python's own limit.
-DEEPEST: Final = 120
-
 INLINE: Final = frozenset({"E", "SU", "FTREF", "FR", "PRTPAGE", "LI", "AC"})
 TEXT: Final = frozenset(
     {"P", "FP", "HD", "AMDPAR", "ENT", "CHED", "TTITLE", "TDESC", "TNOTE", "SUBJECT", "SECTNO"}
@@ -61,7 +64,6 @@ TEXT: Final = frozenset(
 # A heading in these introduces one sentence, not a section.
 LEAD_IN: Final = frozenset({"AUTH", "SOURCE", "NOTE", "EFFDNOT", "EDNOTE", "EXAMPLE", "CROSSREF"})
 BASE_LEVEL: Final = {"CHAPTER": 3, "PART": 3, "SUBPART": 4, "APPENDIX": 4, "SECTION": 5}
-DEEPEST_HEADING: Final = 6
 KNOWN: Final = (
     INLINE
     | TEXT
@@ -139,98 +141,60 @@ _ENUMERATOR: Final = re.compile(
 _STRUCTURE: Final = re.compile(r"(?:sub)?(?:part|chapter|appendix)\s[^—]{1,60}", re.IGNORECASE)
 
 
-class FrWalker:
+class FrWalker(XmlWalker):
     """Writes one element and all below it; every word of it, in order."""
 
+    MAX_DEPTH = 120
+
     def __init__(self, root: Any) -> None:
+        super().__init__(MarkdownWriter(restore_spaces=lost_its_spaces(root)))
         self._root = root
-        self._out = MarkdownWriter(restore_spaces=lost_its_spaces(root))
-        self._depth = 0
         self._base = 2
         self._titled = False
-        self._in_contents = False
-        self._emphasized = False
         self._note_sign: Any = None
         self._outline: dict[int, str | None] = {}
         self._references: Counter[str] = Counter()
         self._notes: Counter[str] = Counter()
-        self._unknown: Counter[str] = Counter()
 
     def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        """The Markdown, with the given warnings and those met on the way."""
-        self._block(self._root)
-        unknown = [
-            f"unknown element <{tag}> ({count}×); its text is kept"
-            for tag, count in sorted(self._unknown.items())
-        ]
-        return self._out.finish((*warnings, *unknown, *self._unlinked()))
+        """The Markdown, with these warnings and those of the walk."""
+        self._child(self._root, self._root)
+        return self.finish(warnings)
 
-    def _unlinked(self) -> list[str]:
+    def _more_warnings(self) -> list[str]:
         return [
             f"footnote {sign}: {self._references[sign]} references, {self._notes[sign]} notes"
             for sign in sorted(self._references.keys() | self._notes.keys())
             if self._references[sign] != self._notes[sign]
         ]
 
-    # Blocks -------------------------------------------------------------------------------
-
-    def _block(self, element: Any) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
-        tag = element.tag
-        if tag not in KNOWN:
-            self._unknown[tag] += 1
-        self._BLOCKS.get(tag, FrWalker._paragraph)(self, element)
-        self._depth -= 1
-
-    def _paragraph(self, element: Any) -> None:
-        self._out.begin()
-        self._flow(element)
-        self._out.end()
-
-    def _flow(self, element: Any) -> None:
-        """Text and children in order; a block child interrupts the paragraph around it."""
-        self._run(element.text)
-        for child in element:
-            tag = child.tag
-            if not isinstance(tag, str):
-                self._out.seam()
-            elif tag in INLINE or (tag not in KNOWN and self._is_running(element)):
-                self._inline(child)
-            else:
-                self._block(child)
-            self._run(child.tail)
-
     def _is_running(self, parent: Any) -> bool:
         return parent.tag in TEXT or parent.tag in INLINE or bool((parent.text or "").strip())
 
-    def _run(self, text: str | None) -> None:
-        if not text:
-            return
-        if text.isspace():
-            self._out.space()
-            return
-        self._out.text(_LEADERS.sub(" ", text) if self._out.in_table else text)
+    def _node(self, node: Any) -> None:
+        del node
+        self._out.seam()
 
-    def _strong(self, element: Any) -> None:
-        self._out.begin()
-        self._emphasize(element, "**")
-        self._out.end()
+    def _inline(self, element: Any, handler: Handler) -> None:
+        self._out.seam()
+        handler(self, element)
+        # A word goes on behind its accent.
+        if element.tag != "AC":
+            self._out.seam()
+
+    def _run(self, text: str | None) -> None:
+        self._out.text(_LEADERS.sub(" ", text) if text and self._in_line else text)
+
+    # Blocks -------------------------------------------------------------------------------
 
     def _structure(self, element: Any) -> None:
         former, self._base = self._base, BASE_LEVEL[element.tag]
-        self._paragraph(element)
+        self.paragraph(element)
         self._base = former
-
-    def _contents(self, element: Any) -> None:
-        former, self._in_contents = self._in_contents, True
-        self._paragraph(element)
-        self._in_contents = former
 
     def _extract(self, element: Any) -> None:
         former = self._out.indent("> ")
-        self._paragraph(element)
+        self.paragraph(element)
         self._out.outdent(former)
 
     def _stars(self, element: Any) -> None:
@@ -238,27 +202,21 @@ class FrWalker:
         self._out.begin()
         self._out.markup(r"\* \* \* \* \*")
         self._out.end()
-        self._flow(element)
+        self.flow(element)
 
     def _figure(self, element: Any) -> None:
         kind, name = ("equation", "Equation") if element.tag == "MATH" else ("graphic", "Graphic")
         for child in element.iterchildren("*"):
             if child.tag not in {"GID", "MID"}:
-                self._flow_one(child)
+                self._child(child, element)
                 continue
-            content = " ".join("".join(child.itertext()).split())
+            content = one_line(child)
             self._out.begin()
             self._out.artifact(kind, content)
             self._out.markup(f"[{name} ")
             self._out.text(content)
             self._out.markup("]")
             self._out.end()
-
-    def _flow_one(self, child: Any) -> None:
-        if child.tag in INLINE:
-            self._inline(child)
-        else:
-            self._block(child)
 
     # Headings -----------------------------------------------------------------------------
 
@@ -275,13 +233,13 @@ class FrWalker:
             return
         level = self._heading_level(element.get("SOURCE", ""), within)
         self._out.begin(level=level, section=self._outline_label(element, level))
-        self._flow(element)
+        self.flow(element)
         self._out.end()
 
     def _heading_level(self, source: str, within: str) -> int:
         depth = source.removeprefix("HD")
         if depth.isdecimal():
-            return min(self._base + int(depth), DEEPEST_HEADING)
+            return min(self._base + int(depth), MAX_HEADING_LEVEL)
         if within in BASE_LEVEL:
             return BASE_LEVEL[within]
         if within in {"LSTSUB", "EXTRACT", "REGTEXT", "FURINF"} and self._titled:
@@ -292,7 +250,7 @@ class FrWalker:
         return 2
 
     def _outline_label(self, element: Any, level: int) -> str | None:
-        text = " ".join("".join(element.itertext()).split())
+        text = one_line(element)
         if structure := _STRUCTURE.match(text):
             label: str | None = structure[0].strip()
         else:
@@ -309,33 +267,33 @@ class FrWalker:
         # The number stays open for the SUBJECT that follows it.
         parent = element.getparent()
         if parent is not None and parent.tag == "SECTION":
-            number = " ".join("".join(element.itertext()).split())
+            number = one_line(element)
             self._out.begin(level=BASE_LEVEL["SECTION"], section=number)
         else:
             self._out.begin()
-        self._flow(element)
+        self.flow(element)
         self._out.space()
 
     def _subject(self, element: Any) -> None:
         previous = element.getprevious()
         parent = element.getparent()
         if previous is not None and previous.tag == "SECTNO":
-            self._flow(element)
+            self.flow(element)
             self._out.end()
         elif parent is not None and parent.tag == "PREAMB":
             self._titled = True
             self._out.begin(level=1)
-            self._flow(element)
+            self.flow(element)
             self._out.end()
         else:
-            self._paragraph(element)
+            self.paragraph(element)
 
     # Footnotes ----------------------------------------------------------------------------
 
     def _footnote(self, element: Any) -> None:
         sign = leading_sign(element)
         if sign is None:
-            self._paragraph(element)
+            self.paragraph(element)
             return
         label = _label(signs(sign)[0], self._notes)
         self._define(label, element, sign)
@@ -343,24 +301,11 @@ class FrWalker:
     def _define(self, label: str, note: Any, sign: Any) -> None:
         former = self._out.indent("    ", first=f"[^{label}]: ")
         former_sign, self._note_sign = self._note_sign, sign
-        self._paragraph(note)
+        self.paragraph(note)
         self._note_sign = former_sign
         self._out.outdent(former)
 
     # Inline -------------------------------------------------------------------------------
-
-    def _inline(self, element: Any) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise MalformedError(f"elements are nested more than {DEEPEST} deep")
-        if element.tag not in KNOWN:
-            self._unknown[element.tag] += 1
-        self._out.seam()
-        self._INLINES.get(element.tag, FrWalker._flow)(self, element)
-        # A word goes on behind its accent.
-        if element.tag != "AC":
-            self._out.seam()
-        self._depth -= 1
 
     def _page(self, element: Any) -> None:
         # In a footnote that runs over a page the mark has no number.
@@ -374,39 +319,18 @@ class FrWalker:
         elif marker := self._EMPHASIS.get(code):
             self._emphasize(element, marker)
         else:
-            self._flow(element)
+            self.flow(element)
 
-    def _emphasize(self, element: Any, marker: str) -> None:
-        content = "".join(element.itertext()).split()
-        if self._emphasized or not content or not self._can_emphasize(element, content):
-            self._flow(element)
-            return
-        self._emphasized = True
-        self._out.mark(marker, marker)
-        self._flow(element)
-        self._out.unmark()
-        self._emphasized = False
-
-    def _can_emphasize(self, element: Any, content: list[str]) -> bool:
-        """Markdown reads a marker only where words and punctuation around it allow it."""
-        if not any(character.isalnum() for word in content for character in word):
-            return False
-        first, last = content[0][0], content[-1][-1]
-        before = self._out.before(first)
-        if before == "*" or (before.isalnum() and not first.isalnum()):
-            return False
-        tail = element.tail or ""
-        after = tail[:1]
-        if self._out.restore_spaces or not after.isalnum():
-            return True
-        return last.isalnum()
+    def _text_after(self, element: Any) -> str:
+        # The space that was lost there is restored.
+        return "" if self._out.restore_spaces else element.tail or ""
 
     def _raise(self, element: Any, name: str) -> None:
         if "\n" in text_before(element):
             self._out.no_space()
         self._out.markup(f"<{name}>")
         self._out.no_space()
-        self._flow(element)
+        self.flow(element)
         self._out.markup(f"</{name}>")
 
     def _sign(self, element: Any) -> None:
@@ -421,43 +345,37 @@ class FrWalker:
     def _fraction(self, element: Any) -> None:
         # 7<FR>1/2</FR> is seven and a half.
         self._out.space()
-        self._flow(element)
+        self.flow(element)
         if (element.tail or "")[:1].isalnum():
             self._out.space()
 
     def _accent(self, element: Any) -> None:
         if mark := ACCENTS.get(element.get("T", "")):
             self._out.accent(mark)
-        self._flow(element)
-
-    def _line_item(self, element: Any) -> None:
-        self._out.space()
-        self._flow(element)
-        self._out.space()
+        self.flow(element)
 
     # Tables -------------------------------------------------------------------------------
 
-    def _table(self, element: Any) -> None:
+    def _tables(self, element: Any) -> None:
         grid = read_gpo(element)
         for caption in grid.captions:
             if caption.tag == "TTITLE":
-                self._strong(caption)
+                self.strong(caption)
             else:
-                self._flow_one(caption)
-        if grid.head or grid.rows:
-            self._draw(element, grid)
+                self._child(caption, element)
+        self._draw(element, grid)
         for note in grid.notes:
-            self._flow_one(note)
+            self._child(note, element)
 
     def _draw(self, element: Any, grid: Grid) -> None:
         del element
-        self._out.begin()
-        write_table(self._out, grid, self._flow, page=self._page)
+        self._table(grid, page=self._page)
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
-    _BLOCKS: ClassVar[dict[str, Callable[[FrWalker, Any], None]]] = {
-        "AGENCY": _strong,
-        "SUBAGY": _strong,
+    BLOCKS: ClassVar[Mapping[str, Handler]] = {
+        **dict.fromkeys(KNOWN - INLINE, XmlWalker.paragraph),
+        "AGENCY": XmlWalker.strong,
+        "SUBAGY": XmlWalker.strong,
         "HD": _heading,
         "SECTNO": _section_number,
         "SUBJECT": _subject,
@@ -465,18 +383,18 @@ class FrWalker:
         "STARS": _stars,
         "GPH": _figure,
         "MATH": _figure,
-        "GPOTABLE": _table,
+        "GPOTABLE": _tables,
         "FTNT": _footnote,
-        "CONTENTS": _contents,
+        "CONTENTS": XmlWalker.contents,
         **dict.fromkeys(BASE_LEVEL, _structure),
     }
-    _INLINES: ClassVar[dict[str, Callable[[FrWalker, Any], None]]] = {
+    INLINES: ClassVar[Mapping[str, Handler]] = {
         "E": _typography,
         "SU": _sign,
-        "FTREF": _flow,
+        "FTREF": XmlWalker.flow,
         "FR": _fraction,
         "PRTPAGE": _page,
-        "LI": _line_item,
+        "LI": XmlWalker.spaced,
         "AC": _accent,
     }
 
@@ -495,31 +413,20 @@ _ROOTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FrXml:
-    """The normalizer `fr_xml_v1`."""
+class FrXml(XmlNormalizer):
+    """The normalizer `fr_xml_v1` of a document, or of the one in an issue that the hint names.
 
-    name: str = "fr_xml_v1"
-    version: str = "1.1.0"
-    accepts_format: BodyFormat = "xml"
+    The hint is a document's id or number; files of a single document ignore it.
+    """
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    name = "fr_xml_v1"
+    version = "1.1.0"
 
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """The whole file as Markdown, or of a whole issue the document the hint names.
-
-        The hint is a document's id or number; files of a single document ignore it.
-        """
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_xml(data)
-        if root.tag == "FEDREG" and source_hint:
-            root = _named(root, source_hint)
-        body = element_to_markdown(root, warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{root.tag}> holds no text")
-        return body
+        if root.tag == "FEDREG" and hint:
+            root = _named(root, hint)
+        return element_to_markdown(root, warnings)
 
 
 def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:

@@ -30,7 +30,7 @@ class XmlWalker:
     INLINES: ClassVar[Mapping[str, Handler]] = {}
     """Elements that are part of a line."""
     BLOCKS: ClassVar[Mapping[str, Handler]] = {}
-    """Elements on lines of their own, unless everything has to be in one line."""
+    """Elements on lines of their own, or in a line if they are in `INLINES` and their parent is."""
     MAX_DEPTH: ClassVar[int] = 100
     """Deeper than any real file, and far from Python's own limit of recursion."""
 
@@ -60,13 +60,13 @@ class XmlWalker:
         """Write text and children in order; text behind a block is a paragraph of its own."""
         self._run(element.text)
         for child in element:
+            is_block = False
             if not isinstance(child.tag, str):
                 self._node(child)
             elif child not in skip:
-                self._child(child, element)
-            tail = child.tail
-            if tail:
-                if not (tail.isspace() or self._in_line) and self._name(child) in self.BLOCKS:
+                is_block = self._child(child, element)
+            if tail := child.tail:
+                if is_block and not tail.isspace():
                     self._end()
                 self._run(tail)
 
@@ -80,24 +80,27 @@ class XmlWalker:
         """The name by which an element's handler is found."""
         return str(element.tag)
 
-    def _child(self, child: Any, parent: Any) -> None:
+    def _child(self, child: Any, parent: Any) -> bool:
+        """Write an element; whether it was a block."""
         self._descend()
         name = self._name(child)
-        if (inline := self.INLINES.get(name)) is not None:
-            inline(self, child)
+        inline, block = self.INLINES.get(name), self.BLOCKS.get(name)
+        if inline is None and block is None:
+            self._add_unknown(child)
+        is_block = False
+        if inline is not None and block is None:
+            self._inline(child, inline)
+        elif self._in_line:
+            self._out.space()
+            self._inline(child, inline or XmlWalker.flow)
+            self._out.space()
+        elif (inline is not None or block is None) and self._is_running(parent):
+            self._inline(child, inline or XmlWalker.flow)
         else:
-            block = self.BLOCKS.get(name)
-            if block is None:
-                self._add_unknown(child)
-            if self._in_line:
-                self.spaced(child)
-            elif block is not None:
-                self._block(child, block)
-            elif self._is_running(parent):
-                self.flow(child)
-            else:
-                self.paragraph(child)
+            is_block = True
+            self._block(child, block or XmlWalker.paragraph)
         self._depth -= 1
+        return is_block
 
     def _descend(self) -> None:
         self._depth += 1
@@ -108,8 +111,11 @@ class XmlWalker:
         self._unknown[element.tag[:_MAX_TAG_LENGTH]] += 1
 
     def _is_running(self, parent: Any) -> bool:
-        """Whether an unknown child is part of a line of its parent."""
+        """Whether what may be either is part of a line within this parent."""
         return self._name(parent) in self.INLINES
+
+    def _inline(self, element: Any, handler: Handler) -> None:
+        handler(self, element)
 
     def _block(self, element: Any, handler: Handler) -> None:
         handler(self, element)
