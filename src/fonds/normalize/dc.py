@@ -102,9 +102,8 @@ class DcWalker(XmlWalker):
         elif not self._is_open:
             self._begin()
 
-    def _run(self, text: str | None) -> None:
-        if text and not text.isspace():
-            self._open()
+    def _words(self, text: str) -> None:
+        self._open()
         self._out.text(text)
 
     def _one_line(self, element: Any) -> None:
@@ -158,13 +157,13 @@ class DcWalker(XmlWalker):
     def _title(self, label: str, heading: Any, reason: str) -> None:
         title = one_line(heading)
         self._start_heading(1 + self._nesting, label)
-        self._run(label)
+        self._write_text(label)
         if label and title:
-            self._run(" " if title[0] in "—–" else ". ")
+            self._write_text(" " if title[0] in "—–" else ". ")
         if title:
             self._one_line(heading)
         if reason and f"[{reason}".lower() not in title.lower():
-            self._run(f" [{reason}]")
+            self._write_text(f" [{reason}]")
         self._end()
 
     def _unindented(self, *, level: int = 0, section: str | None = None) -> None:
@@ -202,7 +201,7 @@ class DcWalker(XmlWalker):
         if self._labelled and self._glues and label.startswith("("):
             self._labelled = False
             self._out.no_space()
-        self._run(label)
+        self._write_text(label)
         self._labelled, self._glues = True, label.endswith(")")
 
     # Notes --------------------------------------------------------------------------------
@@ -219,11 +218,11 @@ class DcWalker(XmlWalker):
         kind = " ".join(element.get("type", "").split()) or "Annotations"
         if local(element.getparent()) == "para":
             self._begin()
-            self._run(f"{kind}: ")
+            self._write_text(f"{kind}: ")
         elif kind != self._note:
             self._note = kind
             self._start_heading(max(1 + self._nesting, 2), None)
-            self._run(kind)
+            self._write_text(kind)
             self._end()
         self.flow(element)
         self._end()
@@ -244,7 +243,7 @@ class DcWalker(XmlWalker):
         self._indent = indent
         for text in _loose_texts(element):
             self._begin()
-            self._run(text)
+            self._write_text(text)
             self._end()
 
     # Inline ---------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ class CfrWalker(FrWalker):
 
     def _node(self, node: Any) -> None:
         if node.tag is etree.Entity:
-            self._run(unescape(node.text))
+            self._write_text(unescape(node.text))
         else:
             self._out.seam()
 

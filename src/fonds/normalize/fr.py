@@ -182,8 +182,8 @@ class FrWalker(XmlWalker):
         if element.tag != "AC":
             self._out.seam()
 
-    def _run(self, text: str | None) -> None:
-        self._out.text(_LEADERS.sub(" ", text) if text and self._in_line else text)
+    def _words(self, text: str) -> None:
+        self._out.text(_LEADERS.sub(" ", text) if self._in_line else text)
 
     # Blocks -------------------------------------------------------------------------------
 

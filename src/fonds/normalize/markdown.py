@@ -143,7 +143,8 @@ class MarkdownWriter:
 
     def end(self) -> None:
         """Finish the block, if one is open; marks around its text continue in the next one."""
-        self.end_marks()
+        if self._open_marks:
+            self.end_marks()
         if self._started and self._level:
             line = "".join(self._parts[self._block_part :])
             text = plain(line.lstrip("#"))

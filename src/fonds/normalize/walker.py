@@ -58,7 +58,8 @@ class XmlWalker:
 
     def flow(self, element: Any, skip: Container[Any] = ()) -> None:
         """Write text and children in order; text behind a block is a paragraph of its own."""
-        self._run(element.text)
+        if text := element.text:
+            self._write_text(text)
         for child in element:
             is_block = False
             if not isinstance(child.tag, str):
@@ -68,9 +69,15 @@ class XmlWalker:
             if tail := child.tail:
                 if is_block and not tail.isspace():
                     self._end()
-                self._run(tail)
+                self._write_text(tail)
 
-    def _run(self, text: str | None) -> None:
+    def _write_text(self, text: str) -> None:
+        if text.isspace():
+            self._out.space()
+        else:
+            self._words(text)
+
+    def _words(self, text: str) -> None:
         self._out.text(text)
 
     def _node(self, node: Any) -> None:

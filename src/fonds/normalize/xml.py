@@ -8,49 +8,38 @@ a list or a table here, and no word is lost or joined with another.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
-from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.errors import MalformedError
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
+from fonds.normalize.walker import XmlNormalizer
 
 _PROLOGUE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[?!]")
 _BOM: Final = b"\xef\xbb\xbf"
 _LABEL: Final = re.compile(r"[(\[]?(?:\d[\w.]{0,7}|[A-Za-z]|[ivxlcIVXLC]{1,7})[)\].]*")
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Xml:
-    """The normalizer `xml_v1`."""
+class Xml(XmlNormalizer):
+    """The normalizer `xml_v1` of a whole file, or of elements cut out of one."""
 
-    name: str = "xml_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "xml"
+    name = "xml_v1"
+    version = "1.0.0"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """A whole file, or elements cut out of one, as Markdown; the hint is not needed."""
-        del source_hint
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+        del hint
         data, warnings = without_nuls(data)
         refuse_unsafe(data)
         root = parse_xml(data) if _PROLOGUE.match(data) else parse_fragment(data.lstrip(_BOM))
         out = MarkdownWriter()
         _blocks(out, root, 0)
-        body = out.finish(warnings)
-        if not body.markdown:
-            raise WrongContentError("the file holds no text")
-        return body
+        return out.finish(warnings)
 
 
 def _blocks(out: MarkdownWriter, element: Any, depth: int) -> None:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise MalformedError("the elements are nested too deeply to be read")
     if not _has_own_text(element) and len(element):
         for child in element.iterchildren("*"):
@@ -65,7 +54,7 @@ def _blocks(out: MarkdownWriter, element: Any, depth: int) -> None:
 
 
 def _flow(out: MarkdownWriter, element: Any, depth: int) -> None:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise MalformedError("the elements are nested too deeply to be read")
     is_mixed = _has_own_text(element)
     out.text(element.text)

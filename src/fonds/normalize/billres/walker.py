@@ -55,6 +55,7 @@ class BillWriter(MarkdownWriter):
 
     def end(self) -> None:
         """Finish the block."""
+        self.end_marks()
         super().end()
         self._in_list = False
 

@@ -19,11 +19,12 @@ from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, w
 from fonds.normalize.tables import local_name
 from fonds.normalize.uslm.vocabulary import CONTAINERS, DOCUMENTS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import UslmWalker
+from fonds.normalize.walker import XmlNormalizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fonds.model import BodyFormat, NormalizedBody
+    from fonds.model import NormalizedBody
 
 _FIRST_TAG: Final = re.compile(rb"\s*<(?:[\w.-]+:)?([A-Za-z][\w.-]*)([^>]*)>")
 _USLM: Final = re.compile("|".join(map(re.escape, NAMESPACES)).encode())
@@ -65,28 +66,17 @@ def read_part(data: bytes) -> Any:
 _WHOLE: Final = SECTIONS | {"toc", "notes", "note", "meta", "quotedContent"}
 
 
-@dataclass(frozen=True, slots=True)
-class Uslm:
-    """The normalizer `uslm_v1`."""
+class Uslm(XmlNormalizer):
+    """The normalizer `uslm_v1` of a file, or of a title's section whose identifier is the hint."""
 
-    name: str = "uslm_v1"
-    version: str = "1.2.1"
-    accepts_format: BodyFormat = "xml"
+    name = "uslm_v1"
+    version = "1.2.1"
 
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-    def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """The whole file as Markdown, or of a whole title the section whose identifier is given."""
+    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_uslm(data)
-        if source_hint and source_hint.startswith("/us/"):
-            root = _identified(root, source_hint)
-        body = element_to_markdown(root, warnings)
-        if not body.markdown:
-            raise WrongContentError(f"<{etree.QName(root).localname}> holds no text")
-        return body
+        if hint and hint.startswith("/us/"):
+            root = _identified(root, hint)
+        return element_to_markdown(root, warnings)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
