@@ -38,7 +38,7 @@ from lxml import etree
 from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.library import open_library
-from fonds.normalize.uslm import element_to_markdown, iter_sections
+from fonds.normalize.uslm import element_to_markdown, read_uslm
 from fonds.runs.state import RunStatus
 from fonds.stores.fulltext import visible_text, with_bigrams
 
@@ -135,9 +135,10 @@ def iterparse(title: Path) -> None:
 
 def normalize(title: Path) -> None:
     """Nothing but the Markdown of each section."""
-    with title.open("rb") as file:
-        for section in iter_sections(file):
-            element_to_markdown(section.element)
+    root, _ = read_uslm(title.read_bytes())
+    for section in root.iter("{*}section"):
+        if next(section.iterancestors("{*}quotedContent"), None) is None:
+            element_to_markdown(section)
 
 
 def bare_inserts(filled: Path, home: Path, clock: Clock) -> float:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from tests.sources.golden import assert_golden
 from fonds.errors import FondsError, MalformedError, WrongContentError
 from fonds.model import NormalizedBody
 from fonds.normalize.registry import Normalizer
-from fonds.normalize.uslm import Uslm, element_to_markdown, iter_sections, read_uslm
+from fonds.normalize.uslm import Uslm, read_uslm
 
 FIXTURES = Path(__file__).parent / "fixtures" / "uslm"
 HOUSE = "http://xml.house.gov/schemas/uslm/1.0"
@@ -418,80 +415,6 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(data: st.DataObject)
     except FondsError:
         return
     assert all(body.markdown[each.offset] == "#" for each in body.headings)
-
-
-# Streaming ----------------------------------------------------------------------------------
-
-
-def test_a_title_is_read_section_by_section() -> None:
-    with (FIXTURES / "title.xml").open("rb") as stream:
-        parts = [
-            (part.identifier, part.path, element_to_markdown(part.element).headings[0].section)
-            for part in iter_sections(stream)
-        ]
-    assert parts == [
-        ("/us/usc/t99/s1", ("Title 99—EXAMPLES", "CHAPTER 1—GENERAL"), "§ 1"),
-        ("/us/usc/t99/s2", ("Title 99—EXAMPLES", "CHAPTER 1—GENERAL"), "§ 2"),
-        ("/us/usc/t99/s5...7", ("Title 99—EXAMPLES", "CHAPTER 3—TABLES"), "§§ 5 to 7"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [(b"<html/>", WrongContentError), (b"", MalformedError), (b"<a>", MalformedError)],
-)
-def test_a_stream_of_something_else_is_refused(data: bytes, error: type[FondsError]) -> None:
-    with pytest.raises(error):
-        list(iter_sections(BytesIO(data)))
-
-
-# The peak that getrusage tells begins with what the parent had; this one is the child's own.
-CHILD = """
-import re, sys
-from pathlib import Path
-from fonds.normalize.uslm import element_to_markdown, iter_sections
-sections = 0
-with open(sys.argv[1], "rb") as stream:
-    for part in iter_sections(stream):
-        sections += element_to_markdown(part.element).headings[0].section is not None
-print(sections, re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-"""
-
-
-def write_big_title(path: Path, size: int) -> int:
-    """A title of that many bytes; gives the number of its sections."""
-    written = number = 0
-    with path.open("wb") as out:
-        out.write(f'<uscDoc xmlns="{HOUSE}"><main><title><num>Title 42—</num>'.encode())
-        while written < size:
-            number += 1
-            paragraphs = "".join(
-                f'<paragraph id="p{number}-{each}"><num>({each})</num><content> the Secretary '
-                f'shall see <ref href="/us/usc/t42/s{each}">section {each}</ref> of this title'
-                "</content></paragraph>\n"
-                for each in range(1, 150)
-            )
-            text = (
-                f'<section identifier="/us/usc/t42/s{number}"><num>§ {number}.</num><heading> One '
-                f"</heading>{paragraphs}<notes><note><heading>Amendments</heading><p>2020—Words.</p>"
-                "</note></notes></section>\n"
-            ).encode()
-            written += out.write(text)
-        out.write(b"</title></main></uscDoc>")
-    return number
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-def test_a_title_of_130_megabytes_needs_less_than_128_mebibytes(tmp_path: Path) -> None:
-    path = tmp_path / "usc42.xml"
-    expected = write_big_title(path, 130_000_000)
-    answer = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path)], capture_output=True, check=True, text=True
-    ).stdout
-    sections, peak_kib = map(int, answer.split())
-    assert sections == expected
-    assert peak_kib < 128 * 1024
 
 
 # Real files ---------------------------------------------------------------------------------

@@ -9,21 +9,17 @@ any declaration serves.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
 
-from fonds.errors import MalformedError, WrongContentError
+from fonds.errors import WrongContentError
 from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
-from fonds.normalize.tables import local_name
-from fonds.normalize.uslm.vocabulary import CONTAINERS, DOCUMENTS, NAMESPACES, SECTIONS
+from fonds.normalize.uslm.vocabulary import DOCUMENTS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import UslmWalker
 from fonds.normalize.walker import XmlNormalizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fonds.model import NormalizedBody
 
 _FIRST_TAG: Final = re.compile(rb"\s*<(?:[\w.-]+:)?([A-Za-z][\w.-]*)([^>]*)>")
@@ -62,10 +58,6 @@ def read_part(data: bytes) -> Any:
     return around
 
 
-# Each is read to its end before anything in it is looked at.
-_WHOLE: Final = SECTIONS | {"toc", "notes", "note", "meta", "quotedContent"}
-
-
 class Uslm(XmlNormalizer):
     """The normalizer `uslm_v1` of a file, or of a title's section whose identifier is the hint."""
 
@@ -79,46 +71,9 @@ class Uslm(XmlNormalizer):
         return element_to_markdown(root, warnings)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SectionPart:
-    """One section of a title that is read as a stream."""
-
-    identifier: str | None
-    """The publisher's; neither unique nor always there."""
-    path: tuple[str, ...]
-    """The levels above it, outermost first: `CHAPTER 7—SOCIAL SECURITY`."""
-    element: Any
-    """Valid until the next part is asked for."""
-
-
 def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> NormalizedBody:
     """One document, title or section, already parsed, as Markdown."""
     return UslmWalker(element).walk(warnings)
-
-
-def iter_sections(stream: IO[bytes]) -> Iterator[SectionPart]:
-    """The sections of a title of any size, in order, holding one of them in memory at a time.
-
-    Quoted sections are none of their own; notes and tables of contents between sections are left
-    out.
-    """
-    names = [f"{{{space}}}{name}" for space in NAMESPACES for name in sorted(_WHOLE)]
-    events = etree.iterparse(
-        stream,
-        events=("start", "end"),
-        tag=names,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=True,
-        remove_comments=True,
-        remove_pis=True,
-        collect_ids=False,
-    )
-    try:
-        yield from _sections(events)
-    except etree.XMLSyntaxError as error:
-        raise MalformedError(f"not well-formed XML: {error.msg}") from None
 
 
 def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
@@ -134,34 +89,6 @@ def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
     if etree.QName(root).namespace not in NAMESPACES:
         raise WrongContentError(f"the root element is <{root.tag}>, which is not of USLM")
     return root, warnings
-
-
-def _sections(events: Any) -> Iterator[SectionPart]:
-    depth = 0
-    for event, element in events:
-        if event == "start":
-            depth += 1
-            continue
-        depth -= 1
-        if depth:
-            continue
-        if local_name(element) in SECTIONS:
-            path = tuple(_title(above) for above in element.iterancestors() if _is_level(above))
-            yield SectionPart(
-                identifier=element.get("identifier"), path=path[::-1], element=element
-            )
-        element.clear()
-    if etree.QName(events.root).namespace not in NAMESPACES:
-        raise WrongContentError(f"the root element is <{events.root.tag}>, which is not of USLM")
-
-
-def _is_level(element: Any) -> bool:
-    return local_name(element) in CONTAINERS
-
-
-def _title(level: Any) -> str:
-    parts = ["".join(child.itertext()) for child in level.iterchildren("{*}num", "{*}heading")]
-    return " ".join("".join(parts).split())
 
 
 def _identified(root: Any, identifier: str) -> Any:
