@@ -357,7 +357,7 @@ class DcXml(XmlNormalizer):
     name = "dc_xml_v1"
     version = "1.0.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         del hint
         root, warnings = read_dc(data)
         return DcWalker().walk(root, warnings)

@@ -458,7 +458,7 @@ class EcfrXml(XmlNormalizer):
     name = "ecfr_xml_v1"
     version = "1.1.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         del hint
         root, warnings = read_cfr(data)
         return CfrWalker(root).walk(warnings)

@@ -422,7 +422,7 @@ class FrXml(XmlNormalizer):
     name = "fr_xml_v1"
     version = "1.1.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_xml(data)
         if root.tag == "FEDREG" and hint:
             root = _named(root, hint)

@@ -361,7 +361,7 @@ class Gii(XmlNormalizer):
     name = "gii_v1"
     version = "1.0.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         del hint
         root, warnings = _read(data)
         return NormWalker(root).walk(warnings)

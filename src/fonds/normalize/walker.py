@@ -225,11 +225,11 @@ class XmlNormalizer(ABC):
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The text of a file, or of the part of it that the hint names where a format has parts."""
-        body = self._body(data, source_hint)
-        if not body.markdown:
+        text = self._convert(data, source_hint)
+        if not text.markdown:
             raise WrongContentError("the file contains no text")
-        return body
+        return text
 
     @abstractmethod
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         """The text, which may be empty."""

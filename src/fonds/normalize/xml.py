@@ -28,7 +28,7 @@ class Xml(XmlNormalizer):
     name = "xml_v1"
     version = "1.0.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         del hint
         data, warnings = without_nuls(data)
         refuse_unsafe(data)

@@ -84,7 +84,7 @@ class BillRes(XmlNormalizer):
     name = "billres_v1"
     version = "1.0.0"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         del hint
         root, warnings = read_bill(data)
         return BillWalker(root).walk(warnings)

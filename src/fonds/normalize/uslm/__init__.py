@@ -64,7 +64,7 @@ class Uslm(XmlNormalizer):
     name = "uslm_v1"
     version = "1.2.1"
 
-    def _body(self, data: bytes, hint: str | None) -> NormalizedBody:
+    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_uslm(data)
         if hint and hint.startswith("/us/"):
             root = _identified(root, hint)
