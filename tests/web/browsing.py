@@ -16,7 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from fonds.library import Library, open_library
-from fonds.mcp.http import listen
+from fonds.mcp.http import bind_socket
 from fonds.uploads.users import Scope, create_token
 from fonds.uploads.worker import BaseWorker
 from fonds.web.site import make_site
@@ -74,7 +74,7 @@ class Site:
 @contextmanager
 def served(home: Path, *, is_exposed: bool = False, **settings: Any) -> Iterator[Site]:
     """The site of a library, at a port of its own."""
-    with open_library(home, **settings) as library, listen("127.0.0.1", 0) as listening:
+    with open_library(home, **settings) as library, bind_socket("127.0.0.1", 0) as listening:
         server = uvicorn.Server(
             uvicorn.Config(
                 make_site(library, is_exposed=is_exposed),

@@ -51,7 +51,7 @@ def serve(
     Examples: fonds serve
               fonds serve --port 8080
     """
-    from fonds.mcp.http import listen  # noqa: PLC0415 — `token` starts 800 ms faster
+    from fonds.mcp.http import bind_socket  # noqa: PLC0415 — `token` starts 800 ms faster
     from fonds.mcp.http import serve as serve_app  # noqa: PLC0415 — as above
     from fonds.web.site import make_site  # noqa: PLC0415 — as above
 
@@ -65,7 +65,7 @@ def serve(
             )
         _copy_log_handlers("uvicorn")
         app = make_site(library, is_exposed=exposed, needs_login=login)
-        with listen(host, port) as listening:
+        with bind_socket(host, port) as listening:
             err.print(f"serving {_address(listening, host)}; stop it with Ctrl-C", markup=False)
             asyncio.run(serve_app(app, listening))
 
@@ -164,8 +164,8 @@ def _serve_http(
 ) -> None:
     from fonds.mcp import http  # noqa: PLC0415 — `token` starts 410 ms faster
 
-    app = http.make_app(server, http.by_token(library), host=host, names=names)
-    with http.listen(host, port) as listening:
+    app = http.make_app(server, http.token_authenticator(library), host=host, names=names)
+    with http.bind_socket(host, port) as listening:
         err.print(f"serving {http.address_of(listening, host)}; stop it with Ctrl-C", markup=False)
         asyncio.run(http.serve(app, listening))
 

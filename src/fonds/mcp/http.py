@@ -1,4 +1,4 @@
-"""The server over HTTP: on loopback, or with API tokens; only under names it is known by."""
+"""The MCP server over HTTP: on loopback, or with API tokens, and only for allowed host names."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from fonds.uploads import users
 from fonds.uploads.users import Caller
 
 Authenticate = Callable[[str], Caller | None]
-"""Who a token belongs to; None if it is good for nothing."""
+"""Returns the user of a token; None for an invalid one."""
 
 PATH: Final = "/mcp"
-LARGEST_REQUEST: Final = 1024 * 1024
+MAX_REQUEST_BYTES: Final = 1024 * 1024
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_GRACE: Final = 2
-"""Seconds an open stream may go on after the server was told to stop."""
-_LOOKED_UP_AT_ONCE: Final = 4
-"""Tokens; each takes a connection to the database."""
+_GRACE_SECONDS: Final = 2
+"""How long open streams may continue after the signal to stop."""
+_LOOKUP_CONCURRENCY: Final = 4
+"""Concurrent token lookups; each uses a database connection."""
 _UNAUTHORIZED: Final = {
     "error": "unauthorized",
-    "hint": "send Authorization: Bearer and a token of `fonds token create`",
+    "hint": "send the header Authorization: Bearer with a token from `fonds token create`",
 }
 _UNAVAILABLE: Final = {"error": "unavailable", "hint": "try again later"}
 
@@ -44,22 +44,22 @@ _UNAVAILABLE: Final = {"error": "unavailable", "hint": "try again later"}
 def make_app(
     server: LibraryServer, authenticate: Authenticate, *, host: str, names: Sequence[str] = ()
 ) -> ASGIApp:
-    """The server as an ASGI application that checks Host, Origin and token of each request."""
-    known = [*_LOOPBACK, *names, *([] if is_any(host) else [_in_address(host)])]
-    hosts = [spelled for name in known for spelled in (name, f"{name}:*")]
-    origins = [f"{scheme}://{spelled}" for scheme in ("http", "https") for spelled in hosts]
+    """Make the ASGI application, which checks Host, Origin and token of each request."""
+    host_names = [*_LOOPBACK, *names, *([] if is_any(host) else [_bracketed(host)])]
+    hosts = [pattern for name in host_names for pattern in (name, f"{name}:*")]
+    origins = [f"{scheme}://{pattern}" for scheme in ("http", "https") for pattern in hosts]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        # No tool keeps anything between two calls, so neither does the server.
+        # Tools have no state between calls.
         stateless_http=True,
-        max_request_body_size=LARGEST_REQUEST,
+        max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
     return TokenGuard(app, authenticate, is_required=is_exposed(host, names))
 
 
-def by_token(library: Library) -> Authenticate:
-    """Looks tokens up in a library, anew for each request: one that is revoked ends at once."""
+def token_authenticator(library: Library) -> Authenticate:
+    """Looks up the token of each request, so that revoking one takes effect at once."""
 
     def authenticate(secret: str) -> Caller | None:
         with library.database.read() as connection:
@@ -69,54 +69,56 @@ def by_token(library: Library) -> Authenticate:
 
 
 class TokenGuard:
-    """Tells the application whose token a request carries; without one it shows what is public."""
+    """Middleware that authenticates tokens; without one, only public documents are visible."""
 
     def __init__(self, app: ASGIApp, authenticate: Authenticate, *, is_required: bool) -> None:
         self._app = app
         self._authenticate = authenticate
         self._is_required = is_required
-        self._turns = anyio.CapacityLimiter(_LOOKED_UP_AT_ONCE)
+        self._lookup_slots = anyio.CapacityLimiter(_LOOKUP_CONCURRENCY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 in place of the application where a token is wrong, or missing."""
+        """Handle a request; 401 if its token is invalid or missing."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if not given and not self._is_required:
+        credentials = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not credentials and not self._is_required:
             await self._app({**scope, OWNER: None}, receive, send)
             return
         try:
-            caller = await anyio.to_thread.run_sync(self._caller, given, limiter=self._turns)
+            caller = await anyio.to_thread.run_sync(
+                self._caller, credentials, limiter=self._lookup_slots
+            )
         except SQLAlchemyError:
             await JSONResponse(_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE)(scope, receive, send)
             return
         if caller is None:
-            # The same whatever is wrong: nobody learns that a token was good once.
-            refusal = JSONResponse(
+            # The same response for all causes, so that it does not reveal a revoked token.
+            response = JSONResponse(
                 _UNAUTHORIZED, HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"}
             )
-            await refusal(scope, receive, send)
+            await response(scope, receive, send)
             return
         await self._app({**scope, OWNER: caller.user_id}, receive, send)
 
-    def _caller(self, given: Sequence[bytes]) -> Caller | None:
-        if len(given) != 1:
+    def _caller(self, credentials: Sequence[bytes]) -> Caller | None:
+        if len(credentials) != 1:
             return None
-        scheme, _, token = given[0].partition(b" ")
+        scheme, _, token = credentials[0].partition(b" ")
         is_bearer = scheme.lower() == b"bearer"
         return self._authenticate(token.strip().decode("latin-1")) if is_bearer else None
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound, so that its port is known; 0 takes any that is free."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Bind a socket; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family)
 
 
 def address_of(listening: socket.socket, host: str) -> str:
-    """What clients connect to."""
-    name = "127.0.0.1" if host == "0.0.0.0" else _in_address(host)  # noqa: S104 — it is not bound here
+    """The address to which clients connect."""
+    name = "127.0.0.1" if host == "0.0.0.0" else _bracketed(host)  # noqa: S104 — it is not bound here
     return f"http://{name}:{listening.getsockname()[1]}{PATH}"
 
 
@@ -128,17 +130,17 @@ async def serve(app: ASGIApp, listening: socket.socket) -> None:
         access_log=False,
         ws="none",
         server_header=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    server = _Quiet(config)
+    server = _GracefulServer(config)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     await server.serve(sockets=[listening])
 
 
-class _Quiet(uvicorn.Server):
-    """Ends well when told to; uvicorn would raise the signal once more after its end."""
+class _GracefulServer(uvicorn.Server):
+    """Stops without raising the signal again, as uvicorn would do."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -148,5 +150,5 @@ class _Quiet(uvicorn.Server):
         self.should_exit = True
 
 
-def _in_address(host: str) -> str:
+def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host

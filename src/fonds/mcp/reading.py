@@ -1,9 +1,4 @@
-"""Documents and passages by their names, in bounded pieces.
-
-Codes from the top down: codes, their editions, and the tree of each.
-
-What is held and as of when, so that an agent knows what a missing answer means.
-"""
+"""Queries of the tools: document slices, passages, code navigation, and coverage."""
 
 from __future__ import annotations
 
@@ -20,16 +15,16 @@ from fonds import ids
 from fonds.catalog.codes import Code, CodePosition, EditionHeld, Node, code, codes, editions, place
 from fonds.errors import UnknownDocumentError
 from fonds.library import Library
-from fonds.mcp.answers import (
+from fonds.mcp.schemas import (
     CodeListing,
     CodeNode,
     Coverage,
     DocumentHead,
     DocumentSlice,
     EditionCoverage,
+    InvalidCallError,
     Passage,
-    PassageAnswer,
-    RefusalError,
+    PassageResult,
     SourceCoverage,
     VectorCoverage,
     as_day,
@@ -49,21 +44,23 @@ from fonds.stores.tables import (
 )
 from fonds.stores.vectors import current_generation
 
-LONGEST_PASSAGE: Final = 20_000
-"""Characters; a passage made with the default settings is a tenth of it."""
-_MOST_RIVALS: Final = 10
-_LAST_ORDINAL: Final = 2**31 - 1
+MAX_PASSAGE_LENGTH: Final = 20_000
+"""Characters; ten times a passage with default settings."""
+_MAX_CANDIDATES: Final = 10
+_MAX_ORDINAL: Final = 2**31 - 1
 
 
 def document_slice(
     library: Library, name: str, offset: int, length: int, owner: UUID | None
 ) -> DocumentSlice:
-    """A document's head, and its text from an offset on."""
+    """The head of a document and a slice of its text."""
     row = find(library, name, owner)
     text = row["body_text"] or row["summary"] or ""
     if offset > len(text):
-        message = f"the text of {row['id']} has {len(text)} characters, none at {offset}"
-        raise RefusalError("bad_request", message, hint="Begin at offset 0.")
+        message = (
+            f"the text of {row['id']} has {len(text)} characters; offset {offset} is beyond its end"
+        )
+        raise InvalidCallError("bad_request", message, hint="Start at offset 0.")
     end = min(len(text), offset + length)
     with library.database.read() as connection:
         return DocumentSlice(
@@ -76,31 +73,31 @@ def document_slice(
         )
 
 
-def passages_around(library: Library, name: str, around: int, owner: UUID | None) -> PassageAnswer:
-    """A passage by `ID#n` or its UUID, with so many neighbours on each side."""
-    row, ordinal = _named_passage(library, name, owner)
+def passages_around(library: Library, name: str, around: int, owner: UUID | None) -> PassageResult:
+    """A passage by `ID#n` or UUID, with its neighbours on each side."""
+    row, ordinal = _passage_by_name(library, name, owner)
     chunk = document_chunk_buffer.c
-    near = select(document_chunk_buffer).where(
+    nearby = select(document_chunk_buffer).where(
         chunk.document_id == row["uid"],
-        chunk.chunk_ord.between(ordinal - around, min(ordinal + around, _LAST_ORDINAL)),
+        chunk.chunk_ord.between(ordinal - around, min(ordinal + around, _MAX_ORDINAL)),
     )
     with library.database.read() as connection:
-        found = connection.execute(near.order_by(chunk.chunk_ord)).all()
+        rows = connection.execute(nearby.order_by(chunk.chunk_ord)).all()
         total = _passage_count(connection, row["uid"])
         head = DocumentHead.of(row, _edition(connection, row["unit"]))
-    if all(one.chunk_ord != ordinal for one in found):
-        message = f"{row['id']} has {total} passages, none with the number {ordinal}"
-        raise RefusalError("not_found", message, hint="Passages are numbered from 0.")
-    return PassageAnswer(
+    if all(row.chunk_ord != ordinal for row in rows):
+        message = f"{row['id']} has {total} passages; none has the number {ordinal}"
+        raise InvalidCallError("not_found", message, hint="Passages are numbered from 0.")
+    return PassageResult(
         document=head,
         asked=passage_name(head.id, ordinal),
-        passages=[_passage(head, one) for one in found],
+        passages=[_passage(head, row) for row in rows],
         total_passages=total,
     )
 
 
 def find(library: Library, name: str, owner: UUID | None) -> dict[str, Any]:
-    """A document by its id, any other name, or a citation somebody typed."""
+    """A document by its id, another name, or a citation."""
     try:
         return library.document(name, owner=owner)
     except UnknownDocumentError:
@@ -112,35 +109,35 @@ def find(library: Library, name: str, owner: UUID | None) -> dict[str, Any]:
 
 
 def refuse_if_ambiguous(resolution: Resolution) -> None:
-    """Name the documents that a citation may mean, if there are several."""
+    """Raise an error that lists the candidates if a citation matches several documents."""
     if resolution.problem != "ambiguous":
         return
-    rivals = ", ".join(one.id for one in resolution.candidates[:_MOST_RIVALS])
-    message = f"{resolution.citation!r} may mean several documents: {rivals}"
-    raise RefusalError("ambiguous", message, hint="Ask for one of these ids.") from None
+    candidates = ", ".join(candidate.id for candidate in resolution.candidates[:_MAX_CANDIDATES])
+    message = f"{resolution.citation!r} matches several documents: {candidates}"
+    raise InvalidCallError("ambiguous", message, hint="Use one of these ids.") from None
 
 
 def passage_name(document_id: str, ordinal: int) -> str:
-    """What a passage is called: `fr:2026-00101#3`."""
+    """The name of a passage, such as `fr:2026-00101#3`."""
     return f"{document_id}#{ordinal}"
 
 
-def _named_passage(library: Library, name: str, owner: UUID | None) -> tuple[dict[str, Any], int]:
-    document, mark, number = name.rpartition("#")
-    if mark and number.isascii() and number.isdecimal():
+def _passage_by_name(library: Library, name: str, owner: UUID | None) -> tuple[dict[str, Any], int]:
+    document, separator, number = name.rpartition("#")
+    if separator and number.isascii() and number.isdecimal():
         ordinal = int(number[:10])
-        return find(library, document, owner), min(ordinal, _LAST_ORDINAL)
+        return find(library, document, owner), min(ordinal, _MAX_ORDINAL)
     try:
         chunk_id = UUID(name)
     except ValueError:
-        message = f"{name!r} names no passage"
-        hint = "Passages are named by document and number, fr:2026-00101#3, or by a UUID."
-        raise RefusalError("bad_request", message, hint=hint) from None
+        message = f"{name!r} is not the name of a passage"
+        hint = "The name of a passage is document and number, fr:2026-00101#3, or a UUID."
+        raise InvalidCallError("bad_request", message, hint=hint) from None
     with library.database.read() as connection:
-        found = connection.execute(_by_uuid(chunk_id, owner)).one_or_none()
-    if found is None:
-        raise RefusalError("not_found", f"there is no passage {name}", hint="Search again.")
-    return library.document(found.id, owner=owner), found.chunk_ord
+        row = connection.execute(_by_uuid(chunk_id, owner)).one_or_none()
+    if row is None:
+        raise InvalidCallError("not_found", f"there is no passage {name}", hint="Search again.")
+    return library.document(row.id, owner=owner), row.chunk_ord
 
 
 def _by_uuid(chunk_id: UUID, owner: UUID | None) -> Select[Any]:
@@ -158,8 +155,8 @@ def _passage(head: DocumentHead, row: Any) -> Passage:
     return Passage(
         id=passage_name(head.id, row.chunk_ord),
         chunk_id=str(row.chunk_id),
-        text=text[:LONGEST_PASSAGE],
-        is_cut=len(text) > LONGEST_PASSAGE,
+        text=text[:MAX_PASSAGE_LENGTH],
+        is_cut=len(text) > MAX_PASSAGE_LENGTH,
         start=row.meta["start"],
         end=row.meta["end"],
         citation=head.citation.model_copy(update={"locator": locator}),
@@ -180,51 +177,53 @@ def _edition(connection: Connection, unit: str | None) -> tuple[str, bool] | Non
 
 
 def browse(library: Library, path: str | None, offset: int, limit: int) -> CodeListing:
-    """What stands below a code, an edition or a node; without a path, the codes."""
-    asked = (path or "").strip("/")
-    if not asked:
+    """The children of a code, an edition or a node; without a path, all codes."""
+    clean = (path or "").strip("/")
+    if not clean:
         return _listing(
             None,
             (),
-            [_code(one) for one in codes(library.database, library.sources)],
+            [_code(each) for each in codes(library.database, library.sources)],
             offset,
             limit,
         )
-    known = _known(library, asked)
-    name, _, below = asked.partition("/")
+    selected = _find_code(library, clean)
+    name, _, below = clean.partition("/")
     if not below:
-        mine = [_edition_node(one) for one in reversed(known.editions)]
-        return _listing(_code(known), (), mine, offset, limit)
-    found = place(library.database, asked, limit=limit, offset=offset)
-    edition = f"{name}/{below.partition('/')[0]}"
-    held = next(one for one in map(_edition_node, known.editions) if one.id == edition)
-    return _below(found, held, known)
+        nodes = [_edition_node(edition) for edition in reversed(selected.editions)]
+        return _listing(_code(selected), (), nodes, offset, limit)
+    position = place(library.database, clean, limit=limit, offset=offset)
+    edition_id = f"{name}/{below.partition('/')[0]}"
+    edition = next(node for node in map(_edition_node, selected.editions) if node.id == edition_id)
+    return _position_listing(position, edition, selected)
 
 
-def _known(library: Library, path: str) -> Code:
-    """The code that a path begins with; of an edition that is not held, those that are."""
+def _find_code(library: Library, path: str) -> Code:
+    """The code at the start of a path, whose edition must be in the library."""
     name, _, below = path.partition("/")
     try:
-        known = code(library.database, library.sources, name)
+        result = code(library.database, library.sources, name)
     except UnknownDocumentError:
         hint = "browse_code without a path lists them."
-        raise RefusalError("not_found", f"no code {name!r} is held", hint=hint) from None
+        raise InvalidCallError(
+            "not_found", f"the library has no code {name!r}", hint=hint
+        ) from None
     version = below.partition("/")[0]
-    if version and all(_edition_node(one).id != f"{name}/{version}" for one in known.editions):
-        held = ", ".join(one.version for one in reversed(known.editions))
-        message = f"of {name} there is no edition {version!r}"
-        raise RefusalError("not_found", message, hint=f"The editions held are: {held}.")
-    return known
+    if version and all(_edition_node(each).id != f"{name}/{version}" for each in result.editions):
+        versions = ", ".join(edition.version for edition in reversed(result.editions))
+        message = f"the library has no edition {version!r} of {name}"
+        raise InvalidCallError("not_found", message, hint=f"Its editions are: {versions}.")
+    return result
 
 
-def _below(found: CodePosition, edition: CodeNode, known: Code) -> CodeListing:
-    above = [known.name, edition.id, *(one.id for one in found.above)]
+def _position_listing(position: CodePosition, edition: CodeNode, parent: Code) -> CodeListing:
+    above = [parent.name, edition.id, *(node.id for node in position.above)]
     return CodeListing(
-        node=_node(found.node) if found.node else edition,
-        above=above if found.node else [known.name],
-        children=[_node(one) for one in found.children.items],
-        total_children=found.children.total or 0,
-        next_offset=found.children.next_offset,
+        node=_node(position.node) if position.node else edition,
+        above=above if position.node else [parent.name],
+        children=[_node(child) for child in position.children.items],
+        total_children=position.children.total or 0,
+        next_offset=position.children.next_offset,
     )
 
 
@@ -248,65 +247,65 @@ def _next(offset: int, limit: int, total: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-def _code(one: Code) -> CodeNode:
-    return CodeNode(id=one.name, kind="code", label=one.title, status=None, is_leaf=False)
+def _code(code: Code) -> CodeNode:
+    return CodeNode(id=code.name, kind="code", label=code.title, status=None, is_leaf=False)
 
 
-def _edition_node(one: EditionHeld) -> CodeNode:
-    whole = f"{one.complete} of {one.units} units complete, {one.sections} sections"
+def _edition_node(edition: EditionHeld) -> CodeNode:
+    whole = f"{edition.complete} of {edition.units} units complete, {edition.sections} sections"
     return CodeNode(
-        id=ids.tree_root(one.source, one.version).removesuffix("/root"),
+        id=ids.tree_root(edition.source, edition.version).removesuffix("/root"),
         kind="edition",
-        label=f"{one.version}: {whole}",
-        status="newest" if one.is_newest else None,
+        label=f"{edition.version}: {whole}",
+        status="newest" if edition.is_newest else None,
         is_leaf=False,
     )
 
 
-def _node(one: Node) -> CodeNode:
+def _node(node: Node) -> CodeNode:
     return CodeNode(
-        id=one.id, kind=one.kind, label=one.label, status=one.status, is_leaf=one.is_leaf
+        id=node.id, kind=node.kind, label=node.label, status=node.status, is_leaf=node.is_leaf
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _SourceStates:
-    """What is known of all sources, by name."""
+    """Query results for all sources, by name."""
 
-    held: Mapping[str, Sequence[Row[Any]]]
+    rows: Mapping[str, Sequence[Row[Any]]]
     successes: Mapping[str, datetime | None]
     errors: Mapping[str, int]
-    textless: Mapping[str, int]
+    without_text: Mapping[str, int]
     editions: Mapping[str, Sequence[EditionHeld]] = field(default_factory=dict)
 
 
 def coverage(library: Library, owner: UUID | None) -> Coverage:
-    """Every source with something held or tried, and how far it is whole."""
+    """The coverage of every source that has documents or open errors."""
     by_code: dict[str, list[EditionHeld]] = defaultdict(list)
-    for one in editions(library.database):
-        by_code[one.source].append(one)
+    for edition in editions(library.database):
+        by_code[edition.source].append(edition)
     with library.database.read() as connection:
-        standing = _standing(connection, by_code, visible_to(owner))
+        states = _source_states(connection, by_code, visible_to(owner))
         vectors = _vectors(connection)
-    known = library.sources
-    touched = {*standing.held, *standing.errors, *by_code}
-    sources = [_source(name, known.get(name), standing) for name in sorted(touched)]
+    registry = library.sources
+    present = {*states.rows, *states.errors, *by_code}
+    sources = [_source(name, registry.get(name), states) for name in sorted(present)]
     return Coverage(
         as_of=library.seams.clock.now(),
-        documents=sum(one.documents for one in sources),
+        documents=sum(source.documents for source in sources),
         sources=sources,
-        not_held=sorted(set(known) - touched),
+        not_held=sorted(set(registry) - present),
         vectors=vectors,
     )
 
 
-def _standing(
+def _source_states(
     connection: Connection,
     by_code: Mapping[str, Sequence[EditionHeld]],
     visible: ColumnElement[bool],
 ) -> _SourceStates:
     table, state, tasks = documents.c, ingestion_source_state.c, ingestion_tasks.c
-    held = select(
+    counts = select(
         table.source,
         table.kind,
         func.count().label("documents"),
@@ -316,24 +315,24 @@ def _standing(
         func.max(table.retrieved_at).label("retrieved"),
     )
     by_source: dict[str, list[Row[Any]]] = defaultdict(list)
-    for row in connection.execute(held.where(visible).group_by(table.source, table.kind)):
+    for row in connection.execute(counts.where(visible).group_by(table.source, table.kind)):
         by_source[row.source].append(row)
     open_errors = select(tasks.source, func.count()).where(
         tasks.stage == "errored", tasks.resolved_at.is_(None)
     )
     queued = ingestion_normalization_queue.c
-    same = (queued.table_name == "documents") & (queued.record_id == table.id)
+    is_queued = (queued.table_name == "documents") & (queued.record_id == table.id)
     waiting = (
         select(table.source, func.count())
         .select_from(ingestion_normalization_queue)
-        .join(documents, same)
+        .join(documents, is_queued)
         .where(visible)
     )
     return _SourceStates(
-        held=by_source,
+        rows=by_source,
         successes=_pairs(connection, select(state.source, state.last_success_at)),
         errors=_pairs(connection, open_errors.group_by(tasks.source)),
-        textless=_pairs(connection, waiting.group_by(table.source)),
+        without_text=_pairs(connection, waiting.group_by(table.source)),
         editions=by_code,
     )
 
@@ -342,34 +341,34 @@ def _pairs(connection: Connection, query: Any) -> dict[str, Any]:
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _source(name: str, known: Registered | None, standing: _SourceStates) -> SourceCoverage:
-    rows = standing.held.get(name, ())
+def _source(name: str, source: Registered | None, states: _SourceStates) -> SourceCoverage:
+    rows = states.rows.get(name, ())
     firsts = [row.first for row in rows if row.first]
     lasts = [row.last for row in rows if row.last]
     return SourceCoverage(
         source=name,
-        title=known.info.title if known else name,
-        organization=known.info.organisation if known else "",
+        title=source.info.title if source else name,
+        organization=source.info.organisation if source else "",
         documents=sum(row.documents for row in rows),
         withdrawn=sum(row.withdrawn for row in rows),
         kinds={row.kind: row.documents for row in rows},
         first_published=as_day(min(firsts, default=None)),
         last_published=as_day(max(lasts, default=None)),
         last_retrieved_at=max((row.retrieved for row in rows), default=None),
-        last_success_at=standing.successes.get(name),
-        open_errors=standing.errors.get(name, 0),
-        waiting_for_text=standing.textless.get(name, 0),
-        editions=[_edition_coverage(one) for one in standing.editions.get(name, ())],
+        last_success_at=states.successes.get(name),
+        open_errors=states.errors.get(name, 0),
+        waiting_for_text=states.without_text.get(name, 0),
+        editions=[_edition_coverage(edition) for edition in states.editions.get(name, ())],
     )
 
 
-def _edition_coverage(one: EditionHeld) -> EditionCoverage:
+def _edition_coverage(edition: EditionHeld) -> EditionCoverage:
     return EditionCoverage(
-        edition=one.version,
-        units=one.units,
-        complete_units=one.complete,
-        sections=one.sections,
-        is_newest=one.is_newest,
+        edition=edition.version,
+        units=edition.units,
+        complete_units=edition.complete,
+        sections=edition.sections,
+        is_newest=edition.is_newest,
     )
 
 
@@ -378,7 +377,7 @@ def _vectors(connection: Connection) -> VectorCoverage:
     waiting = connection.scalar(select(func.count()).select_from(ingestion_embedding_queue)) or 0
     return VectorCoverage(
         model=generation.name if generation else None,
-        # Whatever lacks a vector of the model in use waits in the queue, failures included.
+        # All documents without vectors are in the queue, including failed ones.
         complete=generation is not None and not waiting,
         waiting=waiting,
     )

@@ -1,4 +1,4 @@
-"""The tools: what an agent may ask. Their docstrings are what it reads of them."""
+"""The MCP tools; their docstrings are the descriptions that agents read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from sqlalchemy import select
 
 from fonds.errors import UnknownDocumentError
 from fonds.library import Library
-from fonds.mcp.answers import (
-    CodeListing,
-    Coverage,
-    DocumentSlice,
-    Hit,
-    PassageAnswer,
-    SearchResult,
-)
 from fonds.mcp.reading import (
     browse,
     coverage,
@@ -28,78 +20,92 @@ from fonds.mcp.reading import (
     passages_around,
     refuse_if_ambiguous,
 )
+from fonds.mcp.schemas import (
+    CodeListing,
+    Coverage,
+    DocumentSlice,
+    Hit,
+    PassageResult,
+    SearchResult,
+)
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
 from fonds.search.filters import require_source
-from fonds.search.retrieve import MOST_RESULTS as RANKED
+from fonds.search.retrieve import MOST_RESULTS as MAX_RANKED
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
 
-MOST_RESULTS: Final = 50
-MOST_CHARACTERS: Final = 50_000
-MOST_NODES: Final = 200
-MOST_NEIGHBOURS: Final = 5
-LONGEST_QUERY: Final = 2000
-LONGEST_NAME: Final = 500
-LONGEST_QUOTE: Final = 20_000
-_FURTHEST: Final = RANKED - MOST_RESULTS - 1
-"""An agent that pages further should narrow its question down."""
-_LAST_CHARACTER: Final = 2**31 - 1
+MAX_RESULTS: Final = 50
+MAX_CHARACTERS: Final = 50_000
+MAX_NODES: Final = 200
+MAX_NEIGHBOURS: Final = 5
+MAX_QUERY_LENGTH: Final = 2000
+MAX_NAME_LENGTH: Final = 500
+MAX_QUOTE_LENGTH: Final = 20_000
+_MAX_OFFSET: Final = MAX_RANKED - MAX_RESULTS - 1
+"""An agent that needs later results should narrow its query."""
+_MAX_POSITION: Final = 2**31 - 1
 
 
 def _without_nul(text: str) -> str:
-    # PostgreSQL refuses it in any text, and no document holds one.
+    # PostgreSQL rejects NUL in text.
     if "\0" in text:
-        raise ValueError("must not hold NUL characters")
+        raise ValueError("must not contain NUL characters")
     return text
 
 
-_Plain = AfterValidator(_without_nul)
-_Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), _Plain]
+_NoNul = AfterValidator(_without_nul)
+_Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH), _NoNul]
 _Names = Annotated[tuple[_Name, ...], Field(max_length=50)]
 _Mode = Literal["hybrid", "lexical", "semantic"]
 _Day = Annotated[date | None, Field(description="YYYY-MM-DD")]
 
 
 class Tools:
-    """All tools over one library; each call is independent of all others.
+    """The tools of one library.
 
-    `whose` tells for each of them whose uploads may be seen beside what is public.
+    `current_owner` returns the user of a call, whose uploads are visible to it.
     """
 
-    def __init__(self, library: Library, whose: Callable[[], UUID | None]) -> None:
+    def __init__(self, library: Library, current_owner: Callable[[], UUID | None]) -> None:
         self._library = library
-        self._whose = whose
+        self._current_owner = current_owner
 
     def search(
         self,
-        query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), _Plain],
+        query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_LENGTH), _NoNul],
         *,
-        sources: Annotated[_Names, Field(description="As list_sources names them.")] = (),
-        kinds: Annotated[_Names, Field(description="As list_sources names them.")] = (),
-        organizations: Annotated[_Names, Field(description="Parts of issuers' names.")] = (),
+        sources: Annotated[_Names, Field(description="Names from list_sources.")] = (),
+        kinds: Annotated[_Names, Field(description="Names from list_sources.")] = (),
+        organizations: Annotated[
+            _Names, Field(description="Parts of names of issuing organizations.")
+        ] = (),
         since: Annotated[_Day, Field(description="First day of publication.")] = None,
         until: Annotated[_Day, Field(description="Last day of publication.")] = None,
         under: Annotated[
-            _Name | None, Field(description="Only below this node: usc/2024/root/title-42.")
+            _Name | None,
+            Field(description="Only documents below this node: usc/2024/root/title-42."),
         ] = None,
         edition: Annotated[
-            _Name | None, Field(description="Sections of this edition of codes, not the newest.")
+            _Name | None,
+            Field(description="Sections of this edition of codes instead of the newest."),
         ] = None,
         mode: Annotated[
             _Mode | None,
-            Field(description="By words, by meaning, or by both (the default)."),
+            Field(
+                description="Lexical by words, semantic by meaning, hybrid (the default) by both."
+            ),
         ] = None,
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 10,
-        offset: Annotated[int, Field(ge=0, le=_FURTHEST)] = 0,
+        limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10,
+        offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET)] = 0,
     ) -> SearchResult:
-        """Find passages for a question, one for each document, best first.
+        """Find the best passage of each document for a query, best first.
 
-        Begin here unless you have a citation (resolve_citation) or look for a place in a code
-        (browse_code). Ask in plain words; "quoted phrases" must occur, -words must not. A citation
-        typed as the query finds its document. Each result has a snippet, the passage's name for
-        get_passage, and a citation: give `citation_string` and `url` for whatever you take from
-        it. Read the passage before you quote it, for snippets are shortened. Nothing found means
-        that the library does not hold it: list_sources says what is held, and as of when.
+        Start here unless you have a citation (resolve_citation) or want to navigate a code
+        (browse_code). Search in plain words; "quoted phrases" must occur, -words must not. A
+        citation as the query returns its document. Each result has a snippet, the name of the
+        passage for get_passage, and a citation: give `citation_string` and `url` for everything
+        you use. Read the passage before you quote it, since snippets are shortened. Documents
+        without a result may exist elsewhere: list_sources shows what this library contains.
         """
         names = [require_source(name, self._library.sources) for name in sources]
         filters = {
@@ -110,58 +116,58 @@ class Tools:
             "until": until,
             "under": under,
             "edition": edition,
-            "owner": self._whose(),
+            "owner": self._current_owner(),
         }
-        found = _found(
+        matches = _search(
             self._library, query, filters=filters, mode=mode, limit=limit + 1, offset=offset
         )
-        hits = _hits(self._library, found[:limit])
+        hits = _hits(self._library, matches[:limit])
         return SearchResult(
             results=hits,
-            next_offset=offset + limit if len(found) > limit else None,
-            note="" if found else "Nothing found; list_sources says what is held.",
+            next_offset=offset + limit if len(matches) > limit else None,
+            note="" if matches else "No results; list_sources shows what the library contains.",
         )
 
     def get_document(
         self,
-        document: Annotated[_Name, Field(description="Its id, or another name: 91 FR 1201.")],
-        offset: Annotated[int, Field(ge=0, le=_LAST_CHARACTER)] = 0,
-        length: Annotated[int, Field(ge=1, le=MOST_CHARACTERS)] = 20_000,
+        document: Annotated[_Name, Field(description="An id or another name: 91 FR 1201.")],
+        offset: Annotated[int, Field(ge=0, le=_MAX_POSITION)] = 0,
+        length: Annotated[int, Field(ge=1, le=MAX_CHARACTERS)] = 20_000,
     ) -> DocumentSlice:
-        """Read a document: what it is, how to cite it, and its text as Markdown.
+        """Read a document: metadata, citation, and its text as Markdown.
 
-        Long texts come in slices: ask again with `next_offset` until it is null. If you need only
-        what surrounds a search result, get_passage is shorter.
+        Long texts are returned in slices: repeat the call with `next_offset` until it is null. For
+        the context of a search result, get_passage is shorter.
         """
-        return document_slice(self._library, document, offset, length, self._whose())
+        return document_slice(self._library, document, offset, length, self._current_owner())
 
     def get_passage(
         self,
         passage: Annotated[_Name, Field(description="fr:2026-00101#3, or the passage's UUID.")],
         around: Annotated[
-            int, Field(ge=0, le=MOST_NEIGHBOURS, description="Neighbours on each side.")
+            int, Field(ge=0, le=MAX_NEIGHBOURS, description="Neighbours on each side.")
         ] = 0,
-    ) -> PassageAnswer:
-        """Read one passage in full, as a search result names it, with neighbours if you like.
+    ) -> PassageResult:
+        """Read one passage in full by its name in a search result, optionally with neighbours.
 
-        Quote from here, and cite with `citation_string`, `url` and the locator (section, headings,
-        page). `retrieved_at` and `raw_sha256` say which bytes of the publisher it was made from.
+        Quote this text, and cite it with `citation_string`, `url` and the locator (section,
+        headings, page). `retrieved_at` and `raw_sha256` identify the publisher's file.
         """
-        return passages_around(self._library, passage, around, self._whose())
+        return passages_around(self._library, passage, around, self._current_owner())
 
     def browse_code(
         self,
         path: Annotated[
-            _Name | None, Field(description="A code, an edition or a node; left out: all codes.")
+            _Name | None, Field(description="A code, an edition or a node; without it, all codes.")
         ] = None,
-        offset: Annotated[int, Field(ge=0, le=_LAST_CHARACTER)] = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_NODES)] = 100,
+        offset: Annotated[int, Field(ge=0, le=_MAX_POSITION)] = 0,
+        limit: Annotated[int, Field(ge=1, le=MAX_NODES)] = 100,
     ) -> CodeListing:
-        """Walk statutes and regulations from the top: codes, editions, titles, chapters, sections.
+        """Navigate statutes and regulations: codes, editions, titles, chapters, sections.
 
-        Without a path it lists the codes that are held; give any `id` it shows to go down. A leaf
-        is a text: read it with get_document. Use it to see what stands beside a section, or to
-        find an id for the `under` of search.
+        Without a path it lists all codes; pass an `id` from the result to go down. A leaf has a
+        text: read it with get_document. Use this to see the neighbours of a section, or to find an
+        id for `under` in search.
         """
         return browse(self._library, path, offset, limit)
 
@@ -169,38 +175,39 @@ class Tools:
         self,
         citation: Annotated[_Name, Field(description="42 U.S.C. § 1396a(a)(10), 91 FR 1201, …")],
         as_of: Annotated[
-            _Day, Field(description="Of several editions, the one of that day.")
+            _Day, Field(description="Of several editions, the one in force on that day.")
         ] = None,
     ) -> Resolution:
-        """Find what a citation names: a section, a page of the register, a bill, a law, a report.
+        """Look up a citation: a section, a page of the register, a bill, a law, a report.
 
-        Takes a citation as people write it, an id, or any other name. The answer has the document,
-        its edition and all editions held, and the passage that a pinpoint such as (a)(10) leads to.
-        `found` is false if nothing held fits (`problem` and `message` say why) or if several do:
-        then choose among `candidates`. Read the text with get_document or get_passage (`ID#n`).
+        Accepts a citation as people write it, an id, or any other name. The result has the
+        document, its edition, all editions in the library, and the passage of a pinpoint such as
+        (a)(10). `found` is false if no document matches (`problem` and `message` give the reason)
+        or if several do: then choose one of `candidates`. Read the text with get_document or
+        get_passage (`ID#n`).
         """
-        return self._library.resolve(citation, as_of=as_of, owner=self._whose())
+        return self._library.resolve(citation, as_of=as_of, owner=self._current_owner())
 
     def check_quote(
         self,
-        cite: Annotated[_Name, Field(description="Where the words are said to stand.")],
+        cite: Annotated[_Name, Field(description="The citation or id of the quoted document.")],
         text: Annotated[
             str,
-            Field(min_length=1, max_length=LONGEST_QUOTE, description="The words quoted."),
-            _Plain,
+            Field(min_length=1, max_length=MAX_QUOTE_LENGTH, description="The quoted words."),
+            _NoNul,
         ],
         as_of: Annotated[
-            _Day, Field(description="Of several editions, the one of that day.")
+            _Day, Field(description="Of several editions, the one in force on that day.")
         ] = None,
     ) -> QuoteCheck:
-        """Check that a document says what is quoted from it; do so before you quote.
+        """Verify that a document contains a quotation; do this before you quote.
 
-        `exact`: the words stand there, at `start` to `end`. `changed`: they stand in another
-        edition or an earlier version, and `changed_in` or `changed_at` says since when they no
-        longer do. `not_found`: they stand nowhere; `closest` is what comes nearest, with a redline.
-        An ellipsis stands for words left out, and [brackets] for what was altered.
+        `exact`: the words are there, from `start` to `end`. `changed`: they are in another edition
+        or an earlier version; `changed_in` or `changed_at` tells when they were changed.
+        `not_found`: they are in none; `closest` is the most similar text, with a redline. An
+        ellipsis marks omitted words, and [brackets] mark altered ones.
         """
-        owner = self._whose()
+        owner = self._current_owner()
         try:
             return self._library.check_quote(cite, text, as_of=as_of, owner=owner)
         except UnknownDocumentError:
@@ -208,16 +215,16 @@ class Tools:
             raise
 
     def list_sources(self) -> Coverage:
-        """Say what the library holds: documents of each source, from when to when, how complete.
+        """List the contents of the library: documents, period and completeness of each source.
 
-        Ask before you conclude that something does not exist: what is not held cannot be found.
-        `last_success_at` says as of when a source is up to date, `open_errors` what is known to be
-        missing, `editions` which editions of a code are held.
+        Call this before you conclude that something does not exist: documents that were not loaded
+        cannot be found. `last_success_at` is the time to which a source is complete, `open_errors`
+        counts items known to be missing, and `editions` lists the loaded editions of a code.
         """
-        return coverage(self._library, self._whose())
+        return coverage(self._library, self._current_owner())
 
 
-def _found(
+def _search(
     library: Library,
     query: str,
     *,
@@ -229,12 +236,12 @@ def _found(
     return library.search(query, **filters, mode=mode, limit=limit, offset=offset)
 
 
-def _hits(library: Library, found: list[RetrievalResult]) -> list[Hit]:
+def _hits(library: Library, results: list[RetrievalResult]) -> list[Hit]:
     table = documents.c
     query = select(table.id, table.retrieved_at, table.raw_sha256)
     with library.database.read() as connection:
-        wanted = [result.id for result in found]
-        heads = {row.id: row for row in select_in(connection, query, table.id, wanted)}
+        result_ids = [result.id for result in results]
+        heads = {row.id: row for row in select_in(connection, query, table.id, result_ids)}
     return [
         Hit(
             id=result.id,
@@ -244,7 +251,7 @@ def _hits(library: Library, found: list[RetrievalResult]) -> list[Hit]:
             retrieved_at=heads[result.id].retrieved_at,
             raw_sha256=heads[result.id].raw_sha256,
         )
-        for result in found
+        for result in results
         if result.id in heads
     ]
 

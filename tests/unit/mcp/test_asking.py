@@ -137,7 +137,7 @@ def test_text_carries_citations_too(library: Library) -> None:
     assert f"Passage: {LONG}#" in found
     resolved = text_of(call(library, "resolve_citation", {"citation": "53 U.S.C. § 103(a)"}))
     assert f"Passage: {SECTION}#" in resolved
-    assert "Editions held: 119-36, 119-4." in resolved
+    assert "Editions: 119-36, 119-4." in resolved
     quote = {"cite": "53 USC 103", "text": WORDS.format("forty")}
     checked = text_of(call(library, "check_quote", quote))
     assert checked.startswith("not_found: ")

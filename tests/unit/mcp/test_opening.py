@@ -40,7 +40,7 @@ def test_empty_database_is_left_empty(tmp_path: Path) -> None:
 
 def test_address_that_is_none_is_refused(tmp_path: Path) -> None:
     settings = read_settings({"home": tmp_path, "database": "nonsense"}, environ={})
-    with pytest.raises(SettingsError, match="address"), open_for_reading(settings):
+    with pytest.raises(SettingsError, match="not a database URL"), open_for_reading(settings):
         pass
 
 

@@ -23,8 +23,8 @@ from fonds.errors import (
     UsageError,
 )
 from fonds.library import Library
-from fonds.mcp.answers import LONGEST_MESSAGE, RefusalError, problem_of
-from fonds.mcp.server import AT_ONCE, make_server
+from fonds.mcp.schemas import MAX_MESSAGE_LENGTH, InvalidCallError, problem_of
+from fonds.mcp.server import CONCURRENCY, make_server
 
 TOOLS = {
     "search",
@@ -135,7 +135,7 @@ def test_tools_are_read_only_described_and_have_schemas(library: Library) -> Non
                 assert tool.output_schema is not None
                 assert tool.output_schema["type"] == "object"
                 assert len(tool.description or "") > 150
-            assert "cite" in (client.instructions or "")
+            assert "Cite" in (client.instructions or "")
 
     asyncio.run(listed())
 
@@ -145,7 +145,7 @@ def test_more_questions_at_once_than_threads_are_all_answered(library: Library) 
         async with Client(make_server(library)) as client:
             asked = [
                 client.call_tool("get_passage", {"passage": f"{LONG}#{number % 4}"})
-                for number in range(3 * AT_ONCE)
+                for number in range(3 * CONCURRENCY)
             ]
             return [result.structured_content for result in await asyncio.gather(*asked)]
 
@@ -174,7 +174,7 @@ def _invalid() -> ValidationError:
         (StoreError("no"), "unavailable"),
         (OSError(13, "Permission denied", "secret"), "unavailable"),
         (OperationalError("SELECT secret", {}, Exception("secret")), "unavailable"),
-        (RefusalError("ambiguous", "two", hint="Choose."), "ambiguous"),
+        (InvalidCallError("ambiguous", "two", hint="Choose."), "ambiguous"),
         (_invalid(), "bad_request"),
     ],
 )
@@ -188,7 +188,7 @@ def test_error_is_told_by_its_type_and_gives_nothing_away(error: Exception, code
 def test_message_is_bounded() -> None:
     problem = problem_of(UsageError("x" * 100_000))
     assert problem is not None
-    assert len(problem.message) == LONGEST_MESSAGE + 1
+    assert len(problem.message) == MAX_MESSAGE_LENGTH + 1
 
 
 def test_what_nobody_foresaw_is_logged_and_not_told(
