@@ -1,4 +1,4 @@
-"""How fast are the normalizers and the chunker, beside what they stand on or compete with?
+"""How fast are the normalizers and the chunker, beside what they use or compete with?
 
 Ratios of throughput in one run, on real files where FONDS_CORPUS names them:
 uslm_v1 to bare lxml iterparse, html_v1 to markdownify, pdf_v1 to bare pdf_oxide, the chunker to

@@ -146,7 +146,7 @@ INTRODUCTION: Final = """# Benchmarks
 What fonds does beside what others do, or beside the least that it could cost: bare inserts, a bare
 parser, a promised limit. Both sides of a row were measured in one run, on the same data, in turn.
 `make bench` measures all of it again; `python -m bench.NAME` measures one, with sizes of your own.
-`normalize`, `fidelity`, `codes` and `retrieval` read nothing but real documents, which are no part
+`normalize`, `fidelity`, `codes` and `retrieval` read only real documents, which are not a part
 of fonds, and are left out where there are none: `bench/__main__.py` says where they are looked for.
 
 *Ratio* says how many times better or worse ours is, whichever of more and less is better, or which

@@ -64,7 +64,7 @@ RARE = 100
 DEEP = 100
 MOST_RATIO = 1.3
 LEAST_RECALL = 0.98
-WHOLE = "it gives back numbers; ours gives documents, citations and the words found in them"
+WHOLE = "it returns numbers; ours returns documents, citations and the matching words"
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 
 VOCABULARY = 30_000
