@@ -43,7 +43,7 @@ from tests.unit.normalize.written_pdf import Said, written
 
 from fonds import ids
 from fonds.chunk.chunker import Chunker
-from fonds.embed.base import packed
+from fonds.embed.base import pack_vectors
 from fonds.embed.registry import open_embedder
 from fonds.errors import FondsError
 from fonds.library import Library, open_library
@@ -190,7 +190,7 @@ class Bare:
         made: list[StoredVector] = []
         for batch in batched([visible_text(chunk.text) for chunk in chunks], 256):
             vectors = self._embedder.embed(batch, "passage").vectors
-            made += packed(vectors, len(batch), model.dims)
+            made += pack_vectors(vectors, len(batch), model.dims)
         self._connection.execute("BEGIN IMMEDIATE")
         self._insert(text, chunks, made)
         self._connection.execute("COMMIT")

@@ -15,7 +15,7 @@ from tests.support.libraries.passages import problems, put
 from fonds.embed import batches as workshop
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.client import PROBE
-from fonds.embed.costs import spent
+from fonds.embed.costs import sum_costs
 from fonds.embed.generations import ensure_generation
 from fonds.embed.worker import EmbeddingReport, drain, fill
 from fonds.errors import EmbedError, RetryableEmbedError, UsageError
@@ -491,10 +491,10 @@ def test_costs_are_kept_by_batch_document_source_and_run(
     second = run()
     assert (first.requests, first.retries) == (3, 1)
     with database.read() as connection:
-        by_source = spent(connection, by="source")
-        by_run = spent(connection, by="run")
-        by_document = spent(connection, by="document", source="memo")
-        (one,) = spent(connection, by="document", document="note:5")
+        by_source = sum_costs(connection, by="source")
+        by_run = sum_costs(connection, by="run")
+        by_document = sum_costs(connection, by="document", source="memo")
+        (one,) = sum_costs(connection, by="document", document="note:5")
     assert [(each.name, each.texts) for each in by_source] == [("note", 300), ("memo", 3)]
     assert sum(each.tokens for each in by_source) == first.tokens + second.tokens == 3 * 303
     assert sorted(each.requests for each in by_run) == [1, 3]

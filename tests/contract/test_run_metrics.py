@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import insert
 from tests.support.uploads.statistics import batch, generation
 
-from fonds.embed.client import Breaker, noted
+from fonds.embed.client import Breaker, breaker_recorder
 from fonds.maintenance.metrics import render
 from fonds.stores.database import Database
 from fonds.stores.tables import (
@@ -170,7 +170,7 @@ def test_embedding_is_told_by_model_with_its_breaker(database: Database) -> None
         model = connection.execute(embedding_generations.select()).one().name
     clock = ManualClock(moment=NOW)
     breaker = Breaker(clock, failures=2)
-    breaker.tell = noted(database, model, clock)
+    breaker.on_change = breaker_recorder(database, model, clock)
     breaker.failed("503")
     assert value(samples(database), "embedding_breaker_open", model=model) == 0
     breaker.failed("503")

@@ -25,7 +25,7 @@ from tests.support.libraries.uploads import (
 from fonds.chunk.chunker import Chunker
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.batches import MAX_TEXTS
-from fonds.embed.client import Calls
+from fonds.embed.client import EmbeddingClient
 from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.registry import open_embedder
@@ -275,8 +275,8 @@ class _Asked:
 @contextmanager
 def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iterator[BaseWorker]:
     with _ready(library) as (resources, worker):
-        calls = Calls(_Asked(before), library.seams, Settings(retries=1))
-        resources._model = replace(resources.model(), calls=calls)
+        client = EmbeddingClient(_Asked(before), library.seams, Settings(retries=1))
+        resources._model = replace(resources.model(), client=client)
         yield worker
 
 

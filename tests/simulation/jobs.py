@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from fonds.context import Context
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.client import PROBE, Calls
+from fonds.embed.client import PROBE, EmbeddingClient
 from fonds.embed.hashing import HashingEmbedder
 from fonds.engine.local import LocalEngine
 from fonds.errors import (
@@ -200,8 +200,8 @@ class JobsWorld(World):
         resources = WorkerResources(context=self.context(process), engine=LocalEngine())
         resources.stop = SeededEvent(self.scheduler)  # type: ignore[assignment]  # does what an Event does
         resources._lock = SeededLock(self.scheduler)  # type: ignore[assignment]  # as above
-        calls = Calls(_Moody(self), seams, Settings(retries=2), stop=resources.stop)
-        resources._model = SearchModel(generation=self.generation, calls=calls)
+        client = EmbeddingClient(_Moody(self), seams, Settings(retries=2), stop=resources.stop)
+        resources._model = SearchModel(generation=self.generation, client=client)
         resources._llamaparse = _Outside(self, seams)
         return resources
 

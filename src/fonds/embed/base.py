@@ -1,7 +1,4 @@
-"""What every embedder promises.
-
-From what a model answers to what is stored: checked, of unit length, hashed.
-"""
+"""The interface of embedders, and the form in which their vectors are stored."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Purpose = Literal["passage", "query"]
-"""Some models want to be told which of both a text is."""
+"""The kind of a text, which some models need."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingModel:
-    """What makes vectors comparable, and what they cost."""
+    """A model: what makes its vectors comparable, and what they cost."""
 
     name: str
     version: str
@@ -33,9 +30,9 @@ class EmbeddingModel:
     price: float = 0.0
     """USD for a million tokens."""
     max_tokens: int = 8192
-    """Of one text; what is beyond is not read by the model."""
+    """The limit of one text, of which the model reads no more."""
     batch_tokens: int = 65_536
-    """Of one request, about."""
+    """The approximate limit of one request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +42,7 @@ class Embedded:
     vectors: NDArray[np.float32]
     """One row for each text, `dims` wide; not yet checked."""
     tokens: int
-    """As the model counts them, or as we estimate where it does not say."""
+    """As the model counts them, or estimated."""
 
 
 @runtime_checkable
@@ -57,7 +54,7 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model this is."""
+        """The model that it uses."""
         ...
 
     @property
@@ -70,12 +67,12 @@ class Embedder(Protocol):
         ...
 
 
-UNIT: Final = 1e-6
-"""How far from 1 the length of a unit vector may be, of numbers with seven digits."""
+LENGTH_TOLERANCE: Final = 1e-6
+"""The allowed deviation of the length of a unit vector from 1, in single precision."""
 
 
-def packed(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVector]:
-    """The vectors of `count` texts as they are stored; BadVectorsError if any is not as promised.
+def pack_vectors(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVector]:
+    """The vectors of `count` texts as they are stored; BadVectorsError if any is invalid.
 
     A vector of zeros has no direction and stays as it is.
     """
@@ -83,32 +80,32 @@ def packed(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVector]:
 
     if vectors.shape != (count, dims):
         raise BadVectorsError(
-            f"the model answered {count} texts with an array of shape {vectors.shape}"
+            f"the model returned for {count} texts an array of shape {vectors.shape}"
             f" instead of {count} vectors of {dims} numbers"
         )
     if not np.isfinite(vectors).all():
-        raise BadVectorsError("the model answered with numbers that are not finite")
+        raise BadVectorsError("the model returned numbers that are not finite")
     return [StoredVector(data, vector_sha(data)) for data in map(bytes, _unit(vectors))]
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Each at unit length; which others are in the batch makes no difference."""
+    """Each vector at unit length, whatever other vectors are in the batch."""
     import numpy as np  # noqa: PLC0415 — as above
 
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     unit = np.ascontiguousarray(vectors, "<f4")
-    off = np.abs(lengths - 1) >= UNIT
-    if off.any():
+    is_off = np.abs(lengths - 1) >= LENGTH_TOLERANCE
+    if is_off.any():
         # In double precision no finite single overflows when it is squared.
-        exact = vectors[off].astype(np.float64)
+        exact = vectors[is_off].astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         lengths[lengths == 0] = 1.0
         unit = unit.copy()
-        unit[off] = exact / lengths[:, None]
+        unit[is_off] = exact / lengths[:, None]
     return unit
 
 
 def vector_sha(data: bytes) -> str:
-    """The hash a stored vector is checked by."""
+    """The hash by which a stored vector is checked."""
     return hashlib.sha256(base64.b64encode(data)).hexdigest()

@@ -1,13 +1,7 @@
-"""Asking a model: politely, again where that may help, and never trusting the answer.
+"""The client of an embedding model: rate limits, retries, a circuit breaker, checked results.
 
-The circuit breaker: an endpoint that keeps failing is left alone for a while.
-
-How often, and with how many tokens, an endpoint is asked.
-
-Endpoints that are left alone, written where other processes see it: among the leases.
-
-A breaker belongs to the process that asks. When it opens, that process notes until when; the note
-runs out by itself if the process dies, as a lease does.
+A breaker belongs to one process. When it opens, that process records this among the leases, where
+other processes can read it; the record expires by itself if the process dies.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from typing import Final
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.embed.base import Embedder, EmbeddingModel, packed
+from fonds.embed.base import Embedder, EmbeddingModel, pack_vectors
 from fonds.errors import (
     BadVectorsError,
     BreakerOpenError,
@@ -41,28 +35,28 @@ from fonds.stores.vector_buffer import StoredVector
 
 FAILURES: Final = 5
 PAUSE: Final = 30.0
-"""Seconds before one request tries whether the endpoint is back."""
+"""Seconds before one request probes whether the endpoint is back."""
 
 
 class Breaker:
-    """Opens after some failures in a row; shared by all threads that ask one endpoint."""
+    """A circuit breaker: opens after some failures in a row; shared by all threads of a client."""
 
     def __init__(self, clock: Clock, *, failures: int = FAILURES, pause: float = PAUSE) -> None:
         self._clock = clock
-        self._most = failures
+        self._max_failures = failures
         self._pause = pause
         self._lock = Lock()
         self._failures = 0
-        self._cause = ""
+        self._last_error = ""
         self._open_until: float | None = None
         self._is_probing = False
-        self.tell: Callable[[float | None], object] = lambda _seconds: None
-        """Told for how many seconds the endpoint is left alone, and None when it is back."""
+        self.on_change: Callable[[float | None], object] = lambda _seconds: None
+        """Called with the seconds for which the breaker opens, and with None when it closes."""
 
     def check(self) -> None:
-        """Let a request pass or raise BreakerOpenError; after the pause one may try.
+        """Raise BreakerOpenError while it is open; after the pause one request may pass.
 
-        Whoever passes must say how it went, by `succeeded` or `failed`.
+        The caller must report the result of its request, by `succeeded` or `failed`.
         """
         with self._lock:
             if self._open_until is None:
@@ -70,36 +64,36 @@ class Breaker:
             left = self._open_until - self._clock.monotonic()
             if left > 0 or self._is_probing:
                 raise BreakerOpenError(
-                    f"the endpoint failed {self._failures} times in a row and is left alone;"
-                    f" last: {self._cause}",
+                    f"no requests for now: the endpoint failed {self._failures} times in a row;"
+                    f" last error: {self._last_error}",
                     retry_after=max(left, 0.0),
                 )
             self._is_probing = True
 
     def succeeded(self) -> None:
-        """The endpoint answered."""
+        """Record a response of the endpoint."""
         with self._lock:
             was_open = self._open_until is not None
             self._failures, self._open_until, self._is_probing = 0, None, False
         if was_open:
-            self.tell(None)
+            self.on_change(None)
 
-    def failed(self, cause: str) -> None:
-        """The endpoint did not answer, or said that it cannot."""
+    def failed(self, error: str) -> None:
+        """Record that the endpoint did not respond, or responded that it is unavailable."""
         with self._lock:
             self._failures += 1
-            self._cause = cause
+            self._last_error = error
             self._is_probing = False
-            is_open = self._failures >= self._most
+            is_open = self._failures >= self._max_failures
             if is_open:
                 self._open_until = self._clock.monotonic() + self._pause
         if is_open:
-            self.tell(self._pause)
+            self.on_change(self._pause)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndpointRate:
-    """What an endpoint allows in a minute; infinite where it sets no limit."""
+    """The limits of an endpoint for a minute; infinite where it sets none."""
 
     requests: float
     tokens: float
@@ -122,83 +116,82 @@ def read_rate(text: str) -> EndpointRate | None:
 def _number(text: str) -> float:
     number = float(text.replace("_", "")) if text.strip() else math.inf
     if not number > 0:
-        raise ValueError("a limit must let something through")
+        raise ValueError("a limit must be above zero")
     return number
 
 
 class RateLimits:
-    """Tells whoever asks how long to wait; one for all threads that share an endpoint."""
+    """The rate limits of an endpoint, shared by all threads that send requests to it."""
 
     def __init__(self, rate: EndpointRate | None, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
         self._requests = _bucket(rate.requests, clock) if rate else None
         self._tokens = _bucket(rate.tokens, clock) if rate else None
-        self._held_until = 0.0
+        self._paused_until = 0.0
 
     def reserve(self, tokens: int) -> float:
-        """Take a turn for one request, and say in how many seconds it comes."""
+        """Reserve one request of so many tokens; returns the seconds until it may be sent."""
         with self._lock:
-            turn = self._requests.reserve() if self._requests else 0.0
-            share = self._tokens.reserve(tokens) if self._tokens else 0.0
-        return max(turn, share, self.held())
+            for_request = self._requests.reserve() if self._requests else 0.0
+            for_tokens = self._tokens.reserve(tokens) if self._tokens else 0.0
+        return max(for_request, for_tokens, self.pause_left())
 
-    def hold(self, seconds: float) -> None:
-        """Let nobody ask before so many seconds have passed."""
+    def pause(self, seconds: float) -> None:
+        """Send no requests for so many seconds."""
         with self._lock:
-            self._held_until = max(self._held_until, self._clock.monotonic() + seconds)
+            self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
 
-    def held(self) -> float:
-        """For how many seconds nobody may ask."""
-        return max(0.0, self._held_until - self._clock.monotonic())
+    def pause_left(self) -> float:
+        """The seconds for which no requests are sent."""
+        return max(0.0, self._paused_until - self._clock.monotonic())
 
 
 def _bucket(a_minute: float, clock: Clock) -> Bucket | None:
-    """Evenly spread: no minute, wherever it begins, has more than is allowed and one request."""
+    """A bucket that allows a rate evenly: no minute has more than the limit and one request."""
     return None if math.isinf(a_minute) else Bucket(Pace(per_second=a_minute / 60), clock)
 
 
-BAD_ANSWERS: Final = 2
-"""So many in a row are no accident: the batch is divided to find the text that causes them."""
+MAX_BAD_RESPONSES: Final = 2
+"""After so many in a row the batch is divided, to find the text that causes them."""
 PROBE: Final = "Public documents in, cited answers out."
-"""A text that every model can embed; if it fails too, no other text is to blame."""
+"""A text that every model can embed; if it fails too, the other texts are not the cause."""
 
 Sleep = Callable[[float], object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Restraint:
-    """How an endpoint is spared; shared by all who ask it from one process."""
+class EndpointState:
+    """The rate limits and the breaker of an endpoint, shared by all its clients in a process."""
 
     limits: RateLimits
     breaker: Breaker
 
 
 @dataclass(kw_only=True, slots=True)
-class Answers:
-    """What came of asking for the vectors of some texts, by their place among them."""
+class EmbeddingResult:
+    """The vectors and errors of some texts, by their index."""
 
     vectors: dict[int, StoredVector] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
-    """Texts the model cannot embed, and why."""
+    """The texts that the model cannot embed, and why."""
     tokens: int = 0
     requests: int = 0
-    """All of them, retries included."""
+    """All requests, retries included."""
     retries: int = 0
     ended: str | None = None
-    """Why no more should be asked now; texts that are in neither list were not answered."""
+    """Why no more requests should be sent now; texts in neither mapping have no result."""
 
 
 class _EndedError(Exception):
-    """Nothing more is to be asked now."""
+    """No more requests are to be sent now."""
 
 
-class Calls:
-    """Asks one model; used by several threads at once.
+class EmbeddingClient:
+    """The client of one model; used by several threads at once.
 
-    A failure that may pass is repeated with growing waits. A batch that keeps failing is divided
-    until the text that causes it is alone, unless the model fails with any text: then the blame
-    is not on the texts, and asking ends.
+    A transient failure is retried with growing waits. A batch that keeps failing is divided until
+    the text that causes it is alone, unless the model fails with any text: then it stops.
     """
 
     def __init__(
@@ -208,96 +201,98 @@ class Calls:
         settings: Settings | None = None,
         *,
         stop: Event | None = None,
-        restraint: Restraint | None = None,
+        endpoint: EndpointState | None = None,
         sleep: Sleep | None = None,
     ) -> None:
         self._settings = settings or Settings()
         self._seams = seams
         self._embedder = embedder
         self.stop = stop or Event()
-        """Set it to end the waiting and asking soon."""
-        self.restraint = restraint or self.restraint_of(embedder, seams, self._settings)
+        """Set it to end waits and requests soon."""
+        self.endpoint = endpoint or self.open_endpoint(embedder, seams, self._settings)
         self._sleep = sleep or self.stop.wait
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model is asked."""
+        """The model that it uses."""
         return self._embedder.model
 
     @property
     def is_remote(self) -> bool:
-        """Whether asking it means waiting for another machine."""
+        """Whether the model is on another machine."""
         return self._embedder.is_remote
 
     @staticmethod
-    def restraint_of(embedder: Embedder, seams: Seams, settings: Settings) -> Restraint:
-        """What the settings ask for; keep it to share it between several drains."""
+    def open_endpoint(embedder: Embedder, seams: Seams, settings: Settings) -> EndpointState:
+        """The limits and the breaker by the settings; several clients may share them."""
         rate = read_rate(settings.embed_rate) if embedder.is_remote else None
-        # One batch that fails to the last try must not open it: its texts may be the cause.
+        # One batch that fails to the last retry must not open it: its texts may be the cause.
         failures = max(FAILURES, settings.retries + 1)
-        return Restraint(
+        return EndpointState(
             limits=RateLimits(rate, seams.clock), breaker=Breaker(seams.clock, failures=failures)
         )
 
-    def embed(self, texts: Sequence[str], sizes: Sequence[int]) -> Answers:
-        """The vectors of texts, whose sizes are in tokens, as we count them."""
-        answers = Answers()
+    def embed(self, texts: Sequence[str], sizes: Sequence[int]) -> EmbeddingResult:
+        """The vectors of texts, whose sizes are in tokens as our chunker counts them."""
+        result = EmbeddingResult()
         try:
-            self._divide(range(len(texts)), texts, sizes, answers)
+            self._divide(range(len(texts)), texts, sizes, result)
         except _EndedError as ended:
-            answers.ended = str(ended)
-        return answers
+            result.ended = str(ended)
+        return result
 
     def _divide(
-        self, places: range, texts: Sequence[str], sizes: Sequence[int], answers: Answers
+        self, indexes: range, texts: Sequence[str], sizes: Sequence[int], result: EmbeddingResult
     ) -> None:
         try:
-            wanted = [texts[place] for place in places]
-            made = self._ask(wanted, sum(sizes[place] for place in places), answers)
+            some = [texts[index] for index in indexes]
+            vectors = self._embed(some, sum(sizes[index] for index in indexes), result)
         except EmbedError as error:
-            self._require_health(answers)
-            if len(places) == 1:
-                answers.refused[places[0]] = str(error)
+            self._require_health(result)
+            if len(indexes) == 1:
+                result.refused[indexes[0]] = str(error)
                 return
-            middle = len(places) // 2
-            self._divide(places[:middle], texts, sizes, answers)
-            self._divide(places[middle:], texts, sizes, answers)
+            middle = len(indexes) // 2
+            self._divide(indexes[:middle], texts, sizes, result)
+            self._divide(indexes[middle:], texts, sizes, result)
         else:
-            answers.vectors.update(zip(places, made, strict=True))
+            result.vectors.update(zip(indexes, vectors, strict=True))
 
-    def _require_health(self, answers: Answers) -> None:
+    def _require_health(self, result: EmbeddingResult) -> None:
         try:
-            self._ask([PROBE], len(PROBE), answers)
+            self._embed([PROBE], len(PROBE), result)
         except EmbedError as error:
             raise _EndedError(str(error)) from error
 
-    def _ask(self, texts: Sequence[str], tokens: int, answers: Answers) -> list[StoredVector]:
+    def _embed(
+        self, texts: Sequence[str], tokens: int, result: EmbeddingResult
+    ) -> list[StoredVector]:
         failures = 0
         while True:
-            self._await_turn(tokens)
+            self._wait_for_limits(tokens)
             try:
-                return self._ask_once(texts, answers)
+                return self._request(texts, result)
             except BadVectorsError:
                 failures += 1
-                if failures >= BAD_ANSWERS:
+                if failures >= MAX_BAD_RESPONSES:
                     raise
             except RetryableEmbedError as error:
                 failures += 1
                 if failures >= self._settings.retries:
                     raise
-                self.restraint.limits.hold(self._wait_after(error, failures))
-            answers.retries += 1
+                self.endpoint.limits.pause(self._wait_after(error, failures))
+            result.retries += 1
 
-    def _await_turn(self, tokens: int) -> None:
-        wait = self.restraint.limits.reserve(tokens)
-        # Whoever was told to wait may find, when the time has come, that all are held back.
+    def _wait_for_limits(self, tokens: int) -> None:
+        wait = self.endpoint.limits.reserve(tokens)
+        # Meanwhile another thread may have paused all requests.
         while wait > 0:
             self._sleep(wait)
             self._require_going()
-            wait = self.restraint.limits.held()
+            wait = self.endpoint.limits.pause_left()
         self._require_going()
         try:
-            self.restraint.breaker.check()
+            self.endpoint.breaker.check()
         except BreakerOpenError as error:
             raise _EndedError(str(error)) from error
 
@@ -305,9 +300,9 @@ class Calls:
         if self.stop.is_set():
             raise _EndedError("asked to stop")
 
-    def _ask_once(self, texts: Sequence[str], answers: Answers) -> list[StoredVector]:
-        answers.requests += 1
-        breaker = self.restraint.breaker
+    def _request(self, texts: Sequence[str], result: EmbeddingResult) -> list[StoredVector]:
+        result.requests += 1
+        breaker = self.endpoint.breaker
         try:
             embedded = self._embedder.embed(texts, "passage")
         except RetryableEmbedError as error:
@@ -320,42 +315,44 @@ class Calls:
             breaker.succeeded()
             raise EmbedError(f"{type(error).__name__}: {error}") from error
         breaker.succeeded()
-        answers.tokens += embedded.tokens
-        return packed(embedded.vectors, len(texts), self._embedder.model.dims)
+        result.tokens += embedded.tokens
+        return pack_vectors(embedded.vectors, len(texts), self._embedder.model.dims)
 
     def _wait_after(self, error: RetryableEmbedError, failures: int) -> float:
-        first, longest = self._settings.retry_wait, self._settings.retry_wait_max
+        first, limit = self._settings.retry_wait, self._settings.retry_wait_max
         if error.retry_after is not None:
-            return min(error.retry_after, longest)
+            return min(error.retry_after, limit)
         # Jitter keeps processes that failed together from coming back together.
         doubled = first * 2.0 ** min(failures - 1, 32)
-        return min(doubled + self._seams.chance.uniform(0, first), longest)
+        return min(doubled + self._seams.chance.uniform(0, first), limit)
 
 
-PREFIX: Final = "breaker-"
-"""How the names of these notes begin among the leases."""
+BREAKER_PREFIX: Final = "breaker-"
+"""The prefix of the names of open breakers among the leases."""
 
 
-def noted(database: Database, model: str, clock: Clock) -> Callable[[float | None], None]:
-    """Notes that the endpoint of a model is left alone for so many seconds, or (None) no more."""
+def breaker_recorder(
+    database: Database, model: str, clock: Clock
+) -> Callable[[float | None], None]:
+    """A function that records that the breaker of a model opened, or (None) that it closed."""
 
-    def note(seconds: float | None) -> None:
-        # It is news about trouble, and must not become trouble itself.
+    def record(seconds: float | None) -> None:
+        # The record is for information only: failing to write it must not fail the work.
         with suppress(SQLAlchemyError), database.write() as connection:
             if seconds is None:
-                mine = ingestion_leases.c.name == f"{PREFIX}{model}"
-                connection.execute(delete(ingestion_leases).where(mine))
+                is_own = ingestion_leases.c.name == f"{BREAKER_PREFIX}{model}"
+                connection.execute(delete(ingestion_leases).where(is_own))
                 return
             owner = f"{os.uname().nodename}:{os.getpid()}"
             until = clock.now() + timedelta(seconds=seconds)
-            row = {"name": f"{PREFIX}{model}", "owner": owner, "lease_until": until}
+            row = {"name": f"{BREAKER_PREFIX}{model}", "owner": owner, "lease_until": until}
             upsert(connection, ingestion_leases, [row])
 
-    return note
+    return record
 
 
-def left_alone(connection: Connection, now: datetime) -> set[str]:
-    """The models whose endpoint some process leaves alone now."""
+def open_breakers(connection: Connection, now: datetime) -> set[str]:
+    """The models whose breaker is open in any process now."""
     table = ingestion_leases.c
-    query = select(table.name).where(table.name.startswith(PREFIX), table.lease_until > now)
-    return {name.removeprefix(PREFIX) for name in connection.scalars(query)}
+    query = select(table.name).where(table.name.startswith(BREAKER_PREFIX), table.lease_until > now)
+    return {name.removeprefix(BREAKER_PREFIX) for name in connection.scalars(query)}

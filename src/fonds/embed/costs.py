@@ -1,4 +1,4 @@
-"""What embedding took: the shares of documents in a batch, and sums of all that was spent."""
+"""The costs of embedding: the part of each document in a batch, and sums."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from fonds.stores.vector_buffer import DocumentCost, PendingPassage
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingCost:
-    """What was spent on one source, document or run."""
+    """The cost of one source, document or run."""
 
     name: str
     texts: int
-    """Sent to the model."""
+    """The texts that were sent to the model."""
     tokens: int
     requests: int
-    """Those it had a part in; one that served several counts for each of them."""
+    """The requests it had a part in; one request may count for several."""
     retries: int
     cost: float
     """USD"""
 
 
 def price_of(tokens: int, price: float) -> float:
-    """The money for so many tokens, at a price for a million."""
+    """The cost of so many tokens, at a price for a million."""
     return tokens * price / 1_000_000
 
 
-def shares_of(passages: Sequence[PendingPassage], tokens: int, price: float) -> list[DocumentCost]:
-    """Divide the tokens that the model counted by what we know of the texts; nothing is lost."""
+def costs_of_documents(
+    passages: Sequence[PendingPassage], tokens: int, price: float
+) -> list[DocumentCost]:
+    """Divide the tokens that the model counted in proportion to the sizes of the texts."""
     texts: dict[str, int] = defaultdict(int)
     sizes: dict[str, int] = defaultdict(int)
     for passage in passages:
         texts[passage.document] += 1
         sizes[passage.document] += passage.tokens or 1
     whole = sum(sizes.values())
-    shares, seen, given = [], 0, 0
+    costs, size_so_far, tokens_so_far = [], 0, 0
     for document, size in sizes.items():
-        seen += size
-        part = tokens * seen // whole - given
-        given += part
+        size_so_far += size
+        part = tokens * size_so_far // whole - tokens_so_far
+        tokens_so_far += part
         cost = price_of(part, price)
-        shares.append(
-            DocumentCost(document=document, texts=texts[document], tokens=part, cost=cost)
-        )
-    return shares
+        costs.append(DocumentCost(document=document, texts=texts[document], tokens=part, cost=cost))
+    return costs
 
 
-def spent(
+def sum_costs(
     connection: Connection,
     by: Literal["source", "document", "run"],
     *,
@@ -61,7 +61,7 @@ def spent(
     document: str | None = None,
     generation: int | None = None,
 ) -> list[EmbeddingCost]:
-    """Sums by source, by document or by run, the dearest first; of one only if it is named."""
+    """Sums by source, by document or by run, the highest first; of one only if it is given."""
     batch = embedding_batches.c
     parts = _parts(by, source=source, document=document).subquery().c
     query = (
@@ -93,7 +93,7 @@ def spent(
 
 
 def _parts(by: str, *, source: str | None, document: str | None) -> Select[Any]:
-    """What each source, document or run had of each batch."""
+    """The part of each source, document or run in each batch."""
     cost, batch = embedding_costs.c, embedding_batches.c
     name = {"source": documents.c.source, "document": cost.document_id, "run": batch.run_id}[by]
     query = (

@@ -1,7 +1,7 @@
-"""Vectors of hashed words: no model, the same on every machine; for tests, and as a last resort.
+"""Vectors of hashed words, without a model: for tests, and as a last resort.
 
-Also what all embedders need before and after their model: text that has a UTF-8 form, and
-vectors of unit length.
+Also the preparation of texts and vectors for all embedders: text that has a UTF-8 form, and vectors
+of unit length.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DIMS: Final = 256
-_FEWEST_DIMS: Final = 2
-_MOST_DIMS: Final = 8192
+_MIN_DIMS: Final = 2
+_MAX_DIMS: Final = 8192
 _SIGN: Final = 1 << 63
-# Fixed ranges, because what counts as a letter depends on the Unicode tables of each Python.
+# Fixed ranges, because the letters of `\w` depend on the Unicode tables of each Python.
 # Scripts from U+2E80 on are mostly written without spaces: there each character is a word.
 _WORD: Final = re.compile(r"[0-9a-z\u00aa-\u1fff\u2c00-\u2e7f]+|[\u2e80-\ud7ff\uf900-\U0010ffff]")
 _LOWER: Final = {code: chr(code).lower() for code in range(0x530)}
 
 
 def encodable(text: str) -> str:
-    """The text, any half of a surrogate pair replaced; damaged feeds hold such."""
+    """The text with unpaired surrogates replaced, as damaged feeds contain them."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -56,9 +56,9 @@ class HashingEmbedder:
     is_remote: Final = False
 
     def __init__(self, dims: int = _DIMS) -> None:
-        if not _FEWEST_DIMS <= dims <= _MOST_DIMS:
+        if not _MIN_DIMS <= dims <= _MAX_DIMS:
             raise UsageError(
-                f"hashing:{dims} is not possible: choose {_FEWEST_DIMS} to {_MOST_DIMS} dimensions"
+                f"hashing:{dims} is not possible: choose {_MIN_DIMS} to {_MAX_DIMS} dimensions"
             )
         self.model: Final = EmbeddingModel(name=f"hashing-{dims}", version="1", dims=dims)
 
@@ -75,9 +75,9 @@ class HashingEmbedder:
         return Embedded(vectors=unit(vectors), tokens=tokens)
 
 
-def _words(text: str, most: int) -> list[str]:
-    found = _WORD.finditer(text.translate(_LOWER))
-    return [match.group() for match, _ in zip(found, range(most), strict=False)]
+def _words(text: str, limit: int) -> list[str]:
+    matches = _WORD.finditer(text.translate(_LOWER))
+    return [match.group() for match in islice(matches, limit)]
 
 
 @lru_cache(maxsize=65_536)

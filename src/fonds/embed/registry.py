@@ -1,9 +1,7 @@
-"""Embedders by the name a user gives them.
+"""The registry of embedders by name, and embedders that run in processes of an engine.
 
 Installed packages add theirs in the entry-point group `fonds.embedders`: the first part of a name,
-and what opens the embedder from the rest of it and the settings.
-
-A model of this machine, asked in processes of an engine: here, or on a cluster.
+and a function that opens the embedder from the rest of the name and the settings.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ def open_embedder(spec: str, settings: Settings) -> Embedder:
     for entry in entry_points(group=GROUP, name=kind):
         embedder = entry.load()(rest, settings)
         if not isinstance(embedder, Embedder):
-            raise UsageError(f"the entry point {kind} of {GROUP} opens no embedder")
+            raise UsageError(f"the entry point {kind} of {GROUP} did not return an embedder")
         return embedder
     raise _unknown(spec)
 
@@ -84,7 +82,7 @@ def _hashing(rest: str, _settings: Settings) -> Embedder:
 
 
 def _openai(rest: str, settings: Settings) -> Embedder:
-    from fonds.embed.openai import KNOWN, OpenAiEmbedder, RemoteModel  # noqa: PLC0415 — likewise
+    from fonds.embed.openai import MODELS, OpenAiEmbedder, RemoteModel  # noqa: PLC0415 — likewise
 
     name, _, query = rest.partition("?")
     if not name:
@@ -92,16 +90,16 @@ def _openai(rest: str, settings: Settings) -> Embedder:
             "openai needs a model: openai:MODEL, such as openai:text-embedding-3-small"
         )
     options = _options(query)
-    known = KNOWN.get(name)
-    model = known or RemoteModel(name=name)
+    listed = MODELS.get(name)
+    model = listed or RemoteModel(name=name)
     if "price" in options:
         model = replace(model, price=_price(options["price"]))
     if "max_tokens" in options:
         model = replace(model, max_tokens=_whole("max_tokens", options["max_tokens"]))
     if "dims" in options:
         dims = _whole("dims", options["dims"])
-        # Only models that are known to have more are asked to give fewer; others may refuse.
-        model = replace(model, dims=dims, shortened=known is not None and dims != known.dims)
+        # Only listed models can be asked for fewer dimensions; others may refuse.
+        model = replace(model, dims=dims, shortened=listed is not None and dims != listed.dims)
     return OpenAiEmbedder(model, settings)
 
 
@@ -111,7 +109,7 @@ def _options(query: str) -> dict[str, str]:
     except ValueError:
         options = {query: ""}
     if unknown := sorted(set(options) - {"price", "dims", "max_tokens"}):
-        raise UsageError(f"openai:MODEL?… knows {_OPTIONS}, not {', '.join(unknown)}")
+        raise UsageError(f"openai:MODEL?… takes {_OPTIONS}, not {', '.join(unknown)}")
     return options
 
 
@@ -141,46 +139,46 @@ _OPENERS: Final[Mapping[str, Callable[[str, Settings], Embedder]]] = {
 
 
 MEMORY_MIB: Final = 8192
-"""A model with all that it needs for a batch."""
-SECONDS: Final = 600.0
-"""The first batch of a process also loads the model."""
+"""The memory limit of a process with a model and a batch."""
+TIMEOUT_SECONDS: Final = 600.0
+"""The time limit of a batch; the first one of a process also loads the model."""
 
 REMOTE_WORKERS: Final = 4
-"""Requests under way at once to an endpoint, unless told otherwise."""
+"""Concurrent requests to an endpoint, by default."""
 
 
 @contextmanager
-def at_work(
-    name: str, embedder: Embedder, settings: Settings, wanted: int | None
+def open_pool(
+    name: str, embedder: Embedder, settings: Settings, workers: int | None
 ) -> Iterator[tuple[Embedder, int]]:
-    """An embedder of that name as it is asked for much, and how many ask it at once.
+    """An embedder for many texts, and how many threads should use it at once.
 
-    A model of this machine stays in this process, unless several are wanted, or a cluster is there.
+    A local model stays in this process, unless several workers or a cluster are to be used.
     """
     if embedder.is_remote:
-        yield embedder, wanted or REMOTE_WORKERS
-    elif settings.engine == LOCAL and (wanted or 1) == 1:
+        yield embedder, workers or REMOTE_WORKERS
+    elif settings.engine == LOCAL and (workers or 1) == 1:
         yield embedder, 1
     else:
         with open_engine(
-            settings.engine, workers=wanted, memory_mib=MEMORY_MIB, seconds=SECONDS
+            settings.engine, workers=workers, memory_mib=MEMORY_MIB, seconds=TIMEOUT_SECONDS
         ) as engine:
-            yield EmbedderApart(name, embedder, engine), wanted or engine.workers
+            yield PooledEmbedder(name, embedder, engine), workers or engine.workers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PreparedTexts:
-    """Texts for a model, as a process gets them."""
+    """A batch of texts for a model in another process."""
 
     embedder: str
     version: str
-    """Of the model: no other is to answer."""
+    """The required version of the model."""
     texts: Sequence[str]
     purpose: Purpose
 
 
-class EmbedderApart:
-    """The same vectors as those of an embedder here, made in processes that load it once each."""
+class PooledEmbedder:
+    """An embedder that runs in processes of an engine, each of which loads the model once."""
 
     is_remote: Final = False
 
@@ -197,8 +195,8 @@ class EmbedderApart:
         (outcome,) = self._engine.run(embed_texts, [item])
         if isinstance(outcome.error, WorkerDiedError):
             raise RetryableEmbedError(str(outcome.error)) from outcome.error
-        made: Embedded = outcome.unwrap()
-        return made
+        embedded: Embedded = outcome.unwrap()
+        return embedded
 
 
 def embed_texts(item: PreparedTexts) -> Embedded:

@@ -1,7 +1,4 @@
-"""How embedding stands: generations, what waits, what failed, how fast it goes and what it cost.
-
-What embedding will take, before it begins: counted from the database, which is only read.
-"""
+"""The status of embedding, and a plan of its requests, cost and time; both only read."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from sqlalchemy import CTE, Connection, case, exists, func, literal, select
 from fonds.embed.base import Embedder, EmbeddingModel
 from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.client import read_rate
-from fonds.embed.costs import EmbeddingCost, spent
+from fonds.embed.costs import EmbeddingCost, sum_costs
 from fonds.embed.generations import without_vector
 from fonds.embed.registry import open_embedder
 from fonds.embed.worker import embedder_of
@@ -36,12 +33,12 @@ from fonds.stores.tables import (
 from fonds.stores.vectors import current_generation, generations
 
 SAMPLE: Final = 64
-"""Texts that a local model is timed with."""
+"""Texts with which a local model is timed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingPlan:
-    """What it takes until every passage has a vector of a model."""
+    """The work until every passage has a vector of a model."""
 
     embedder: str
     model: str
@@ -49,24 +46,24 @@ class EmbeddingPlan:
     is_remote: bool
     """Whether texts leave this machine."""
     documents: int
-    """With a passage that has no vector."""
+    """Documents with a passage that has no vector."""
     passages: int
-    """Without a vector."""
+    """Passages without a vector."""
     texts: int
-    """Distinct ones among them that the model has not seen; all others are known already."""
+    """The distinct texts of these passages for which no vector can be reused."""
     tokens: int
-    """Of these texts, as our chunker counts them."""
+    """The tokens of these texts, as our chunker counts them."""
     requests: int
     cost: float
     """USD"""
     seconds: float | None
-    """On this machine, or at the endpoint's limits; None where neither tells."""
+    """On this machine, or by the endpoint's limits; None if it has none."""
 
 
 def plan_embedding(
     database: Database, seams: Seams, settings: Settings, to: str | None = None
 ) -> EmbeddingPlan:
-    """Count what a model has not seen yet: of the current generation, unless another is named."""
+    """Plan the rest of the current generation, or of the model `to`."""
     with database.read() as connection:
         current = current_generation(connection)
     if to is None and current is not None:
@@ -88,7 +85,7 @@ def plan_embedding(
         requests=requests,
         cost=counted["tokens"] * model.price / 1_000_000,
         seconds=(
-            _at_the_limits(settings.embed_rate, requests, counted["tokens"])
+            _seconds_by_limits(settings.embed_rate, requests, counted["tokens"])
             if embedder.is_remote
             else _timed(embedder, seams, sample, counted["tokens"])
         ),
@@ -97,40 +94,45 @@ def plan_embedding(
 
 def _count(connection: Connection, model: EmbeddingModel) -> dict[str, int]:
     chunk = document_chunk_buffer.c
-    lacking = without_vector(model.name, model.version)
-    per_passage = select(func.count(), func.count(chunk.document_id.distinct())).where(lacking)
-    passages, holders = connection.execute(per_passage).one()
-    unseen = _unseen(model)
-    # A model reads no further than its limit, and is paid for no more.
+    pending = without_vector(model.name, model.version)
+    per_passage = select(func.count(), func.count(chunk.document_id.distinct())).where(pending)
+    passages, uids = connection.execute(per_passage).one()
+    unseen = _new_texts(model)
+    # A model reads no more than its limit, and nothing beyond it is paid for.
     read = case((unseen.c.tokens > model.max_tokens, model.max_tokens), else_=unseen.c.tokens)
     per_text = select(func.count(), func.coalesce(func.sum(read), 0)).select_from(unseen)
     texts, tokens = connection.execute(per_text).one()
-    return {"documents": holders, "passages": passages, "texts": texts, "tokens": int(tokens)}
+    return {
+        "documents": uids,
+        "passages": passages,
+        "texts": texts,
+        "tokens": int(tokens),
+    }
 
 
-def _unseen(model: EmbeddingModel) -> CTE:
-    """Texts none of whose passages has a vector."""
+def _new_texts(model: EmbeddingModel) -> CTE:
+    """The texts for which no passage has a vector."""
     chunk, vector = document_chunk_buffer.c, document_vector_buffer.c
-    lacking = (
+    pending = (
         select(chunk.chunk_sha, func.max(chunk.meta["tokens"].as_integer()).label("tokens"))
         .where(without_vector(model.name, model.version))
         .group_by(chunk.chunk_sha)
-        .cte("lacking")
+        .cte("pending")
     )
     twin = document_chunk_buffer.alias("twin")
-    seen = (
+    is_reusable = (
         exists()
-        .where(twin.c.chunk_sha == lacking.c.chunk_sha, vector.chunk_id == twin.c.chunk_id)
+        .where(twin.c.chunk_sha == pending.c.chunk_sha, vector.chunk_id == twin.c.chunk_id)
         .where(vector.embed_model == model.name, vector.embed_version == model.version)
     )
-    return select(lacking).where(~seen).cte("unseen")
+    return select(pending).where(~is_reusable).cte("unseen")
 
 
 def _requests(model: EmbeddingModel, texts: int, tokens: int) -> int:
     return max(math.ceil(texts / MAX_TEXTS), math.ceil(tokens / model.batch_tokens))
 
 
-def _at_the_limits(rate: str, requests: int, tokens: int) -> float | None:
+def _seconds_by_limits(rate: str, requests: int, tokens: int) -> float | None:
     limits = read_rate(rate)
     if limits is None:
         return None
@@ -147,26 +149,26 @@ def _sample(connection: Connection, model: EmbeddingModel) -> list[tuple[str, in
 def _timed(
     embedder: Embedder, seams: Seams, sample: Sequence[tuple[str, int]], tokens: int
 ) -> float:
-    """Seconds for so many tokens, by what a few texts take."""
+    """The seconds for so many tokens, estimated from a sample."""
     texts = [text for text, _ in sample]
     if not texts:
         return 0.0
     embedder.embed(texts[:1], "passage")  # the first call may load the model
-    begun = seams.clock.monotonic()
+    started = seams.clock.monotonic()
     embedder.embed(texts, "passage")
-    taken = seams.clock.monotonic() - begun
-    return taken / max(1, sum(counted for _, counted in sample)) * tokens
+    seconds = seams.clock.monotonic() - started
+    return seconds / max(1, sum(counted for _, counted in sample)) * tokens
 
 
-LATELY: Final = timedelta(hours=1)
-SHOWN_ERRORS: Final = 5
+RECENTLY: Final = timedelta(hours=1)
+MAX_ERRORS: Final = 5
 UPLOAD: Final = "upload:"
-NOT_TOLD: Final = "failed for uploads; the cause may quote them, and is in the queue alone"
+HIDDEN_ERROR: Final = "failed for uploads; the error may quote them: it is in the queue only"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GenerationStatus:
-    """How far a generation is."""
+    """The status of a generation."""
 
     id: int
     model: str
@@ -175,27 +177,27 @@ class GenerationStatus:
     dims: int
     vectors: int
     is_current: bool
-    """The one that is searched."""
+    """True for the one that is searched."""
     is_previous: bool
-    """The one that a roll-back returns to."""
+    """True for the one that `fonds embed rollback` returns to."""
     created_at: datetime
     filled_at: datetime | None
-    """When every passage first had a vector of it, if a migration filled it."""
+    """The time at which every passage first had a vector of it, if a migration filled it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingStatus:
-    """How embedding stands."""
+    """The status of embedding."""
 
     generations: Sequence[GenerationStatus]
     passages: int
-    """That could have a vector."""
+    """The number of all passages."""
     waiting: int
     """Documents in the queue."""
     given_up: int
-    """Documents that failed too often to be tried again by themselves."""
+    """Documents that failed too often to be retried automatically."""
     errors: Sequence[dict[str, Any]]
-    """The most frequent causes: `cause` and `documents`."""
+    """The most frequent errors: `cause` and `documents`."""
     last_hour: dict[str, Any]
     """`texts`, `tokens`, `requests`, `retries`"""
     costs: Sequence[EmbeddingCost]
@@ -203,15 +205,15 @@ class EmbeddingStatus:
 
 
 def embedding_status(database: Database, now: datetime) -> EmbeddingStatus:
-    """Look at everything at one moment."""
+    """The status in one transaction."""
     with database.read() as connection:
         return EmbeddingStatus(
             generations=_generations(connection),
             passages=connection.scalar(select(func.count(document_chunk_buffer.c.id))) or 0,
             **leases.depth(connection, ingestion_embedding_queue),
             errors=_errors(connection),
-            last_hour=_since(connection, now - LATELY),
-            costs=spent(connection, by="source"),
+            last_hour=_since(connection, now - RECENTLY),
+            costs=sum_costs(connection, by="source"),
         )
 
 
@@ -246,21 +248,21 @@ def _generations(connection: Connection) -> list[GenerationStatus]:
 
 def _errors(connection: Connection) -> list[dict[str, Any]]:
     queue = ingestion_embedding_queue.c
-    many = func.count().label("documents")
-    # An endpoint may answer with the very text that it refuses.
+    count = func.count().label("documents")
+    # An endpoint may quote the text that it refuses.
     is_upload = queue.record_id.startswith(UPLOAD)
-    cause = case((is_upload, literal(NOT_TOLD)), else_=queue.last_error).label("cause")
-    named = select(cause).where(queue.last_error.is_not(None)).subquery()
-    query = select(named.c.cause, many).group_by(named.c.cause)
-    query = query.order_by(many.desc(), named.c.cause)
-    return [row._asdict() for row in connection.execute(query.limit(SHOWN_ERRORS))]
+    error = case((is_upload, literal(HIDDEN_ERROR)), else_=queue.last_error).label("cause")
+    errors = select(error).where(queue.last_error.is_not(None)).subquery().c
+    query = select(errors.cause, count).group_by(errors.cause)
+    query = query.order_by(count.desc(), errors.cause)
+    return [row._asdict() for row in connection.execute(query.limit(MAX_ERRORS))]
 
 
-def _since(connection: Connection, moment: datetime) -> dict[str, Any]:
+def _since(connection: Connection, start: datetime) -> dict[str, Any]:
     table = embedding_batches.c
     sums = [
         func.coalesce(func.sum(table[name]), 0).label(name)
         for name in ("texts", "tokens", "requests", "retries")
     ]
-    row = connection.execute(select(*sums).where(table.created_at >= moment)).one()
+    row = connection.execute(select(*sums).where(table.created_at >= start)).one()
     return {name: int(number) for name, number in row._asdict().items()}

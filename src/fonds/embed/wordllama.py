@@ -1,11 +1,11 @@
-"""The default: static word vectors that come inside a wheel, averaged over a passage.
+"""The default embedder: static word vectors from a wheel, averaged over a passage.
 
 The package `wordllama` is never imported: on import it sets up logging for the whole process, and
-it can download. Only its two data files are read, and only if they are those we know.
+it can download. Only its two data files are read, and only if their hashes match.
 
 Its tokenizer treats a passage as one word, which is slow. No entry of its vocabulary has a space
-after another character, so no merge crosses the start of a word: words can be looked up one by
-one, and most were met before. On 230-token passages that is eight times as fast as the package,
+after another character, so no merge crosses the start of a word: words can be tokenized one by
+one, and most are in the cache. On 230-token passages that is eight times as fast as the package,
 with equal vectors.
 """
 
@@ -38,26 +38,26 @@ SHA256: Final = {
 }
 _REMEDY: Final = "install it with: pip install --force-reinstall 'wordllama>=0.4,<0.5'"
 
-# An average of more says nothing; no passage of ours comes near.
-_MOST_TOKENS: Final = 8192
-_LONGEST_TOKEN: Final = 16
-_MOST_WORDS: Final = 40_000
-_LONGEST_WORD: Final = 40
-# All spaces go to the word after them; those at the end stand alone.
+# The average of more tokens means nothing; no passage is that long.
+_MAX_TOKENS: Final = 8192
+_MAX_TOKEN_LENGTH: Final = 16
+_MAX_WORDS: Final = 40_000
+_MAX_WORD_LENGTH: Final = 40
+# Spaces belong to the word after them; those at the end are a word of their own.
 _SPACED_WORD: Final = re.compile(r" +[^ ]+| +\Z")
-# The tokenizer's own sign for a space, and what it takes for control tokens.
+# The tokenizer's sign for a space, and its control tokens.
 _AWKWARD: Final = ("▁", "<s>", "</s>", "<unk>")
 
 
 class WordLlamaEmbedder:
-    """256 dimensions, some thousand passages a second on one core, no network."""
+    """256 dimensions; thousands of passages a second on one core, without a network."""
 
     is_remote: Final = False
     model: Final = EmbeddingModel(
         name="wordllama-l2-supercat-256",
         version=f"{SHA256[WEIGHTS][:8]}-{SHA256[TOKENIZER][:8]}",
         dims=256,
-        max_tokens=_MOST_TOKENS,
+        max_tokens=_MAX_TOKENS,
     )
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -94,35 +94,35 @@ class WordLlamaEmbedder:
             ) from error
         if sha256(data).hexdigest() != SHA256[name]:
             raise ModelMissingError(
-                f"the file {name} of the package wordllama is not the one fonds knows, so its "
-                f"vectors would not fit those of others: {_REMEDY}"
+                f"the file {name} of the package wordllama is not the expected one, so its "
+                f"vectors could not be compared with others: {_REMEDY}"
             )
         return data
 
 
 def _package_folder() -> Path:
     package = find_spec("wordllama")
-    places = package.submodule_search_locations if package else None
-    if not places:
+    folders = package.submodule_search_locations if package else None
+    if not folders:
         raise ModelMissingError(f"the package wordllama is missing: {_REMEDY}")
-    return Path(places[0])
+    return Path(folders[0])
 
 
 def _table(data: bytes) -> NDArray[np.float32]:
-    from safetensors.numpy import load  # noqa: PLC0415 — only who embeds pays for it
+    from safetensors.numpy import load  # noqa: PLC0415 — needed for embedding only
 
     table: NDArray[np.float32] = load(data)["embedding.weight"].astype(np.float32)
     return table
 
 
 def _words(data: bytes) -> _WordIds:
-    from tokenizers import Tokenizer  # noqa: PLC0415 — only who embeds pays for it
+    from tokenizers import Tokenizer  # noqa: PLC0415 — needed for embedding only
 
     return _WordIds(Tokenizer.from_buffer(data))
 
 
 class _WordIds(dict[str, tuple[int, ...]]):
-    """Token ids of a word with a space before it, looked up when first met."""
+    """A cache of the token ids of words, each with a space before it."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()
@@ -132,23 +132,23 @@ class _WordIds(dict[str, tuple[int, ...]]):
         self._space = (space,)
 
     def ids(self, text: str) -> list[int]:
-        text = encodable(text[: _MOST_TOKENS * _LONGEST_TOKEN])
+        text = encodable(text[: _MAX_TOKENS * _MAX_TOKEN_LENGTH])
         if not text:
             return []
         if any(sign in text for sign in _AWKWARD):
-            return self._encode(text)[:_MOST_TOKENS]
-        if len(self) > _MOST_WORDS:
+            return self._encode(text)[:_MAX_TOKENS]
+        if len(self) > _MAX_WORDS:
             self.clear()
         words = text.split(" ")
         if "" in words:
             words = [word[1:] for word in _SPACED_WORD.findall(f" {text}")]
         get: Callable[[str], tuple[int, ...]] = self.__getitem__
-        return list(chain.from_iterable(map(get, words)))[:_MOST_TOKENS]
+        return list(chain.from_iterable(map(get, words)))[:_MAX_TOKENS]
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        # The tokenizer puts a space before every text but an empty one.
+        # The tokenizer adds a space before every text but an empty one.
         ids = tuple(self._encode(word)) if word else self._space
-        if len(word) <= _LONGEST_WORD:
+        if len(word) <= _MAX_WORD_LENGTH:
             self[word] = ids
         return ids
 

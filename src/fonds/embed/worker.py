@@ -1,8 +1,6 @@
-"""Draining the embedding queue, and filling a generation without one.
+"""Making vectors: of the embedding queue, of a whole generation, or of one new document.
 
-Documents of the embedding queue: claimed, read page by page, and given back as they end.
-
-The generation that is searched: its model, and bringing it up to date.
+Documents of the queue are claimed, read page by page, and released as they end.
 """
 
 from __future__ import annotations
@@ -19,16 +17,15 @@ from sqlalchemy import Connection, Row
 
 from fonds import ids
 from fonds.embed.base import Embedder
-from fonds.embed.batches import GONE, MAX_TEXTS, Transaction, Workshop
-from fonds.embed.client import Calls, Restraint, noted
+from fonds.embed.batches import CHANGED, MAX_TEXTS, BatchEmbedder, Transaction
+from fonds.embed.client import EmbeddingClient, EndpointState, breaker_recorder
 from fonds.embed.generations import ensure_generation
-from fonds.embed.registry import at_work, open_embedder
+from fonds.embed.registry import open_embedder, open_pool
 from fonds.errors import EmbedError, ModelMissingError, RetryableEmbedError, UsageError
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import leases
 from fonds.stores.database import Database
-from fonds.stores.tables import ingestion_embedding_queue
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vector_buffer import (
     PendingPassage,
@@ -41,10 +38,10 @@ from fonds.stores.vector_buffer import (
 )
 from fonds.stores.vectors import Generation, current_generation
 
-CLAIMED_AT_ONCE: Final = 200
-PAGE: Final = 512
-"""Passages read at a time, so that a title of the Code never sits in memory."""
-RENEWED_AFTER: Final = leases.LEASE.total_seconds() / 3
+CLAIM_SIZE: Final = 200
+PAGE_SIZE: Final = 512
+"""Passages read at a time, so that the largest documents need little memory."""
+RENEWAL_SECONDS: Final = leases.LEASE.total_seconds() / 3
 
 
 @dataclass(slots=True)
@@ -53,17 +50,17 @@ class _Claimed:
 
     row: Row[Any]
     waiting: int = 0
-    """Passages that were read and are not settled."""
+    """Passages that were read and have no result."""
     is_read: bool = False
-    cause: str | None = None
-    """Why one of its passages has no vector."""
+    error: str | None = None
+    """The reason why one of its passages has no vector."""
 
 
 class EmbeddingQueue:
-    """Hands out the passages of documents that wait, and takes note of how each document ends.
+    """Reads the passages of queued documents, and records the result of each document.
 
     A document is tried once; its row is removed when all its passages have a vector, unless it
-    has been queued anew meanwhile. Used by one thread.
+    has been queued again meanwhile. Used by one thread.
     """
 
     def __init__(
@@ -74,58 +71,58 @@ class EmbeddingQueue:
         self._generation = generation
         self._left = limit
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-        self._begun = self._clock.now()
+        self._started = self._clock.now()
         self._renewed = self._clock.monotonic()
         self._open: dict[str, _Claimed] = {}
         self._ready: list[Row[Any]] = []
-        self._causes: dict[Row[Any], str] = {}
+        self._errors: dict[Row[Any], str] = {}
         self.done = 0
         self.failed = 0
 
     def pages(self) -> Iterator[list[PendingPassage]]:
-        """The passages without a vector of all documents that may be tried now."""
+        """The passages without a vector of all documents that can be claimed now."""
         while rows := self._claim():
             names = {ids.document_uid(row.record_id): row.record_id for row in rows}
             with self._database.read() as connection:
                 counts = passage_counts(connection, list(names))
             for group in _groups(names, counts):
-                yield from self._read(group, is_long=counts.get(next(iter(group)), 0) > PAGE)
+                yield from self._read(group, is_long=counts.get(next(iter(group)), 0) > PAGE_SIZE)
 
-    def settled(self, passage: PendingPassage, cause: str | None) -> None:
-        """Take note of what became of a passage."""
+    def record(self, passage: PendingPassage, error: str | None) -> None:
+        """Record the result of a passage."""
         claimed = self._open[passage.document]
         claimed.waiting -= 1
-        claimed.cause = claimed.cause or cause
+        claimed.error = claimed.error or error
         self._close_if_done(claimed)
 
     def tick(self) -> None:
-        """Keep what is being worked on, now and then."""
+        """Renew the leases on open documents, if it is time."""
         now = self._clock.monotonic()
-        if now - self._renewed < RENEWED_AFTER:
+        if now - self._renewed < RENEWAL_SECONDS:
             return
         self._renewed = now
-        held = [claimed.row for claimed in self._open.values()]
+        rows = [claimed.row for claimed in self._open.values()]
         with self._database.write() as connection:
-            leases.renew(connection, queue, held, self._owner, self._clock.now())
+            leases.renew(connection, queue, rows, self._owner, self._clock.now())
 
     def close(self) -> None:
-        """Give everything back: what is done, what failed, and what nobody got to."""
+        """Record the results so far, and release the documents without one."""
         with self._database.write() as connection:
-            self._hand_in(connection)
+            self._store_results(connection)
             rest = [claimed.row for claimed in self._open.values()]
             leases.release(connection, queue, rest, self._owner)
 
     def _claim(self) -> Sequence[Row[Any]]:
-        size = CLAIMED_AT_ONCE if self._left is None else min(CLAIMED_AT_ONCE, self._left)
+        size = CLAIM_SIZE if self._left is None else min(CLAIM_SIZE, self._left)
         if size <= 0:
             return ()
         now = self._clock.now()
         with self._database.write() as connection:
-            self._hand_in(connection)
+            self._store_results(connection)
             if not self._is_current(connection):
                 return ()
             rows = leases.claim(
-                connection, queue, self._owner, now, size, untried_since=self._begun
+                connection, queue, self._owner, now, size, untried_since=self._started
             )
         self._open |= {row.record_id: _Claimed(row) for row in rows}
         if self._left is not None:
@@ -133,17 +130,17 @@ class EmbeddingQueue:
         return rows
 
     def _is_current(self, connection: Connection) -> bool:
-        """Whether vectors of this generation are still what the queue asks for."""
+        """Whether this generation is still the one that is searched."""
         current = current_generation(connection)
         return current is None or current.id == self._generation.id
 
-    def _hand_in(self, connection: Connection) -> None:
+    def _store_results(self, connection: Connection) -> None:
         if not self._is_current(connection):
             leases.release(connection, queue, self._ready, self._owner)
             self._ready = []
         self.done += leases.finish_all(connection, queue, self._ready, self._owner)
-        leases.fail_all(connection, queue, self._causes, self._owner)
-        self._ready, self._causes = [], {}
+        leases.fail_all(connection, queue, self._errors, self._owner)
+        self._ready, self._errors = [], {}
 
     def _read(self, names: Mapping[UUID, str], *, is_long: bool) -> Iterator[list[PendingPassage]]:
         if is_long:
@@ -151,9 +148,9 @@ class EmbeddingQueue:
             return
         with self._database.read() as connection:
             page = pending(connection, self._generation, list(names))
-        found = Counter(passage.document for passage in page)
+        counts = Counter(passage.document for passage in page)
         for name in names.values():
-            self._note_read(name, found[name], is_read=True)
+            self._add_waiting(name, counts[name], is_read=True)
         if page:
             yield page
 
@@ -161,38 +158,38 @@ class EmbeddingQueue:
         after, more = -1, True
         while more:
             with self._database.read() as connection:
-                page = pending_of_document(connection, self._generation, uid, after, PAGE)
-            more = len(page) == PAGE
-            self._note_read(name, len(page), is_read=not more)
+                page = pending_of_document(connection, self._generation, uid, after, PAGE_SIZE)
+            more = len(page) == PAGE_SIZE
+            self._add_waiting(name, len(page), is_read=not more)
             if page:
                 after = page[-1].ordinal
                 yield page
 
-    def _note_read(self, name: str, count: int, *, is_read: bool) -> None:
+    def _add_waiting(self, name: str, count: int, *, is_read: bool) -> None:
         claimed = self._open[name]
         claimed.waiting += count
         claimed.is_read = is_read
         self._close_if_done(claimed)
 
     def _close_if_done(self, claimed: _Claimed) -> None:
-        # One that has changed meanwhile stays open until all are released.
-        if not claimed.is_read or claimed.waiting or claimed.cause is GONE:
+        # A document that has changed meanwhile stays open until `close` releases it.
+        if not claimed.is_read or claimed.waiting or claimed.error is CHANGED:
             return
         del self._open[claimed.row.record_id]
-        if claimed.cause is None:
+        if claimed.error is None:
             self._ready.append(claimed.row)
         else:
-            self._causes[claimed.row] = claimed.cause.replace("\0", "\ufffd")
+            self._errors[claimed.row] = claimed.error.replace("\0", "\ufffd")
             self.failed += 1
 
 
 def _groups(names: Mapping[UUID, str], counts: Mapping[UUID, int]) -> Iterator[dict[UUID, str]]:
-    """Documents to be read together, in their order: about a page of passages, or one long one."""
+    """Documents that are read together, in order: about a page of passages, or a long document."""
     group: dict[UUID, str] = {}
     size = 0
     for uid, name in names.items():
         count = counts.get(uid, 0)
-        if group and size + count > PAGE:
+        if group and size + count > PAGE_SIZE:
             yield group
             group, size = {}, 0
         group[uid] = name
@@ -202,30 +199,30 @@ def _groups(names: Mapping[UUID, str], counts: Mapping[UUID, int]) -> Iterator[d
 
 
 Watch = Callable[[int, int], None]
-"""Told how many documents are done so far, and how many passages have got a vector."""
+"""Called with the numbers of finished documents and of passages with a new vector."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingReport:
-    """What came of draining the queue, or of filling a generation."""
+    """The result of draining the queue, or of filling a generation."""
 
     done: int
-    """Documents all of whose passages have a vector now; a fill does not count them."""
+    """Documents whose passages all have a vector now; `fill` does not count them."""
     embedded: int
-    """Passages whose text was sent to the model, and whose vector is stored."""
+    """Passages whose text was sent to the model and whose vector is stored."""
     reused: int
-    """Passages that got the vector of an equal text."""
+    """Passages with the vector of an equal text."""
     tokens: int
     requests: int
     retries: int
     cost: float
     """USD"""
     failed: int
-    """Documents with a passage the model cannot embed; tried again next time."""
+    """Documents with a passage that the model cannot embed; retried next time."""
     waiting: int
     given_up: int
     ended: str | None
-    """Why it ended before everything was tried; None if nothing was left to try."""
+    """The reason why it ended early; None if everything was tried."""
 
 
 def drain(
@@ -239,34 +236,38 @@ def drain(
     limit: int | None = None,
     watch: Watch | None = None,
     stop: Event | None = None,
-    restraint: Restraint | None = None,
+    endpoint: EndpointState | None = None,
 ) -> EmbeddingReport:
-    """Embed what waits, each document once, until nothing is left that may be tried now.
+    """Embed the queued documents, each once, until none can be claimed.
 
-    `stop` ends it between batches; `restraint` is for those who drain again and again.
+    `stop` ends it between batches; `endpoint` shares limits between several drains.
     """
     _require_model_of(generation, embedder)
-    calls = Calls(embedder, seams, settings, stop=stop, restraint=restraint)
-    calls.restraint.breaker.tell = noted(database, generation.name, seams.clock)
-    desk = EmbeddingQueue(database, seams, generation, limit)
-    shop = Workshop(
+    client = EmbeddingClient(embedder, seams, settings, stop=stop, endpoint=endpoint)
+    client.endpoint.breaker.on_change = breaker_recorder(database, generation.name, seams.clock)
+    documents = EmbeddingQueue(database, seams, generation, limit)
+    batches = BatchEmbedder(
         database,
         seams,
-        calls,
+        client,
         generation,
         workers=workers,
-        settled=desk.settled,
-        tick=desk.tick,
+        on_result=documents.record,
+        tick=documents.tick,
     )
+
+    def report_progress() -> None:
+        _report_progress(watch, documents.done + documents.failed, batches)
+
     try:
-        with shop:
-            _work_off(shop, desk.pages(), lambda: _tell(watch, desk.done + desk.failed, shop))
+        with batches:
+            _embed_pages(batches, documents.pages(), report_progress)
     finally:
-        desk.close()
-    _tell(watch, desk.done + desk.failed, shop)
+        documents.close()
+    report_progress()
     with database.read() as connection:
-        left = leases.depth(connection, ingestion_embedding_queue)
-    return _report(shop, done=desk.done, failed=desk.failed, **left)
+        left = leases.depth(connection, queue)
+    return _report(batches, done=documents.done, failed=documents.failed, **left)
 
 
 def fill(
@@ -279,43 +280,40 @@ def fill(
     workers: int = 1,
     watch: Watch | None = None,
     stop: Event | None = None,
-    restraint: Restraint | None = None,
+    endpoint: EndpointState | None = None,
 ) -> EmbeddingReport:
-    """Embed every passage that has no vector of a generation, whoever waits for it.
+    """Embed every passage that has no vector of a generation, queued or not.
 
-    Of its report `waiting` is the number of documents it did not get to.
+    In its report `waiting` is the number of documents that it did not reach.
     """
     _require_model_of(generation, embedder)
     failed: set[str] = set()
 
-    def settled(passage: PendingPassage, cause: str | None) -> None:
-        if cause is not None and cause is not GONE:
+    def record(passage: PendingPassage, error: str | None) -> None:
+        if error is not None and error is not CHANGED:
             failed.add(passage.document)
 
-    calls = Calls(embedder, seams, settings, stop=stop, restraint=restraint)
-    calls.restraint.breaker.tell = noted(database, generation.name, seams.clock)
-    shop = Workshop(
-        database,
-        seams,
-        calls,
-        generation,
-        workers=workers,
-        settled=settled,
-    )
-    with shop:
-        _work_off(shop, _all_pages(database, generation), lambda: _tell(watch, 0, shop))
-    _tell(watch, 0, shop)
+    client = EmbeddingClient(embedder, seams, settings, stop=stop, endpoint=endpoint)
+    client.endpoint.breaker.on_change = breaker_recorder(database, generation.name, seams.clock)
+    batches = BatchEmbedder(database, seams, client, generation, workers=workers, on_result=record)
+    with batches:
+        _embed_pages(
+            batches,
+            _all_pages(database, generation),
+            lambda: _report_progress(watch, 0, batches),
+        )
+    _report_progress(watch, 0, batches)
     waiting = 0
-    if shop.ended is not None:
+    if batches.ended is not None:
         with database.read() as connection:
             waiting = count_pending_documents(connection, generation) - len(failed)
-    return _report(shop, done=0, failed=len(failed), waiting=waiting, given_up=0)
+    return _report(batches, done=0, failed=len(failed), waiting=waiting, given_up=0)
 
 
 def embed_document(
     database: Database,
     seams: Seams,
-    calls: Calls,
+    client: EmbeddingClient,
     generation: Generation,
     document: UUID,
     *,
@@ -332,47 +330,49 @@ def embed_document(
         page = pending_staged(connection, generation, name, document, MAX_TEXTS)
     left, errors = len(page), list[str]()
 
-    def record(passage: PendingPassage, cause: str | None) -> None:
+    def record(passage: PendingPassage, error: str | None) -> None:
         nonlocal left
         left -= 1
-        if cause is not None and cause is not GONE:
-            errors.append(f"the model cannot embed passage {passage.ordinal}: {cause}")
+        if error is not None and error is not CHANGED:
+            errors.append(f"the model cannot embed passage {passage.ordinal}: {error}")
 
-    shop = Workshop(
+    batches = BatchEmbedder(
         database,
         seams,
-        calls,
+        client,
         generation,
         workers=1,
-        settled=record,
+        on_result=record,
         run_id=run_id,
         transaction=transaction,
         is_indexed=False,
     )
-    with shop:
-        shop.take(page)
-        shop.finish()
+    with batches:
+        batches.add(page)
+        batches.finish()
     if errors:
         raise EmbedError(errors[0])
-    if left and shop.ended is not None:
-        raise RetryableEmbedError(shop.ended)
+    if left and batches.ended is not None:
+        raise RetryableEmbedError(batches.ended)
     return len(page)
 
 
-def _work_off(
-    shop: Workshop, pages: Iterable[Sequence[PendingPassage]], tell: Callable[[], None]
+def _embed_pages(
+    batches: BatchEmbedder,
+    pages: Iterable[Sequence[PendingPassage]],
+    report_progress: Callable[[], None],
 ) -> None:
     for page in pages:
-        shop.take(page)
-        tell()
-        if shop.ended is not None:
+        batches.add(page)
+        report_progress()
+        if batches.ended is not None:
             return
-    shop.finish()
+    batches.finish()
 
 
-def _tell(watch: Watch | None, documents: int, shop: Workshop) -> None:
+def _report_progress(watch: Watch | None, documents: int, batches: BatchEmbedder) -> None:
     if watch is not None:
-        watch(documents, shop.tally.embedded + shop.tally.reused)
+        watch(documents, batches.counts.embedded + batches.counts.reused)
 
 
 def _require_model_of(generation: Generation, embedder: Embedder) -> None:
@@ -392,7 +392,7 @@ def _all_pages(database: Database, generation: Generation) -> Iterator[list[Pend
     after = 0
     while True:
         with database.read() as connection:
-            page = pending_after(connection, generation, after, PAGE)
+            page = pending_after(connection, generation, after, PAGE_SIZE)
         if not page:
             return
         after = page[-1].row
@@ -400,21 +400,21 @@ def _all_pages(database: Database, generation: Generation) -> Iterator[list[Pend
 
 
 def _report(
-    shop: Workshop, *, done: int, failed: int, waiting: int, given_up: int
+    batches: BatchEmbedder, *, done: int, failed: int, waiting: int, given_up: int
 ) -> EmbeddingReport:
-    tally = shop.tally
+    counts = batches.counts
     return EmbeddingReport(
         done=done,
-        embedded=tally.embedded,
-        reused=tally.reused,
-        tokens=tally.tokens,
-        requests=tally.requests,
-        retries=tally.retries,
-        cost=tally.cost,
+        embedded=counts.embedded,
+        reused=counts.reused,
+        tokens=counts.tokens,
+        requests=counts.requests,
+        retries=counts.retries,
+        cost=counts.cost,
         failed=failed,
         waiting=waiting,
         given_up=given_up,
-        ended=shop.ended,
+        ended=batches.ended,
     )
 
 
@@ -428,20 +428,20 @@ def embed_waiting(
     watch: Watch | None = None,
     stop: Event | None = None,
 ) -> EmbeddingReport:
-    """Make the vectors of documents that wait, by the model whose generation is searched.
+    """Make the vectors of queued documents, by the model of the generation that is searched.
 
-    A library without any gets its first generation, of the model in the settings.
+    The first generation of a library is created with the model of the settings.
     """
     generation = ensure_current(database, seams, settings)
     embedder = embedder_of(generation, settings)
-    with at_work(generation.embedder, embedder, settings, workers) as (asked, at_once):
+    with open_pool(generation.embedder, embedder, settings, workers) as (pooled, concurrency):
         return drain(
             database,
             seams,
-            asked,
+            pooled,
             generation,
             settings=settings,
-            workers=at_once,
+            workers=concurrency,
             limit=limit,
             watch=watch,
             stop=stop,
@@ -449,7 +449,7 @@ def embed_waiting(
 
 
 def ensure_current(database: Database, seams: Seams, settings: Settings) -> Generation:
-    """The generation that is searched; the first one of a library is made by the settings."""
+    """The generation that is searched; the first one is created with the model of the settings."""
     with database.read() as connection:
         generation = current_generation(connection)
     if generation is not None:
@@ -464,13 +464,13 @@ def ensure_current(database: Database, seams: Seams, settings: Settings) -> Gene
 
 
 def embedder_of(generation: Generation, settings: Settings) -> Embedder:
-    """The very model that made a generation; its vectors cannot be compared with another's."""
+    """The model that made a generation; only its vectors can be compared with them."""
     embedder = open_embedder(generation.embedder, settings)
     model = embedder.model
     if (model.name, model.version) != (generation.name, generation.version):
         raise ModelMissingError(
             f"the vectors were made by {generation.name} {generation.version}, but"
             f" {generation.embedder} is {model.name} {model.version} here: run"
-            f" `fonds embed migrate --to {generation.embedder}`, or bring the former back"
+            f" `fonds embed migrate --to {generation.embedder}`, or restore the earlier version"
         )
     return embedder

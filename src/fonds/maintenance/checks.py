@@ -15,8 +15,7 @@ from uuid import uuid4
 from sqlalchemy import Row, func, select
 
 from fonds import ids
-from fonds.embed.client import PREFIX as BREAKER
-from fonds.embed.client import left_alone
+from fonds.embed.client import BREAKER_PREFIX, open_breakers
 from fonds.errors import SourceBusyError, UsageError
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
@@ -242,17 +241,18 @@ def check_leases(target: MaintenanceTarget) -> Iterator[Finding]:
     """Check for leases of dead processes, and for open circuit breakers."""
     table = ingestion_leases.c
     old = table.lease_until < target.now - LEASE_GRACE
-    query = select(table.name).where(old, ~table.name.startswith(BREAKER)).order_by(table.name)
+    is_lock = ~table.name.startswith(BREAKER_PREFIX)
+    query = select(table.name).where(old, is_lock).order_by(table.name)
     with target.database.read() as connection:
         expired = list(connection.scalars(query))
-        open_breakers = sorted(left_alone(connection, target.now))
+        paused_models = sorted(open_breakers(connection, target.now))
     if expired:
         advice = "nothing needs to be done: the next process takes them over"
         yield warning("leases", f"their owners are dead: {_some(expired)}", advice)
-    if open_breakers:
+    if paused_models:
         advice = "see `fonds embed-status`; the endpoint is tried again automatically"
-        yield warning("leases", f"the endpoint of {_some(open_breakers)} kept failing", advice)
-    if not expired and not open_breakers:
+        yield warning("leases", f"the endpoint of {_some(paused_models)} kept failing", advice)
+    if not expired and not paused_models:
         yield ok("leases", "none of a dead process")
 
 

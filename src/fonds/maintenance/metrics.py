@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Table, cast, func, select
 
-from fonds.embed.client import left_alone
+from fonds.embed.client import open_breakers
 from fonds.runs.commands import LEASES
 from fonds.runs.state import RunStatus
 from fonds.stores import leases as queues
@@ -199,7 +199,7 @@ def _commands(connection: Connection, now: datetime) -> QueueState:
 
 def _embedded(connection: Connection, now: datetime) -> dict[str, EmbeddingUsage]:
     batch, made = embedding_batches.c, embedding_generations.c
-    alone = left_alone(connection, now)
+    alone = open_breakers(connection, now)
     sums = [
         func.coalesce(func.sum(batch[name]), 0)
         for name in ("texts", "tokens", "requests", "retries", "cost")

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, case, func, literal, select
 
-from fonds.embed.status import NOT_TOLD, UPLOAD
+from fonds.embed.status import HIDDEN_ERROR, UPLOAD
 from fonds.runs.commands import QueueName
 from fonds.stores.leases import MAX_ATTEMPTS
 from fonds.stores.tables import (
@@ -139,7 +139,7 @@ def _causes(connection: Connection, queue: QueueName) -> tuple[FailureCause, ...
     # What a model or a parser says of an upload may quote it.
     is_upload = table.record_id.startswith(UPLOAD)
     cause = case(
-        (is_upload, literal(NOT_TOLD)), else_=func.substr(table.last_error, 1, LONGEST_CAUSE)
+        (is_upload, literal(HIDDEN_ERROR)), else_=func.substr(table.last_error, 1, LONGEST_CAUSE)
     ).label("cause")
     named = select(cause).where(table.last_error.is_not(None)).subquery()
     query = select(named.c.cause, many).group_by(named.c.cause)

@@ -46,7 +46,7 @@ def embed(claimed: ClaimedJob) -> None:
     count = embed_document(
         context.database,
         context.seams,
-        model.calls,
+        model.client,
         model.generation,
         claimed.job.document_id,
         run_id=claimed.resources.run_id,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from fonds.context import Context
-from fonds.embed.client import Calls, noted
+from fonds.embed.client import EmbeddingClient, breaker_recorder
 from fonds.embed.worker import embedder_of, ensure_current
 from fonds.model import NormalizedBody
 from fonds.stores.vectors import Generation
@@ -26,7 +26,7 @@ class SearchModel:
     """The model whose vectors are searched, with its client."""
 
     generation: Generation
-    calls: Calls
+    client: EmbeddingClient
 
 
 @dataclass(kw_only=True)
@@ -64,10 +64,13 @@ class WorkerResources:
             generation = ensure_current(database, seams, settings)
             if self._model is None or self._model.generation != generation:
                 embedder = embedder_of(generation, settings)
-                restraint = Calls.restraint_of(embedder, seams, settings)
-                restraint.breaker.tell = noted(database, generation.name, seams.clock)
-                calls = Calls(embedder, seams, settings, stop=self.stop, restraint=restraint)
-                self._model = SearchModel(generation=generation, calls=calls)
+                endpoint = EmbeddingClient.open_endpoint(embedder, seams, settings)
+                recorder = breaker_recorder(database, generation.name, seams.clock)
+                endpoint.breaker.on_change = recorder
+                client = EmbeddingClient(
+                    embedder, seams, settings, stop=self.stop, endpoint=endpoint
+                )
+                self._model = SearchModel(generation=generation, client=client)
             return self._model
 
 

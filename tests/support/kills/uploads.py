@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fonds.cli.process import stoppable
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.client import Calls
+from fonds.embed.client import EmbeddingClient
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.worker import ensure_current
 from fonds.library import open_library
@@ -64,8 +64,8 @@ def work(home: Path, seams: Seams, *, database: str, pace: float = 0.0, runs: bo
         library.worker_resources(stop=stop) as resources,
     ):
         generation = ensure_current(library.database, seams, library.settings)
-        calls = Calls(Noted(home / ASKED, pace), seams, library.settings, stop=stop)
-        resources._model = SearchModel(generation=generation, calls=calls)
+        client = EmbeddingClient(Noted(home / ASKED, pace), seams, library.settings, stop=stop)
+        resources._model = SearchModel(generation=generation, client=client)
         worker = BaseWorker(resources, concurrency=2 if runs else 1, lease=LEASE, poll=0.02)
         worker.run() if runs else worker.drain()
 

@@ -18,7 +18,7 @@ from tests.support.uploads.files import SAID, USERS, Paper
 
 from fonds.context import Context
 from fonds.embed.base import Embedded, Purpose
-from fonds.embed.client import PROBE, Calls
+from fonds.embed.client import PROBE, EmbeddingClient
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.worker import ensure_current
 from fonds.engine.local import LocalEngine
@@ -183,8 +183,8 @@ class World:
         library = self.library
         resources = WorkerResources(context=self.context, engine=LocalEngine())
         generation = ensure_current(library.database, library.seams, library.settings)
-        calls = Calls(Moody(self.around), library.seams, Settings(retries=1))
-        resources._model = SearchModel(generation=generation, calls=calls)
+        client = EmbeddingClient(Moody(self.around), library.seams, Settings(retries=1))
+        resources._model = SearchModel(generation=generation, client=client)
         resources._llamaparse = Outside(library, self.around)
         return resources
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fonds.embed.base import Embedded, EmbeddingModel, Purpose, packed
-from fonds.embed.client import PROBE, Answers, Calls
+from fonds.embed.base import Embedded, EmbeddingModel, Purpose, pack_vectors
+from fonds.embed.client import PROBE, EmbeddingClient, EmbeddingResult
 from fonds.errors import BadVectorsError, EmbedError, RetryableEmbedError
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -62,12 +62,12 @@ def waits() -> Waits:
     return Waits(ManualClock())
 
 
-def calls_of(model: Scripted, waits: Waits, **settings: object) -> Calls:
+def calls_of(model: Scripted, waits: Waits, **settings: object) -> EmbeddingClient:
     seams = Seams(clock=waits.clock, chance=random.Random(1))
-    return Calls(model, seams, Settings(**settings), sleep=waits)  # type: ignore[arg-type]  # by name
+    return EmbeddingClient(model, seams, Settings(**settings), sleep=waits)  # type: ignore[arg-type]  # by name
 
 
-def ask(calls: Calls, texts: Sequence[str]) -> Answers:
+def ask(calls: EmbeddingClient, texts: Sequence[str]) -> EmbeddingResult:
     return calls.embed(texts, [10] * len(texts))
 
 
@@ -89,7 +89,7 @@ def words(count: int) -> list[str]:
 
 def test_vectors_come_in_the_order_of_their_texts(waits: Waits) -> None:
     answers = ask(calls_of(Scripted(), waits), words(5))
-    expected = packed(good(words(5)), 5, DIMS)
+    expected = pack_vectors(good(words(5)), 5, DIMS)
     assert [answers.vectors[place] for place in range(5)] == expected
     assert (answers.requests, answers.retries, answers.tokens) == (1, 0, 50)
     assert (answers.refused, answers.ended, waits.slept) == ({}, None, [])
@@ -118,7 +118,7 @@ def test_who_is_held_back_while_waiting_for_its_turn_waits_on(waits: Waits) -> N
 
     def held_meanwhile(seconds: float) -> None:
         if not waits.slept:
-            calls.restraint.limits.hold(30)
+            calls.endpoint.limits.pause(30)
         waits(seconds)
 
     calls._sleep = held_meanwhile
@@ -180,7 +180,7 @@ def test_a_text_that_spoils_its_batch_is_found_and_the_others_are_kept(
     assert ("finite" if kind == "nan" else "oops") in answers.refused[place]
     assert answers.ended is None
     assert answers.requests == len(model.asked)
-    everything = packed(good(words(256)), 256, DIMS)
+    everything = pack_vectors(good(words(256)), 256, DIMS)
     assert all(vector == everything[at] for at, vector in answers.vectors.items())
 
 
@@ -226,7 +226,7 @@ def test_an_endpoint_that_is_down_opens_the_breaker_and_is_left_alone(waits: Wai
     assert (answers.vectors, answers.refused) == ({}, {})
     assert len(model.asked) == 5
     again = ask(calls, words(3))
-    assert "left alone" in str(again.ended)
+    assert "no requests for now" in str(again.ended)
     assert again.requests == 0
     assert len(model.asked) == 5
 
@@ -268,7 +268,9 @@ def test_what_was_answered_before_the_end_is_kept(waits: Waits) -> None:
 def test_nothing_is_asked_when_it_should_stop(waits: Waits) -> None:
     model, stop = Scripted(), Event()
     stop.set()
-    answers = Calls(model, Seams(clock=waits.clock), Settings(), stop=stop).embed(["a"], [1])
+    answers = EmbeddingClient(model, Seams(clock=waits.clock), Settings(), stop=stop).embed(
+        ["a"], [1]
+    )
     assert answers.ended == "asked to stop"
     assert model.asked == []
 
@@ -281,14 +283,14 @@ def test_stopping_ends_a_long_wait() -> None:
         raise RetryableEmbedError("429", retry_after=10_000)
 
     model = Scripted(fail_and_stop)
-    calls = Calls(model, Seams(), Settings(retry_wait_max=10_000), stop=stop)
+    calls = EmbeddingClient(model, Seams(), Settings(retry_wait_max=10_000), stop=stop)
     assert calls.embed(["a"], [1]).ended == "asked to stop"
     assert len(model.asked) == 1
 
 
 def test_stored_vectors_have_unit_length_and_the_hash_of_their_base64() -> None:
     long = np.array([[3.0, 4.0], [0.0, 0.0], [1e38, 1e38], [1e-30, 0.0]], np.float32)
-    stored = packed(long, 4, 2)
+    stored = pack_vectors(long, 4, 2)
     numbers = [np.frombuffer(vector.data, "<f4").tolist() for vector in stored]
     assert numbers[:2] == [pytest.approx([0.6, 0.8]), [0.0, 0.0]]
     assert numbers[2:] == [pytest.approx([math.sqrt(0.5)] * 2), [1.0, 0.0]]
@@ -297,4 +299,4 @@ def test_stored_vectors_have_unit_length_and_the_hash_of_their_base64() -> None:
 
 def test_an_array_that_is_not_one_vector_for_each_text_is_refused() -> None:
     with pytest.raises(BadVectorsError, match="3 vectors of 8"):
-        packed(np.zeros((2, 8), np.float32), 3, 8)
+        pack_vectors(np.zeros((2, 8), np.float32), 3, 8)

@@ -78,10 +78,10 @@ def test_without_limits_nobody_waits() -> None:
 def test_everybody_is_held_back_and_a_shorter_hold_does_not_shorten_a_longer() -> None:
     clock = ManualClock()
     limits = RateLimits(None, clock)
-    limits.hold(20)
-    limits.hold(5)
+    limits.pause(20)
+    limits.pause(5)
     assert limits.reserve(1) == 20.0
     clock.move(seconds=15)
-    assert limits.held() == 5.0
+    assert limits.pause_left() == 5.0
     clock.move(seconds=15)
-    assert limits.held() == limits.reserve(1) == 0.0
+    assert limits.pause_left() == limits.reserve(1) == 0.0

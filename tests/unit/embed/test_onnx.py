@@ -184,7 +184,7 @@ def test_hashes_are_checked(tmp_path: Path) -> None:
     digest = sha256((tiny_model(tmp_path) / "model.onnx").read_bytes()).hexdigest()
     assert vectors(tiny_model(tmp_path, sha256={"model.onnx": digest.upper()})).any()
     wrong = tiny_model(tmp_path, sha256={"model.onnx": "0" * 64})
-    with pytest.raises(ModelMissingError, match=r"model\.onnx is not the file"):
+    with pytest.raises(ModelMissingError, match=r"model\.onnx is not the expected file"):
         vectors(wrong)
 
 
@@ -215,13 +215,13 @@ def test_a_broken_file_is_named(tmp_path: Path, name: str) -> None:
 def test_a_faulty_manifest_is_refused_by_field(
     tmp_path: Path, said: dict[str, Any], fault: str
 ) -> None:
-    with pytest.raises(EmbedError, match=rf"{MANIFEST} is no manifest.*{fault}"):
+    with pytest.raises(EmbedError, match=rf"{MANIFEST} is not a valid manifest.*{fault}"):
         read_manifest(tiny_model(tmp_path, **said))
 
 
 def test_a_manifest_that_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text("{")
-    with pytest.raises(EmbedError, match="is no manifest"):
+    with pytest.raises(EmbedError, match="is not a valid manifest"):
         read_manifest(tmp_path)
 
 
@@ -294,5 +294,5 @@ def test_minilm_finds_its_files_in_the_wheels_and_refuses_other_ones(
     (model / "tokenizer.json").rename(inside / "tokenizer.json")
     embedder = minilm()
     assert (embedder.model.dims, embedder.model.max_tokens) == (384, 256)
-    with pytest.raises(ModelMissingError, match=r"model\.onnx is not the file"):
+    with pytest.raises(ModelMissingError, match=r"model\.onnx is not the expected file"):
         embedder.embed(["trout"], "query")

@@ -146,7 +146,7 @@ def test_other_files_are_refused(tmp_path: Path, name: str) -> None:
     folder = copied(tmp_path)
     with (folder / name).open("ab") as file:
         file.write(b" ")
-    with pytest.raises(ModelMissingError, match=r"not the one fonds knows.*pip install"):
+    with pytest.raises(ModelMissingError, match=r"not the expected one.*pip install"):
         WordLlamaEmbedder(folder).embed(["trout"], "query")
 
 

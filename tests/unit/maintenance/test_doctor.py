@@ -16,7 +16,7 @@ from sqlalchemy import insert
 from tests.support import servers
 from tests.support.uploads.statistics import job, user
 
-from fonds.embed.client import noted
+from fonds.embed.client import breaker_recorder
 from fonds.maintenance.doctor import examine
 from fonds.maintenance.findings import Finding, Health, sized
 from fonds.runs.locks import claim_source
@@ -228,7 +228,7 @@ def test_lease_of_a_dead_process_and_a_failing_endpoint_are_told(settings: Setti
     def act(database: Database) -> None:
         with database.write() as connection:
             connection.exec_driver_sql("DELETE FROM ingestion_leases")
-        noted(database, "small-model", ManualClock(moment=NOW))(30.0)
+        breaker_recorder(database, "small-model", ManualClock(moment=NOW))(30.0)
 
     damage(settings, act)
     assert looked(settings)["leases"].found == "the endpoint of small-model kept failing"

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from fonds.api.admin_schemas import LAST_ID
 from fonds.api.admin_status import index_health, site_health, upload_work
 from fonds.api.dependencies import app_state
-from fonds.embed.client import left_alone
+from fonds.embed.client import open_breakers
 from fonds.maintenance.checks import MAX_DELAY, MAX_QUEUE_WAIT
 from fonds.runs import audit, commands
 from fonds.runs.commands import QueueName
@@ -193,7 +193,7 @@ def _queue_page(request: Request, name: QueueName, asked: int) -> Response:
     with app.library.database.read() as connection:
         queues = backlogs(connection, now)
         work = embedding_work(connection, now) if name == "embedding" else None
-        paused = sorted(left_alone(connection, now)) if name == "embedding" else []
+        paused = sorted(open_breakers(connection, now)) if name == "embedding" else []
         state = open_commands(connection, now, asked)
     return admin_page(
         request,
