@@ -1,8 +1,4 @@
-"""The context of a library: settings, database, blobs and clients, for everything that works on it.
-
-The chunker and the client are made when they are first needed: commands that only read start a
-quarter faster without them.
-"""
+"""The context of a library: settings, stores and clients, for everything that works on it."""
 
 from __future__ import annotations
 
@@ -10,20 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from fonds.chunk.chunker import Chunker
+from fonds.engine.base import Engine
+from fonds.engine.opening import open_engine
+from fonds.fetch.archive import Archive
+from fonds.fetch.client import Fetcher
+from fonds.fetch.transport import Transport
 from fonds.model import Counts
+from fonds.normalize.registry import READERS, WORN
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
-
-if TYPE_CHECKING:
-    from fonds.chunk.chunker import Chunker
-    from fonds.fetch.archive import Archive
-    from fonds.fetch.client import Fetcher
-    from fonds.fetch.transport import Transport
 
 Progress = Callable[[str, Counts], None]
 """Called with a source and its counts as a run goes on."""
@@ -37,7 +34,7 @@ def ignore_progress(_source: str, _counts: Counts) -> None:
 class Context:
     """Settings, database, blobs and clients shared by every run of a library.
 
-    Only one that has fetched something needs closing; `async with` does that.
+    The clients are made when they are first used, and closed by `async with`.
     """
 
     settings: Settings
@@ -52,16 +49,12 @@ class Context:
     @cached_property
     def chunker(self) -> Chunker:
         """Cuts texts into passages of the size of the settings."""
-        from fonds.chunk.chunker import Chunker  # noqa: PLC0415 — reading takes none
-
         settings = self.settings
         return Chunker(max_tokens=settings.chunk_tokens, overlap_tokens=settings.chunk_overlap)
 
     @cached_property
     def fetcher(self) -> Fetcher:
-        """The client for all requests; its connections are closed with the context."""
-        from fonds.fetch.client import Fetcher  # noqa: PLC0415 — importing it takes 100 ms
-
+        """The client for all requests."""
         folder = self.settings.home / "tmp"
         fetcher = Fetcher(self.settings, seams=self.seams, folder=folder, transport=self.transport)
         fetcher.prepare_folder()
@@ -69,13 +62,15 @@ class Context:
 
     @cached_property
     def archive(self) -> Archive:
-        """The raw files of the library, and the way to add to them."""
-        from fonds.fetch.archive import Archive  # noqa: PLC0415 — imports the client
-
+        """The raw files of the library."""
         return Archive(self.blobs, self.fetcher)
 
+    def open_readers(self, workers: int | None = None) -> Engine:
+        """Processes that read documents, here or on the cluster of the settings."""
+        return open_engine(self.settings.engine, workers=workers, fresh=READERS, worn=WORN)
+
     def with_stores(self, database: Database, blobs: Blobs) -> Context:
-        """The same with other stores, and with this fetcher, so that it keeps to its rates."""
+        """The same context with other stores; the fetcher is shared, so that its rates are kept."""
         other = replace(self, database=database, blobs=blobs)
         other.__dict__["fetcher"] = self.fetcher
         return other

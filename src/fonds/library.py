@@ -20,11 +20,11 @@ from sqlalchemy import select
 from fonds.context import Context, Progress, ignore_progress
 from fonds.engine.base import Engine
 from fonds.errors import FondsError, UnknownDocumentError
-from fonds.runs import citations
 from fonds.runs.concurrency import in_order
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import ensure_plugin_tables, require_current
 from fonds.seams import Seams
+from fonds.search.filters import Filters
 from fonds.settings import Settings, read_settings
 from fonds.sites.tables import websites
 from fonds.sources.base import Registered
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from fonds.embed.worker import EmbeddingReport, Watch
     from fonds.fetch.transport import Transport
     from fonds.results import QuoteCheck, Resolution, RetrievalResult, SearchPage, Verification
+    from fonds.runs.citations import Extracted
+    from fonds.runs.citations import Watch as CitationWatch
     from fonds.runs.normalization import Drained, Renormalized
-    from fonds.search.filters import Filters
     from fonds.search.retrieve import Mode, Understanding
     from fonds.sites.cluster import PartOrder
     from fonds.sites.session import CrawlWatch, Plan
@@ -233,8 +234,7 @@ class Library:
         `lexical`, `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads may
         be seen beside what is public.
         """
-        from fonds.search.filters import Filters  # noqa: PLC0415 — ingesting needs none of these
-        from fonds.search.retrieve import search  # noqa: PLC0415 — as above
+        from fonds.search.retrieve import search  # noqa: PLC0415 — takes 90 ms
 
         filters = Filters(
             sources=tuple(sources),
@@ -267,7 +267,7 @@ class Library:
         offset: int = 0,
     ) -> SearchPage:
         """What `search` finds, with what the best documents could be filtered by, and counts."""
-        from fonds.search.retrieve import look  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.retrieve import look  # noqa: PLC0415 — as above
 
         return look(
             self.database,
@@ -284,7 +284,7 @@ class Library:
         self, citation: str, *, as_of: date | str | None = None, owner: UUID | None = None
     ) -> Resolution:
         """What a citation, an id or another name leads to, in the edition of a day."""
-        from fonds.search.resolve import resolve  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.resolve import resolve  # noqa: PLC0415 — as above
 
         return resolve(self.database, citation, as_of=_day(as_of), owner=owner)
 
@@ -297,57 +297,54 @@ class Library:
         owner: UUID | None = None,
     ) -> QuoteCheck:
         """Whether words stand in what a citation leads to: exactly, changed since, or not."""
-        from fonds.search.check_quote import check_quote  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.check_quote import check_quote  # noqa: PLC0415 — as above
 
         return check_quote(self.context, cite, text, as_of=_day(as_of), owner=owner)
 
     def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
         """Make a document or passage again from the archived bytes, and compare each link."""
-        from fonds.runs.verify import verify  # noqa: PLC0415 — ingesting needs none
+        from fonds.runs.verify import verify  # noqa: PLC0415 — takes 50 ms
 
         return verify(self.context, name, owner=owner)
 
     def sample(self, source: str, count: int) -> list[str]:
         """Ids of some public documents of a source, by chance."""
-        from fonds.runs.verify import sample  # noqa: PLC0415 — as above
+        from fonds.runs.verify import sample  # noqa: PLC0415 — as `verify`
 
         return sample(self.context, source, count)
 
     @cached_property
     def _understanding(self) -> Understanding:
-        from fonds.search.retrieve import Understanding  # noqa: PLC0415 — ingesting needs none
+        from fonds.search.retrieve import Understanding  # noqa: PLC0415 — as above
 
         return Understanding(self.database, self.settings)
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""
-        from fonds.runs.normalization import drain  # noqa: PLC0415 — few commands need it
+        from fonds.runs.normalization import drain  # noqa: PLC0415 — imports all patterns of citations
 
         with self.readers(workers) as engine:
             return drain(self.context, engine)
 
     def readers(self, workers: int | None = None) -> Engine:
         """Processes that read documents, here or on the cluster of the settings."""
-        from fonds.engine.opening import open_engine  # noqa: PLC0415 — few commands need it
-        from fonds.normalize.registry import READERS, WORN  # noqa: PLC0415 — as above
-
-        return open_engine(self.settings.engine, workers=workers, fresh=READERS, worn=WORN)
+        return self.context.open_readers(workers)
 
     def renormalize(
         self, *, source: str | None = None, normalizer: str | None = None
     ) -> Renormalized:
         """Make texts anew that an older normalizer made; nothing is fetched."""
-        from fonds.runs.normalization import renormalize  # noqa: PLC0415 — few commands need it
+        from fonds.runs.normalization import renormalize  # noqa: PLC0415 — as above
 
         return renormalize(self.context, source=source, normalizer=normalizer)
 
     def extract_citations(
-        self, *, limit: int | None = None, watch: citations.Watch | None = None
-    ) -> citations.Extracted:
-        """Find the citations in documents that are new or changed, and link them to documents."""
-        from fonds.runs import citations  # noqa: PLC0415 — few commands need it
+        self, *, limit: int | None = None, watch: CitationWatch | None = None
+    ) -> Extracted:
+        """Extract the citations of new and changed documents, and link them to documents."""
+        from fonds.runs.citations import drain  # noqa: PLC0415 — compiles many patterns
 
-        return citations.drain(self.database, self.seams, limit=limit, watch=watch)
+        return drain(self.database, self.seams, limit=limit, watch=watch)
 
     def embed(
         self,
@@ -373,7 +370,7 @@ class Library:
     @contextmanager
     def worker_resources(self, *, stop: Event | None = None) -> Iterator[WorkerResources]:
         """What a worker on uploads works with; `stop` ends it soon."""
-        from fonds.uploads.resources import WorkerResources  # noqa: PLC0415 — few commands need it
+        from fonds.uploads.resources import WorkerResources  # noqa: PLC0415 — takes 20 ms
 
         with self.readers() as engine:
             resources = WorkerResources(context=self.context, engine=engine)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from fonds.codes.run import CodeReport, audit_code, run_code
 from fonds.context import Context
 from fonds.pipeline import run_source
 from fonds.runs.audit import Audit, AuditRange, audit_source
@@ -13,9 +14,6 @@ from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.base import Registered, Source
 from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import SourceRegistry
-
-if TYPE_CHECKING:
-    from fonds.codes.run import CodeReport
 
 
 class Runner(Protocol):
@@ -71,12 +69,8 @@ class CodeRunner:
         self, request: RunRequest, context: Context, *, in_subprocess: bool = False
     ) -> CodeReport:
         """As `run`, with a report on each unit; each invocation may get a process of its own."""
-        from fonds.codes.run import run_code  # noqa: PLC0415 — takes 50 ms
-
         return await run_code(self.code, request, context, in_subprocess=in_subprocess)
 
     async def audit(self, dates: AuditRange, context: Context) -> Audit:  # noqa: ARG002 — editions have no range
         """Look for every planned section of every edition."""
-        from fonds.codes.run import audit_code  # noqa: PLC0415 — as above
-
         return await asyncio.to_thread(audit_code, self.code, context)

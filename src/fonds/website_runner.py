@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fonds import ids
 from fonds.context import Context
+from fonds.engine.opening import LOCAL
 from fonds.errors import FondsError
 from fonds.pipeline import run_source
 from fonds.runs.audit import Audit, AuditRange, audit_source
@@ -65,7 +66,7 @@ async def crawl(
         open_session(plan, context, watch=watch) as session,
     ):
         names = [website.info.name for website in session.websites()]
-        if crawl_part is not None and (orders := divide(session)):
+        if crawl_part and context.settings.engine != LOCAL and (orders := divide(session)):
             reports = await crawl_on_cluster(orders, crawl_part, session)
         else:
             reports = await _crawl_here(session, request, context)

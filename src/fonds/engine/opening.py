@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fonds.engine.base import MEMORY_MIB, SECONDS, Engine
+from fonds.engine.local import LocalEngine
 from fonds.errors import SettingsError
 
 LOCAL: Final = "local"
@@ -34,11 +35,9 @@ def open_engine(
     }
     kind, _, rest = address.partition(":")
     if address == LOCAL:
-        from fonds.engine.local import LocalEngine  # noqa: PLC0415 — only the one that is used
-
         return LocalEngine(**limits) if workers is None else LocalEngine(workers=workers, **limits)
     if kind != _RAY or rest.startswith("/") or address == "ray:":
         raise SettingsError(f"the engine {address!r} is none of: {_FORMS}")
-    from fonds.engine.ray import RayEngine  # noqa: PLC0415 — as above
+    from fonds.engine.ray import RayEngine  # noqa: PLC0415 — ray is optional
 
     return RayEngine(address=rest, **limits) if rest else RayEngine(**limits)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from sqlalchemy import Row, select
 
+from fonds.citations.extract import extract
 from fonds.citations.forms import CitationMatch, congress_of
 from fonds.seams import Seams
 from fonds.stores import leases
@@ -146,8 +147,6 @@ def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
         chunk = document_chunk_buffer.c
         placed = select(chunk.meta).where(chunk.document_id == document.uid)
         passages = list(connection.scalars(placed.order_by(chunk.chunk_ord)))
-    from fonds.citations.extract import extract  # noqa: PLC0415 — patterns take 60 ms to compile
-
     found = extract(document.body_text, congress=congress_of(document.published_at))
     starts = [passage["start"] for passage in passages]
     return [_edge(document_id, each, passages, starts) for each in found]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
 from fonds.context import Context
 from fonds.errors import FondsError
+from fonds.shards.inbox import put_many
+from fonds.shards.index import Index, open_index
+from fonds.shards.lookup import Lookup
+from fonds.shards.schema import Value
 from fonds.sources.base import SourceInfo
 from fonds.stores.blobs import open_blobs
-
-if TYPE_CHECKING:
-    from fonds.shards.index import Index
-    from fonds.shards.schema import Value
 
 INDEX: Final = "domains"
 INTERVAL: Final = timedelta(days=1)
@@ -35,9 +35,6 @@ def record_hosts(
     contacted = frozenset(context.fetcher.counts.hosts.get(info.name, ()))
     if contacted <= recorded:
         return recorded
-    from fonds.shards.inbox import put_many  # noqa: PLC0415 — needed only when there are new hosts
-    from fonds.shards.index import open_index  # noqa: PLC0415 — as above
-
     try:
         blobs = context.blobs
         if context.settings.indexes:
@@ -66,8 +63,6 @@ def _records(info: SourceInfo, hosts: Iterable[str], context: Context) -> list[d
 
 
 def _due(index: Index, records: list[dict[str, Value]]) -> list[dict[str, Value]]:
-    from fonds.shards.lookup import Lookup  # noqa: PLC0415 — as above
-
     stored = dict(Lookup(index).find_many(str(record["domain"]) for record in records))
     return [record for record in records if _is_due(stored.get(str(record["domain"])), record)]
 

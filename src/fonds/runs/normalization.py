@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Row, Select, select
 
 from fonds import ids
 from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_document_chunk
+from fonds.citations.extract import canonical_form
 from fonds.citations.forms import may_be_citation
 from fonds.context import Context
 from fonds.engine.base import Engine
@@ -64,8 +65,6 @@ def _with_citable_names(document: Document) -> Document:
     names = list(filter(may_be_citation, (*document.aliases, document.citation_string)))
     if not names:
         return document
-    from fonds.citations.extract import canonical_form  # noqa: PLC0415 — many patterns
-
     forms = filter(None, map(canonical_form, names))
     return replace(document, aliases=tuple(dict.fromkeys((*document.aliases, *forms))))
 
