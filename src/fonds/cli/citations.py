@@ -28,7 +28,7 @@ from fonds.cli.output import (
     print_table,
     safe,
 )
-from fonds.cli.session import owner_named
+from fonds.cli.session import find_owner
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.citations import BATCH_SIZE, Extracted, Watch
@@ -87,7 +87,7 @@ def cites(
               fonds cites "91 FR 1201" --json
     """
     with context.obj.library() as library:
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         document = library.document(name, owner=owner)
         with library.database.read() as connection:
             targets = _by_target(edges_from(connection, document["id"], owner=owner))
@@ -119,7 +119,7 @@ def cited_by(
               fonds cited-by "Executive Order 14192" --json
     """
     with context.obj.library() as library:
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         document = library.document(name, owner=owner)
         with library.database.read() as connection:
             citing = _by_document(edges_to(connection, document["id"], limit, owner=owner))
@@ -155,7 +155,7 @@ def cite(
               fonds cite fr:2026-00101 --format bibtex >> paper.bib
     """
     with context.obj.library() as library:
-        document = library.document(name, owner=owner_named(library, as_user))
+        document = library.document(name, owner=find_owner(library, as_user))
     if format_ is CitationFormat.CSL_JSON:
         print_json([csl_json(document, library.sources.csl_type(document))])
         return
@@ -316,7 +316,7 @@ def show_changes(
             since=_timestamp(since),
             source=require_source(source, library.sources) if source else None,
             under=under,
-            owner=owner_named(library, as_user),
+            owner=find_owner(library, as_user),
             newest_first=True,
             reprints=reprints,
         )

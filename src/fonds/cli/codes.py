@@ -99,7 +99,7 @@ def plan(
     context: typer.Context,
     name: Name,
     *,
-    given: From = None,
+    origin: From = None,
     version: Version = None,
     unit: Units = None,
     max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
@@ -113,7 +113,7 @@ def plan(
               fonds code plan dc --from dc-law-xml --version 2016 --unit title-47
     """
     budget = Budget(subrequests=max_subrequests, memory_mib=max_memory_mib)
-    request = CodeRequest(version=version, given=given, units=tuple(unit or ()), budget=budget)
+    request = CodeRequest(version=version, given=origin, units=tuple(unit or ()), budget=budget)
 
     async def walk(library: Library) -> tuple[list[UnitPlan], list[tuple[str, str]]]:
         adapter = library.sources.code(name)
@@ -146,7 +146,7 @@ def ingest(
     context: typer.Context,
     name: Name,
     *,
-    given: From = None,
+    origin: From = None,
     version: Version = None,
     unit: Units = None,
     max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
@@ -167,7 +167,7 @@ def ingest(
               fonds code ingest cfr --unit title-40
     """
     budget = Budget(subrequests=max_subrequests, memory_mib=max_memory_mib)
-    request = CodeRequest(version=version, given=given, units=tuple(unit or ()), budget=budget)
+    request = CodeRequest(version=version, given=origin, units=tuple(unit or ()), budget=budget)
 
     async def work(library: Library) -> CodeReport:
         with progress_display(quiet=as_json) as progress:

@@ -91,12 +91,12 @@ def prune(
         target = MaintenanceTarget.of(library)
         days = library.settings.retention_days
         span = _span(older_than) if older_than else timedelta(days=days)
-        heaps = list(prune_library(target, older_than=span, apply=apply))
+        prunables = list(prune_library(target, older_than=span, apply=apply))
         more = list(hints(target))
     if as_json:
-        print_json({"applied": apply, "heaps": heaps, "hints": more})
+        print_json({"applied": apply, "heaps": prunables, "hints": more})
         return
-    _print_heaps(heaps, more, apply=apply)
+    _print_prunables(prunables, more, apply=apply)
 
 
 def _span(text: str) -> timedelta:
@@ -106,17 +106,17 @@ def _span(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-def _print_heaps(heaps: Sequence[Prunable], more: Sequence[str], *, apply: bool) -> None:
-    for heap in heaps:
-        size = "" if heap.bytes is None else f"  {sized(heap.bytes)}"
-        out.print(f"{heap.count:>9,} [bold]{heap.name}[/bold]{size}  {heap.about}")
-        for example in heap.examples:
+def _print_prunables(prunables: Sequence[Prunable], more: Sequence[str], *, apply: bool) -> None:
+    for prunable in prunables:
+        size = "" if prunable.bytes is None else f"  {sized(prunable.bytes)}"
+        out.print(f"{prunable.count:>9,} [bold]{prunable.name}[/bold]{size}  {prunable.about}")
+        for example in prunable.examples:
             out.print(f"{'':10}{safe(example)}")
-        if heap.left:
-            out.print(f"{'':10}{heap.left:,} kept: their source is running; prune again later")
+        if prunable.left:
+            out.print(f"{'':10}{prunable.left:,} kept: their source is running; prune again later")
     for hint in more:
         out.print(f"→ {safe(hint)}")
-    if not apply and any(heap.count for heap in heaps):
+    if not apply and any(prunable.count for prunable in prunables):
         err.print("nothing was deleted; delete it with `fonds prune --apply`")
 
 

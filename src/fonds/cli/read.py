@@ -33,7 +33,7 @@ from fonds.cli.output import (
     safe,
     to_json_value,
 )
-from fonds.cli.session import owner_named
+from fonds.cli.session import find_owner
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
@@ -99,7 +99,7 @@ def show(
               fonds show "42 USC 1396a" --raw
     """
     with context.obj.library() as library:
-        document = library.document(name, owner=owner_named(library, as_user))
+        document = library.document(name, owner=find_owner(library, as_user))
         if raw:
             sys.stdout.buffer.write(library.raw(document))
             return
@@ -175,7 +175,7 @@ def search(
             mode=mode and mode.value,
             limit=limit,
             offset=offset,
-            owner=owner_named(library, as_user),
+            owner=find_owner(library, as_user),
         )
         if not results:
             err.print(f"nothing found{_hint_if_empty(library)}", markup=False)
@@ -358,12 +358,14 @@ def chunk(
 def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
     data = _read(file)
     normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
-    body = make_text_isolated(BodyToNormalize(normalizer=normalizer.name, data=data, address=None))
+    result = make_text_isolated(
+        BodyToNormalize(normalizer=normalizer.name, data=data, address=None)
+    )
     if as_json:
-        print_json({"normalizer": normalizer.label, "body": body})
+        print_json({"normalizer": normalizer.label, "body": result})
         return
-    sys.stdout.write(body.markdown + "\n")
-    for warning in body.warnings:
+    sys.stdout.write(result.markdown + "\n")
+    for warning in result.warnings:
         err.print(f"warning: {warning}", markup=False)
 
 

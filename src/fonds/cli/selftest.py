@@ -113,7 +113,7 @@ def selftest(
         plan = replace(plan, kills=QUICK_KILLS, exhaustive=True, sample=QUICK_SAMPLE, faults=1)
     report = _run(plan, seed, folder, quiet=as_json)
     if as_json:
-        print_json(plain_report(report))
+        print_json(report_fields(report))
     else:
         print_report(report)
     if report.violations:
@@ -209,7 +209,7 @@ def _print_violation(violation: Violation) -> None:
     out.print(f"  library: {violation.folder}", markup=False)
 
 
-def plain_report(report: SelftestReport) -> dict[str, Any]:
+def report_fields(report: SelftestReport) -> dict[str, Any]:
     """The report as JSON values."""
     tables: dict[str, Any] = {
         part: [

@@ -15,7 +15,7 @@ import typer
 
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to_json_value
 from fonds.cli.process import set_up_logging, stoppable
-from fonds.cli.session import owner_named
+from fonds.cli.session import find_owner
 from fonds.errors import SettingsError, UsageError
 from fonds.serving import is_any, is_exposed, is_loopback, require_safe
 from fonds.uploads import users
@@ -144,7 +144,7 @@ def mcp(
     with open_for_reading(settings) as library:
         if http:
             require_safe(host, names=names, has_token=_has_token(library))
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         level = _LEVELS.get(settings.log_level, "WARNING")
         server = make_server(library, owner=owner, log_level=level)
         if http:

@@ -40,7 +40,7 @@ class Session:
             yield library
 
 
-def owner_named(library: Library, user: str | None) -> UUID | None:
+def find_owner(library: Library, user: str | None) -> UUID | None:
     """The id of a user, whose uploads a command may show; None without a name."""
     if user is None:
         return None

@@ -14,7 +14,7 @@ from fonds.cli.citations import summarize
 from fonds.cli.output import AsJson, AsUser, err, out, print_json, print_table, safe
 from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.read import print_results
-from fonds.cli.session import Session, owner_named
+from fonds.cli.session import Session, find_owner
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import FEEDS, FIRST_DAY, LAST_DAY
 from fonds.demo.server import DemoUpstream
@@ -250,7 +250,7 @@ def export_tables(
             where=shown(to),
             registry=library.sources,
             sources=[require_source(name, library.sources) for name in source] if source else None,
-            owner=owner_named(library, as_user),
+            owner=find_owner(library, as_user),
             scratch=library.settings.home / "tmp",
             watch=lambda table, rows: status.update(f"exporting … {rows:,} rows of {table}"),
         )

@@ -21,7 +21,7 @@ from fonds.cli.output import (
     print_table,
     safe,
 )
-from fonds.cli.session import owner_named
+from fonds.cli.session import find_owner
 from fonds.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ def resolve(
               fonds resolve "H.R. 1234" --json
     """
     with context.obj.library() as library:
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         resolution = library.resolve(citation, as_of=day(as_of), owner=owner)
     if as_json:
         print_json(resolution)
     else:
         _print_resolution(resolution)
-    not_found = EXIT_INCOMPLETE if resolution.candidates else EXIT_FAILED
-    raise typer.Exit(0 if resolution.found else not_found)
+    exit_without_match = EXIT_INCOMPLETE if resolution.candidates else EXIT_FAILED
+    raise typer.Exit(0 if resolution.found else exit_without_match)
 
 
 def check_quote(
@@ -126,7 +126,7 @@ def check_quote(
     """
     text = sys.stdin.read(MAX_QUOTE_LENGTH) if quote == "-" else quote
     with context.obj.library() as library:
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         check = library.check_quote(cite, text, as_of=day(as_of), owner=owner)
     if as_json:
         print_json(check)
@@ -160,7 +160,7 @@ def verify(
         raise UsageError("pass either a document or passage, or --source")
     with context.obj.library() as library:
         source_name = library.sources.require(source).info.name if source is not None else None
-        owner = owner_named(library, as_user)
+        owner = find_owner(library, as_user)
         names = [name] if source_name is None else library.sample(source_name, sample)
         results = [library.verify(each, owner=owner) for each in names]
     if as_json:

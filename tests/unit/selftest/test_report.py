@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.cli.selftest import plain_report, print_report
+from fonds.cli.selftest import print_report, report_fields
 from fonds.selftest.report import SelftestReport, Violation
 
 
@@ -65,7 +65,7 @@ def test_people_are_told_what_was_lost_and_how_to_lose_it_again(
 
 
 def test_programs_are_told_all_of_it() -> None:
-    told = plain_report(report_of(lost(7)))
+    told = report_fields(report_of(lost(7)))
     assert told["faults"] == [
         {"fault": "disk full", "tried": 1, "refused": 0, "recovered": 1, "violations": 0}
     ]
