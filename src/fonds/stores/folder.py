@@ -14,13 +14,12 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, Protocol
+from typing import BinaryIO, Final, Literal
 from uuid import uuid4
 
 from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
@@ -35,8 +34,6 @@ CHUNK_SIZE: Final = 1 << 20
 MAX_SIGNED_SECONDS: Final = 7 * 24 * 60 * 60
 """A week; no store signs addresses for longer."""
 
-_HANDLES: Final = "/proc/self/fd"
-"""Linux lists the open files of this process there; linking to an entry links to the file."""
 _TEMPORARY: Final = ".tmp"
 _LOCKS: Final = ".locks"
 _STALE_SECONDS: Final = 24 * 60 * 60
@@ -119,56 +116,6 @@ def check_lifetime(key: str, seconds: int) -> None:
         raise StoreError(f"no address of {key!r} can be valid for {seconds} seconds")
 
 
-@dataclass(slots=True)
-class _Draft:
-    """An object that is being stored."""
-
-    key: str
-    data: Data
-    handle: int = -1
-    error: StoreError | None = None
-
-    @property
-    def folder(self) -> str:
-        return self.key.rpartition("/")[0]
-
-    def take(self, step: Callable[[_Draft], None]) -> None:
-        """Take a step, and store its error here, so that other drafts go on."""
-        try:
-            step(self)
-        except StoreError as error:
-            self.error = error
-        except OSError as error:
-            self.error = _as_store_error(error, f"create blob {self.key!r}")
-
-    def close(self) -> None:
-        if self.handle >= 0:
-            os.close(self.handle)
-
-
-def _without_error(drafts: Sequence[_Draft]) -> list[_Draft]:
-    return [draft for draft in drafts if draft.error is None]
-
-
-class _Creates(Protocol):
-    def create(self, key: str, data: Data) -> str: ...
-
-
-def create_all(blobs: _Creates, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
-    """Store objects under free keys; returns the error of each, or None."""
-    if isinstance(blobs, FolderBlobs):
-        return blobs.create_all(items)
-    return [_error_of(blobs.create, key, data) for key, data in items]
-
-
-def _error_of(create: Callable[[str, Data], str], key: str, data: Data) -> StoreError | None:
-    try:
-        create(key, data)
-    except StoreError as error:
-        return error
-    return None
-
-
 class FolderBlobs:
     """Blobs as files below one folder, shared safely by threads and processes."""
 
@@ -243,77 +190,6 @@ class FolderBlobs:
                     raise BlobExistsError(f"blob {key!r} exists") from None
                 os.fsync(at)
                 return _etag(staged.stat())
-
-    def create_all(self, items: Sequence[tuple[str, Data]]) -> Sequence[StoreError | None]:
-        """As `create`, for several objects; returns the error of each, or None.
-
-        Each system call releases the GIL, and getting it back from a busy thread takes long, so
-        this makes as few as possible.
-        """
-        if not self._makes_unnamed:
-            return [_error_of(self.create, key, data) for key, data in items]
-        drafts = [_Draft(key, data) for key, data in items]
-        try:
-            for draft in drafts:
-                draft.take(self._write)
-            # Writing back starts for all files before any is synced, so that the disk does them
-            # together.
-            for draft in _without_error(drafts):
-                os.posix_fadvise(draft.handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            for draft in _without_error(drafts):
-                draft.take(self._sync)
-            for folder in dict.fromkeys(draft.folder for draft in _without_error(drafts)):
-                self._name([draft for draft in _without_error(drafts) if draft.folder == folder])
-            return [draft.error for draft in drafts]
-        finally:
-            for draft in drafts:
-                draft.close()
-
-    def _write(self, draft: _Draft) -> None:
-        spend("blob")
-        check_key(draft.key)
-        draft.handle = os.open(self._temporary, os.O_TMPFILE | os.O_WRONLY, _READABLE)
-        if isinstance(draft.data, bytes):
-            _write_all(draft.handle, draft.data)
-        else:
-            with open(draft.handle, "wb", closefd=False) as file:
-                _fill(file, draft.data)
-        os.utime(draft.handle, ns=(time.time_ns(),) * 2)
-
-    def _sync(self, draft: _Draft) -> None:
-        self._seams.durable("blob.put", draft.key)
-        os.fsync(draft.handle)
-
-    def _name(self, drafts: Sequence[_Draft]) -> None:
-        """Link the objects of one folder to their names, and sync the folder."""
-        try:
-            with _explained("store blobs"), self._folder(drafts[0].key, make=True) as (at, _):
-                for draft in drafts:
-                    draft.take(partial(self._link, at))
-                os.fsync(at)
-        except StoreError as error:
-            for draft in _without_error(drafts):
-                draft.error = error
-
-    def _link(self, at: int, draft: _Draft) -> None:
-        name = draft.key.rpartition("/")[2]
-        self._seams.durable("blob.rename", draft.key)
-        try:
-            os.link(f"{_HANDLES}/{draft.handle}", name, dst_dir_fd=at)
-        except FileExistsError:
-            _lookup(at, name)
-            raise BlobExistsError(f"blob {draft.key!r} exists") from None
-
-    @cached_property
-    def _makes_unnamed(self) -> bool:
-        """True if files can be created here without a name and linked to one afterwards."""
-        if not hasattr(os, "O_TMPFILE") or not Path(_HANDLES).is_dir():
-            return False
-        try:
-            os.close(os.open(self._temporary, os.O_TMPFILE | os.O_WRONLY, _READABLE))
-        except OSError:
-            return False
-        return True
 
     def move_file(self, key: str, file: Path) -> str:
         """Store a file under a free key by moving it, if it is on the same file system.
@@ -534,12 +410,6 @@ def _fill(file: BinaryIO, data: Data) -> None:
     else:
         file.write(data)
     file.flush()
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
 
 
 def _open_folder(parent: int, name: str) -> int:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -314,52 +313,3 @@ def test_a_root_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match="cannot open the folder"):
         FolderBlobs(tmp_path / "file" / "blobs", seams=Seams())
-
-
-@pytest.fixture(params=["unnamed", "named"])
-def several(request: pytest.FixtureRequest, blobs: FolderBlobs) -> FolderBlobs:
-    """As on this file system, and as where files cannot be made without a name."""
-    if request.param == "named":
-        vars(blobs)["_makes_unnamed"] = False
-    return blobs
-
-
-def test_several_are_created_each_with_its_own_outcome(
-    root: Path, several: FolderBlobs, tmp_path: Path
-) -> None:
-    several.create("a/taken", b"before")
-    (tmp_path / "file").write_bytes(b"4")
-    troubles = several.create_all(
-        [
-            ("a/one", b"1"),
-            ("a/taken", b"2"),
-            ("../out", b"3"),
-            ("b/c/four", tmp_path / "file"),
-            ("a/one", b"5"),
-            ("a/taken/six", b"6"),
-            ("b/seven", tmp_path / "missing"),
-        ]
-    )
-    kinds = [each and type(each) for each in troubles]
-    taken, wrong = BlobExistsError, StoreError
-    assert kinds == [None, taken, wrong, None, taken, wrong, wrong]
-    assert content(several) == {"a/one": b"1", "a/taken": b"before", "b/c/four": b"4"}
-    assert leftovers(root) == []
-
-
-def test_several_that_are_stopped_midway_are_whole_or_not_there(root: Path) -> None:
-    items = [(f"a/{number}", bytes([number]) * 1000) for number in range(3)]
-    for fatal in range(1, 7):
-        points = iter(range(1, 100))
-
-        def stop(_operation: str, _key: str, at: int = fatal, points: Any = points) -> None:
-            if next(points) == at:
-                raise KeyboardInterrupt
-
-        place = root / str(fatal)
-        with pytest.raises(KeyboardInterrupt):
-            FolderBlobs(place, seams=Seams(durable=stop)).create_all(items)
-        found = content(FolderBlobs(place, seams=Seams()))
-        assert found.items() <= dict(items).items()
-        assert len(found) == max(0, fatal - 4)
-        assert leftovers(place) == []
