@@ -121,7 +121,6 @@ class FolderBlobs:
 
     def __init__(self, root: Path, *, seams: Seams) -> None:
         self._root = root.absolute()
-        self._temporary = str(self._root / _TEMPORARY)
         self._seams = seams
         self._durable_folders: set[str] = set()
         with _explained(f"open the folder {root}"):
