@@ -281,8 +281,8 @@ def test_a_second_bundle_writes_nothing(held: Library, tmp_path: Path) -> None:
 @pytest.fixture
 def many(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
     """A library whose bundle has many files."""
-    monkeypatch.setattr(contents, "LEAST", 2_000)
-    monkeypatch.setattr(contents, "MOST", 6_000)
+    monkeypatch.setattr(contents, "MIN_FILE_SIZE", 2_000)
+    monkeypatch.setattr(contents, "MAX_FILE_SIZE", 6_000)
     for number in range(40):
         hold(library, f"held:{number:02}", f"# Note\n\n{'A word or two. ' * 20}")
     library.extract_citations()

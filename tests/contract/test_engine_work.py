@@ -65,7 +65,7 @@ def test_shards_are_those_of_one_process(cluster: str, tmp_path: Path) -> None:
         index = make_index(open_blobs(str(root), seams=Seams()))
         put_many(index, [record(f"{number}.example", 1) for number in range(60)])
         with compiling_on(cluster if root.name == "cluster" else "local", str(root)) as elsewhere:
-            done = Compiler(index, seams=Seams(), elsewhere=elsewhere(index)).run()
+            done = Compiler(index, seams=Seams(), remote=elsewhere(index)).run()
         assert (done.records, done.failed, done.busy) == (60, 0, 0)
         assert list(waiting(index)) == []
         check_manifest(index)

@@ -25,7 +25,7 @@ from fonds.shards.index import Index, create_index, open_index, version_of
 from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import find, merge, read_entry, write_shard
 from fonds.shards.query import query
-from fonds.shards.schema import LONGEST_RECORD, Record, Value, schema_of
+from fonds.shards.schema import MAX_RECORD_SIZE, Record, Value, schema_of
 from fonds.stores.blobs import FolderBlobs, open_blobs
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -212,7 +212,7 @@ def test_an_index_may_have_the_name_of_a_word_of_sql(tmp_path: Path, name: str) 
 
 
 def test_a_record_as_long_as_may_be_is_read(folder_index: Index) -> None:
-    long = "x" * (LONGEST_RECORD - 300) + "\n\x1f"
+    long = "x" * (MAX_RECORD_SIZE - 300) + "\n\x1f"
     put_many(folder_index, [thing(key, text=long) for key in "ab"])
     compile_all(folder_index)
     put(folder_index, thing("c", text=long))

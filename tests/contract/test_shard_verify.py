@@ -19,7 +19,7 @@ from fonds.shards.divide import divide
 from fonds.shards.inbox import put, put_many
 from fonds.shards.index import Index, open_index
 from fonds.shards.layout import IndexLayout
-from fonds.shards.manifest import Noted, entry_of, publish, read_entry, write_entry
+from fonds.shards.manifest import ManifestEntry, entry_of, publish, read_entry, write_entry
 from fonds.shards.schema import Record
 from fonds.shards.verify import Stats, stats, verify
 from fonds.stores.blobs import open_blobs
@@ -74,7 +74,7 @@ def first(index: Index) -> tuple[str, bytes]:
 
 def announce(index: Index, shard: str, data: bytes) -> None:
     """Write a shard with its entry, as a compiler does that means it."""
-    write_entry(index, shard, Noted(entry_of(data), None), after=read_entry(index, shard))
+    write_entry(index, shard, ManifestEntry(entry_of(data), None), after=read_entry(index, shard))
     index.blobs.put(index.layout.shard(shard), data)
 
 
@@ -291,7 +291,7 @@ def test_a_data_package_that_is_older_than_the_shards_is_a_note(index: Index) ->
 def test_a_compile_that_broke_off_before_it_wrote_is_a_note(index: Index) -> None:
     shard, (_, whole) = shard_of_several(index), first(index)
     entry = read_entry(index, shard)
-    noted = Noted(entry_of(whole + b"more\n"), entry_of(whole).sha256)
+    noted = ManifestEntry(entry_of(whole + b"more\n"), entry_of(whole).sha256)
     write_entry(index, shard, noted, after=entry)
     found = verify(index)
     assert found.problems == []

@@ -108,7 +108,7 @@ def test_of_many_writers_the_newest_prevails(index: Index) -> None:
 def test_many_records_are_noted_at_once(index: Index) -> None:
     put(index, record("3.example", 9))
     records = [record(f"{number}.example", 1) for number in range(20)]
-    assert put_many(index, iter(records), at_once=4) == 19
+    assert put_many(index, iter(records), concurrency=4) == 19
     assert sorted(key for key, _ in waiting(index)) == sorted(
         f"{number}.example" for number in range(20)
     )

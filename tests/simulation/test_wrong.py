@@ -64,17 +64,17 @@ def _counts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _emptied_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records leave the inbox before the shard that holds them is written."""
-    compile_shard = compiler._Turn.compile
+    compile_shard = compiler._Compilation.compile
 
-    def hasty(self: compiler._Turn, shard: str, paths: Sequence[str]) -> compiler.Compiled:
+    def hasty(self: compiler._Compilation, shard: str, paths: Sequence[str]) -> compiler.Compiled:
         items, _ = self._read_items(paths)
         for item in items:
             forget(self.index, item)
         with monkeypatch.context() as patch:
-            patch.setattr(compiler._Turn, "_read_items", lambda *_: (items, []))
+            patch.setattr(compiler._Compilation, "_read_items", lambda *_: (items, []))
             return compile_shard(self, shard, paths)
 
-    monkeypatch.setattr(compiler._Turn, "compile", hasty)
+    monkeypatch.setattr(compiler._Compilation, "compile", hasty)
 
 
 def _blind_writes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def _blind_writes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def blind(index: Index, shard: str, data: bytes, **_: Any) -> None:
         index.blobs.put(index.layout.shard(shard), data)
-        entry = manifest.Noted(manifest.entry_of(data), None)
+        entry = manifest.ManifestEntry(manifest.entry_of(data), None)
         noted = manifest.read_entry(index, shard)
         manifest.write_entry(index, shard, entry, after=noted)
 

@@ -122,7 +122,7 @@ def all_shards(index: Index) -> dict[str, bytes]:
 def check_manifest(index: Index) -> None:
     """Entries and data package say what the shards hold."""
     entries = {shard: entry_of(data) for shard, data in all_shards(index).items()}
-    assert {shard: noted.entry for shard, noted in read_entries(index).items()} == entries
+    assert {shard: noted.contents for shard, noted in read_entries(index).items()} == entries
     assert read_description(index.blobs.get(index.layout.descriptor)).entries == entries
 
 

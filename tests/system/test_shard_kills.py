@@ -103,7 +103,7 @@ def _check_compiled(index: Index, newest: Newest) -> None:
     assert len({key_of(line) for line in lines}) == len(lines)
     held = {shard: entry_of(data) for shard, data in shards.items()}
     noted = read_entries(index, [each for each in layout.shard_ids() if layout.entry(each) in keys])
-    assert {shard: each.entry for shard, each in noted.items()} == held
+    assert {shard: each.contents for shard, each in noted.items()} == held
 
 
 # Killed at every step -----------------------------------------------------------------------

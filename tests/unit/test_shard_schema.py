@@ -11,7 +11,7 @@ from tests.support.indexes import EVERY
 
 from fonds.errors import RecordError, ShardError, UsageError
 from fonds.shards.index import DOMAINS, SHIPPED
-from fonds.shards.schema import LONGEST_RECORD, Record, Value, rank, schema_of
+from fonds.shards.schema import MAX_RECORD_SIZE, Record, Value, rank, schema_of
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -127,7 +127,7 @@ def test_typed_texts_become_values() -> None:
         ({"key": "k", "updated_at": NOON, "colour": "red"}, "no field 'colour'"),
         ({"key": "\ud800", "updated_at": NOON}, "surrogate"),
         (
-            {"key": "k", "updated_at": NOON, "text": "\n" * (LONGEST_RECORD // 2)},
+            {"key": "k", "updated_at": NOON, "text": "\n" * (MAX_RECORD_SIZE // 2)},
             "of 'k' is longer",
         ),
     ],
@@ -139,10 +139,10 @@ def test_what_cannot_be_a_record_is_refused_with_its_reason(record: Record, said
 
 def test_a_record_just_short_enough_is_taken() -> None:
     rest = len(EVERY.encode({"key": "k", "updated_at": NOON, "text": ""}))
-    line = EVERY.encode({"key": "k", "updated_at": NOON, "text": "x" * (LONGEST_RECORD - rest)})
-    assert len(line) == LONGEST_RECORD
+    line = EVERY.encode({"key": "k", "updated_at": NOON, "text": "x" * (MAX_RECORD_SIZE - rest)})
+    assert len(line) == MAX_RECORD_SIZE
     with pytest.raises(RecordError, match="longer than 1,048,576 bytes"):
-        EVERY.encode({"key": "k", "updated_at": NOON, "text": "x" * (LONGEST_RECORD - rest + 1)})
+        EVERY.encode({"key": "k", "updated_at": NOON, "text": "x" * (MAX_RECORD_SIZE - rest + 1)})
 
 
 def test_a_line_with_too_few_fields_or_a_bad_one_is_no_record() -> None:

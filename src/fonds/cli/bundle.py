@@ -20,7 +20,7 @@ from fonds.exchange.bundle.create import create as create_bundle
 from fonds.exchange.bundle.diff import Difference, Side, differences, of_bundle, of_library
 from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
-from fonds.exchange.snapshot import shown, snapshot
+from fonds.exchange.snapshot import display_address, snapshot
 from fonds.seams import Seams
 from fonds.search.filters import require_source
 from fonds.settings import FILE_NAME
@@ -68,13 +68,13 @@ def create(
             library.database,
             open_blobs(address, seams=library.seams),
             sources=[require_source(each, library.sources) for each in source] if source else None,
-            where=shown(address),
+            where=display_address(address),
             watch=watch,
         )
     if as_json:
-        print_json({"address": shown(address), **asdict(created)})
+        print_json({"address": display_address(address), **asdict(created)})
     else:
-        _print_created(created, shown(address))
+        _print_created(created, display_address(address))
     if any(created.waiting.values()):
         raise typer.Exit(EXIT_INCOMPLETE)
 
@@ -101,7 +101,7 @@ def verify(
     Example: fonds bundle verify s3://bucket/bundles/fr
     """
     with _progress("verifying") as watch:
-        report = verify_bundle(_existing(bundle), shown(bundle), watch=watch)
+        report = verify_bundle(_existing(bundle), display_address(bundle), watch=watch)
     if as_json:
         print_json(report)
     else:
@@ -189,7 +189,7 @@ def _read_side(address: str) -> _BundleSide:
     folder = Path(address)
     if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
         return _BundleSide(address, None)
-    return _BundleSide(address, read_package(_existing(address), shown(address)))
+    return _BundleSide(address, read_package(_existing(address), display_address(address)))
 
 
 @contextmanager

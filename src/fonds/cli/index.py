@@ -195,7 +195,7 @@ def compile_(
     with stoppable() as stop, compiling_on(settings.engine, address) as elsewhere:
         while True:
             index = _open(context, name, root)
-            compiler = Compiler(index, seams=Seams(), workers=workers, elsewhere=elsewhere(index))
+            compiler = Compiler(index, seams=Seams(), workers=workers, remote=elsewhere(index))
             with err.status("compiling …") as status:
                 done = compiler.run(stop=stop, watch=_progress(status.update))
             _print_compiled(done, as_json=as_json)

@@ -21,7 +21,7 @@ from fonds.demo.server import DemoUpstream
 from fonds.exchange import backup
 from fonds.exchange.database_copy import Copied, copy, database_address
 from fonds.exchange.export import export
-from fonds.exchange.snapshot import shown
+from fonds.exchange.snapshot import display_address
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import upgrade
@@ -54,7 +54,7 @@ def db_copy(
             *addresses,
             watch=lambda table, rows: status.update(f"copying … {rows:,} rows of {table}"),
         )
-    copied_from, copied_to = (shown(address) for address in addresses)
+    copied_from, copied_to = (display_address(address) for address in addresses)
     if as_json:
         print_json({"from": copied_from, "to": copied_to, **_copy_fields(done)})
         return
@@ -247,7 +247,7 @@ def export_tables(
             library.database,
             open_blobs(to, seams=library.seams),
             kind,
-            where=shown(to),
+            where=display_address(to),
             registry=library.sources,
             sources=[require_source(name, library.sources) for name in source] if source else None,
             owner=find_owner(library, as_user),
@@ -255,7 +255,9 @@ def export_tables(
             watch=lambda table, rows: status.update(f"exporting … {rows:,} rows of {table}"),
         )
     if as_json:
-        print_json({"address": shown(to), "rows": done.rows, "bytes": done.bytes})
+        print_json({"address": display_address(to), "rows": done.rows, "bytes": done.bytes})
         return
     print_table(["table", "rows"], list(done.rows.items()))
-    out.print(f"\n{sum(done.rows.values()):,} rows, {done.bytes:,} bytes: {safe(shown(to))}")
+    out.print(
+        f"\n{sum(done.rows.values()):,} rows, {done.bytes:,} bytes: {safe(display_address(to))}"
+    )

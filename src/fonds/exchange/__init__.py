@@ -1,1 +1,1 @@
-"""What leaves a library and comes back: bundles, tables for other programs, whole databases."""
+"""Imports and exports: bundles, tables for other programs, whole databases, back-ups."""

@@ -1,8 +1,7 @@
-"""A SQLite database copied while it is being written, and put back; both safe to kill."""
+"""Back-ups of a SQLite database that is in use, and their restoration; both may be killed."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,43 +12,44 @@ import pysqlite3.dbapi2 as sqlite
 from fonds.errors import StoreError, UsageError
 from fonds.seams import Seams
 from fonds.stores.database import Database
+from fonds.stores.folder import sync_path
 from fonds.stores.revisions import current_version, require_upgradable
 
 _PARTIAL: Final = ".partial"
 
 
 def back_up(database: Database, to: Path, seams: Seams) -> None:
-    """Copy the database as it is at one moment into a new file, which is whole or not there."""
+    """Copy a snapshot of the database into a new file, which is complete or does not exist."""
     _require_file(database)
     if to.exists():
-        raise UsageError(f"{to} is there already, and no back-up is overwritten: name a new file")
+        raise UsageError(f"{to} exists, and a back-up is never overwritten: name a new file")
     if current_version(database) is None:
-        raise UsageError("there is no library here yet, and nothing to back up")
+        raise UsageError("there is no library here yet: create one with `fonds init`")
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(to.name + _PARTIAL)
     partial.unlink(missing_ok=True)
-    with _driver(database) as held, closing(sqlite.connect(str(partial))) as copy:
-        _copy(held, copy)
-    _make_durable(partial)
+    with _driver(database) as source, closing(sqlite.connect(str(partial))) as copy:
+        _copy(source, copy)
+    sync_path(partial)
     seams.durable("blob.rename", str(to))
     partial.rename(to)
-    _make_durable(to.parent)
+    sync_path(to.parent)
 
 
 def restore(database: Database, copy: Path, seams: Seams) -> str:
-    """Put a back-up in the place of all that the database holds, and say its schema's version.
+    """Replace the contents of the database by a back-up, and return its schema's version.
 
-    It is one transaction: a process that is killed meanwhile leaves what was there.
+    It is one transaction: if the process is killed, the database is unchanged.
     """
     _require_file(database)
     if not copy.is_file():
         raise UsageError(f"there is no file {copy}")
-    # Immutable, as nobody writes to it: SQLite then leaves nothing beside it either.
+    # Immutable, so that SQLite creates no files next to it.
     address = f"{copy.absolute().as_uri()}?immutable=1"
-    with closing(sqlite.connect(address, uri=True)) as held, _driver(database) as target:
-        version = _checked(held, copy)
+    with closing(sqlite.connect(address, uri=True)) as source, _driver(database) as target:
+        version = _checked(source, copy)
         seams.durable("commit", "sqlite")
-        _copy(held, target)
+        _copy(source, target)
     return version
 
 
@@ -58,10 +58,10 @@ def _require_file(database: Database) -> None:
         raise UsageError("this library is on PostgreSQL: use pg_dump and pg_restore")
 
 
-def _copy(held: Any, into: Any) -> None:
-    # All pages in one step: under one view of the one, in one transaction of the other.
+def _copy(source: Any, target: Any) -> None:
+    # All pages in one step: from one snapshot, in one transaction.
     try:
-        held.backup(into)
+        source.backup(target)
     except sqlite.DatabaseError as error:
         raise StoreError(f"the database could not be copied: {error}") from error
 
@@ -72,22 +72,14 @@ def _driver(database: Database) -> Iterator[Any]:
         yield pooled.driver_connection
 
 
-def _checked(held: Any, copy: Path) -> str:
-    """The version of a back-up that is whole and can be brought up to date."""
+def _checked(source: Any, copy: Path) -> str:
+    """The schema version of a back-up; an error if it is damaged or cannot be upgraded."""
     try:
-        (said,) = held.execute("PRAGMA quick_check(1)").fetchone()
-        (version,) = held.execute("SELECT version_num FROM alembic_version").fetchone()
+        (result,) = source.execute("PRAGMA quick_check(1)").fetchone()
+        (version,) = source.execute("SELECT version_num FROM alembic_version").fetchone()
     except (sqlite.DatabaseError, TypeError) as error:
-        raise StoreError(f"{copy} is no back-up of a library: {error}") from error
-    if said != "ok":
-        raise StoreError(f"{copy} is damaged, and nothing was restored: {said}")
+        raise StoreError(f"{copy} is not a back-up of a library: {error}") from error
+    if result != "ok":
+        raise StoreError(f"{copy} is damaged, and nothing was restored: {result}")
     require_upgradable(version, str(copy))
     return str(version)
-
-
-def _make_durable(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,26 +1,15 @@
-"""A whole database copied to another one, of the same kind or not.
+"""Copies a library's database to another one, on SQLite or PostgreSQL.
 
-Copying a library's database: every row, of one moment, in one transaction.
-
-Where a copy comes from and goes to: the home of a library, a file of SQLite, a server.
-
-What watches over a database while it is used, put aside while it is filled.
-
-A job that is complete may not begin so, and a committee may come before the one it belongs to. All
-of it is back, and foreign keys have been checked, before anything is committed.
-
-The indexes over words and vectors, made anew: each kind of database has its own.
-
-The last number that a database has given out for each table: none is given out twice.
-
-What a table holds, as a count and a hash in which the order of rows does not matter.
+All rows of a snapshot are copied in one transaction and compared by a checksum. Triggers, and
+foreign keys of a table to itself, are suspended meanwhile, as rows come in any order and in their
+final states; they are restored, and all foreign keys checked, before the commit. Sequences continue
+after the last number of the source. The full-text and vector indexes are created again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +24,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from fonds.errors import SchemaError, StoreError, UsageError
-from fonds.exchange.snapshot import Snapshot, shown, snapshot
+from fonds.exchange.snapshot import Snapshot, display_address, snapshot
 from fonds.schema import upgrade_within
 from fonds.seams import Seams
 from fonds.settings import read_settings
@@ -43,6 +32,7 @@ from fonds.sites.tables import websites
 from fonds.sources.registry import builtin_sources, plugin_sources
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, open_database
+from fonds.stores.folder import sync_path
 from fonds.stores.passages import index_entry
 from fonds.stores.revisions import HEAD, current_version, mismatch, version_of
 from fonds.stores.sqlite import batched
@@ -50,14 +40,14 @@ from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, d
 from fonds.stores.vectors import Generation, generations
 
 _FILES: Final = (".db", ".sqlite", ".sqlite3")
-_BESIDE: Final = ("", "-wal", "-shm", "-journal")
+_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 
 
-def database_address(given: str) -> str:
-    """The address of a database that somebody names by it, by its file, or by a library's home."""
-    if "://" in given:
-        return given
-    path = Path(given)
+def database_address(name: str) -> str:
+    """The address of a database from its address, its file, or the home of its library."""
+    if "://" in name:
+        return name
+    path = Path(name)
     if path.suffix in _FILES or path.is_file():
         return f"sqlite:///{path.absolute()}"
     return read_settings({"home": path}, environ={}).database_url
@@ -65,13 +55,13 @@ def database_address(given: str) -> str:
 
 @contextmanager
 def open_source(address: str, *, seams: Seams) -> Iterator[Database]:
-    """The database that is copied: it is there, and has this program's schema."""
+    """The database to be copied, which must exist with this program's schema."""
     url = _url(address)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-        raise UsageError(f"there is no database at {shown(address)}")
+        raise UsageError(f"there is no database at {display_address(address)}")
     database = open_database(address, seams=seams)
     try:
-        _require_head(current_version(database), shown(address))
+        _require_head(current_version(database), display_address(address))
         yield database
     finally:
         database.close()
@@ -79,7 +69,7 @@ def open_source(address: str, *, seams: Seams) -> Iterator[Database]:
 
 @contextmanager
 def open_target(address: str, *, seams: Seams) -> Iterator[Database]:
-    """A database to be filled. A file of SQLite gets its name when the block ends well."""
+    """A database to be filled. A SQLite file gets its name when the block ends without error."""
     url = _url(address)
     if url.get_backend_name() != "sqlite":
         database = open_database(address, seams=seams)
@@ -89,10 +79,8 @@ def open_target(address: str, *, seams: Seams) -> Iterator[Database]:
             database.close()
         return
     file = Path(url.database or "")
-    if any(_beside(file, end).exists() for end in _BESIDE):
-        raise UsageError(
-            f"there is a database at {file} already; name a file, or a home, that has none"
-        )
+    if any(_with_suffix(file, end).exists() for end in _SUFFIXES):
+        raise UsageError(f"there is a database at {file} already; name another file or home")
     with _renamed(file, seams) as draft:
         database = open_database(f"sqlite:///{draft.absolute()}", seams=seams)
         try:
@@ -102,19 +90,19 @@ def open_target(address: str, *, seams: Seams) -> Iterator[Database]:
 
 
 def require_empty(version: str | None, rows: int, where: str) -> None:
-    """Refuse to copy to where something is, or tables are of another version."""
+    """UsageError or SchemaError if the target has rows, or tables of another version."""
     if version is None:
         return
     _require_head(version, where)
     if rows:
-        raise UsageError(f"the database at {where} is not empty; a copy goes to one that is")
+        raise UsageError(f"the database at {where} is not empty; copy to an empty one")
 
 
 def _require_head(version: str | None, where: str) -> None:
     if version == HEAD:
         return
     if version is None:
-        raise SchemaError(f"the database at {where} holds no library")
+        raise SchemaError(f"the database at {where} is not one of a library")
     raise mismatch(version, f"the database at {where}")
 
 
@@ -122,42 +110,34 @@ def _url(address: str) -> URL:
     try:
         return make_url(address)
     except ArgumentError:
-        raise UsageError(f"{shown(address)} is not the address of a database") from None
+        raise UsageError(f"{display_address(address)} is not the address of a database") from None
 
 
 @contextmanager
 def _renamed(file: Path, seams: Seams) -> Iterator[Path]:
-    """A file under another name, and under its own once it is whole."""
+    """A file under a temporary name, which is renamed when it is complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = _beside(file, ".copying")
-    for end in _BESIDE:  # what a copy that was killed has left
-        _beside(draft, end).unlink(missing_ok=True)
+    draft = _with_suffix(file, ".copying")
+    for end in _SUFFIXES:  # left behind by a copy that was killed
+        _with_suffix(draft, end).unlink(missing_ok=True)
     try:
         yield draft
-        _sync(draft)
+        sync_path(draft)
         seams.durable("database.rename", file.name)
         draft.rename(file)
-        _sync(file.parent)
+        sync_path(file.parent)
     finally:
-        for end in _BESIDE:
-            _beside(draft, end).unlink(missing_ok=True)
+        for end in _SUFFIXES:
+            _with_suffix(draft, end).unlink(missing_ok=True)
 
 
-def _beside(file: Path, end: str) -> Path:
+def _with_suffix(file: Path, end: str) -> Path:
     return file.with_name(file.name + end)
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
-def put_aside(connection: Connection) -> Iterator[None]:
-    """Let rows come in any order and in any state, within the transaction of the connection."""
+def constraints_suspended(connection: Connection) -> Iterator[None]:
+    """Allow rows in any order and state until the block ends, in the connection's transaction."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
         with _without_triggers(connection):
@@ -195,7 +175,7 @@ def _without_user_triggers(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _without_loops(connection: Connection) -> Iterator[None]:
-    """Without foreign keys by which rows refer to others of their own table."""
+    """Drop foreign keys from a table to itself until the block ends."""
     query = text(
         "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid)"
         " FROM pg_constraint WHERE contype = 'f' AND conrelid = confrelid"
@@ -209,100 +189,100 @@ def _without_loops(connection: Connection) -> Iterator[None]:
         connection.exec_driver_sql(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
 
 
-AT_ONCE: Final = 200
+BATCH_SIZE: Final = 200
 
 _chunk: Final = document_chunk_buffer.c
 _vector: Final = document_vector_buffer.c
 
 
-def index_words(held: Snapshot, target: Database, connection: Connection) -> int:
-    """Make the passages of all documents findable by their words."""
+def index_words(view: Snapshot, target: Database, connection: Connection) -> int:
+    """Create the full-text index over the passages of all documents."""
     count = 0
-    for rows in batched(_passages(held, select(_chunk.id, _chunk.text, _chunk.meta)), AT_ONCE):
+    for rows in batched(_passages(view, select(_chunk.id, _chunk.text, _chunk.meta)), BATCH_SIZE):
         entries = [index_entry(row.id, row.title, row._asdict()) for row in rows]
         target.fulltext.add(connection, entries)
         count += len(entries)
     return count
 
 
-def index_vectors(held: Snapshot, target: Database, connection: Connection) -> int:
-    """Make them findable by their vectors, in every generation."""
+def index_vectors(view: Snapshot, target: Database, connection: Connection) -> int:
+    """Create the vector index of every generation."""
     count = 0
     for generation in generations(connection):
         target.vectors.create(connection, generation)
-        for rows in batched(_vectors(held, generation), AT_ONCE):
+        for rows in batched(_vectors(view, generation), BATCH_SIZE):
             near = [(row.id, bytes(row.vector)) for row in rows]
             target.vectors.add(connection, generation, near)
             count += len(near)
     return count
 
 
-def _vectors(held: Snapshot, generation: Generation) -> Iterator[Row[Any]]:
+def _vectors(view: Snapshot, generation: Generation) -> Iterator[Row[Any]]:
     query = select(_chunk.id, _vector.vector).join_from(
         document_chunk_buffer, document_vector_buffer, _vector.chunk_id == _chunk.chunk_id
     )
     made_by = _vector.embed_model == generation.name, _vector.embed_version == generation.version
-    return _passages(held, query.where(*made_by))
+    return _passages(view, query.where(*made_by))
 
 
-def _passages(held: Snapshot, query: Select[Any]) -> Iterator[Row[Any]]:
-    # Passages of an upload that is not published yet belong to no document, and are not found.
+def _passages(view: Snapshot, query: Select[Any]) -> Iterator[Row[Any]]:
+    # Staged passages of an upload belong to no document yet, and are not indexed.
     joined = query.add_columns(documents.c.title).join(
         documents, documents.c.uid == _chunk.document_id
     )
-    return held.stream(joined.order_by(_chunk.id), at_once=AT_ONCE)
+    return view.stream(joined.order_by(_chunk.id), batch_size=BATCH_SIZE)
 
 
 def last_number(connection: Connection, table: Table) -> int | None:
-    """The last one given out; None of a table whose rows are not numbered."""
+    """The last row number that was assigned; None if the rows of a table are not numbered."""
     column = table.autoincrement_column
     if column is None:
         return None
-    given: int | None = None
+    last: int | None = None
     if connection.dialect.name == "sqlite":
         query = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
-        given = connection.scalar(query, {"table": table.name})
+        last = connection.scalar(query, {"table": table.name})
     elif sequence := _sequence(connection, table, column.name):
-        given = connection.scalar(text(f"SELECT last_value FROM {sequence} WHERE is_called"))  # noqa: S608 — a name the server gave
-    return max(given or 0, connection.scalar(select(func.max(column))) or 0)
+        last = connection.scalar(text(f"SELECT last_value FROM {sequence} WHERE is_called"))  # noqa: S608 — a name the server gave
+    return max(last or 0, connection.scalar(select(func.max(column))) or 0)
 
 
 def set_last_number(connection: Connection, table: Table, number: int) -> None:
-    """Go on behind this number."""
+    """Continue the numbering of a table after this number."""
     column = table.autoincrement_column
     if not number or column is None:
         return
     if connection.dialect.name != "sqlite":
         if sequence := _sequence(connection, table, column.name):
-            asked = text("SELECT setval(CAST(:sequence AS regclass), :number)")
-            connection.execute(asked, {"sequence": sequence, "number": number})
+            statement = text("SELECT setval(CAST(:sequence AS regclass), :number)")
+            connection.execute(statement, {"sequence": sequence, "number": number})
         return
     if not table.dialect_options["sqlite"]["autoincrement"]:
         return
-    given = {"table": table.name, "number": number}
-    connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :table"), given)
-    connection.execute(text("INSERT INTO sqlite_sequence VALUES (:table, :number)"), given)
+    row = {"table": table.name, "number": number}
+    connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :table"), row)
+    connection.execute(text("INSERT INTO sqlite_sequence VALUES (:table, :number)"), row)
 
 
 def _sequence(connection: Connection, table: Table, column: str) -> str | None:
     query = text("SELECT pg_get_serial_sequence(:table, :column)")
-    found: str | None = connection.scalar(query, {"table": table.name, "column": column})
-    return found
+    sequence: str | None = connection.scalar(query, {"table": table.name, "column": column})
+    return sequence
 
 
 @dataclass(slots=True)
 class TableChecksum:
-    """The rows seen so far."""
+    """The number of rows, and a hash that does not depend on their order."""
 
     rows: int = 0
     _sum: int = 0
 
     def add(self, values: Iterable[Any]) -> None:
-        """Count a row, given by its values."""
-        told = json.dumps([_plain(value) for value in values], sort_keys=True)
+        """Add the values of a row."""
+        text_of_row = json.dumps([_comparable(value) for value in values], sort_keys=True)
         self.rows += 1
-        # Added up: two databases need not agree on an order.
-        self._sum += int.from_bytes(hashlib.sha256(told.encode()).digest(), "big")
+        # A sum, as two databases may return rows in different orders.
+        self._sum += int.from_bytes(hashlib.sha256(text_of_row.encode()).digest(), "big")
 
     @property
     def digest(self) -> str:
@@ -310,14 +290,14 @@ class TableChecksum:
         return f"{self._sum % (1 << 256):064x}"
 
 
-def _plain(value: Any) -> Any:
-    """A value as both databases give it back."""
+def _comparable(value: Any) -> Any:
+    """A value in a form that is equal for both databases."""
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _comparable(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_comparable(each) for each in value]
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # of a number in JSON, PostgreSQL keeps what it is worth
+        return int(value)  # PostgreSQL stores the value of a JSON number, not its notation
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, datetime):
@@ -326,60 +306,60 @@ def _plain(value: Any) -> Any:
 
 
 Watch = Callable[[str, int], None]
-"""Told, now and then, of a table and how many of its rows are done."""
+"""Called from time to time with a table and the number of its rows that are done."""
 
 _READ: Final = 100
-"""Rows read at once: some hold the whole text of a document."""
-_WRITTEN: Final = 500
-_WRITTEN_BYTES: Final = 4 << 20
+"""Rows in memory while reading, some with the whole text of a document."""
+_MAX_ROWS: Final = 500
+_MAX_BYTES: Final = 4 << 20
 _NOT_ROWS: Final = ("alembic_version", "chunk_index", "sqlite_", "vec_")
-"""How the names of tables begin that every database makes for itself."""
+"""Prefixes of tables that each database has for itself, and that are not copied."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopiedTable:
-    """A table that is the same in both."""
+    """A copied table, which is equal in both databases."""
 
     rows: int
     sha256: str
-    """Over its rows, in any order."""
+    """The hash over its rows in any order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copied:
-    """What was copied and made anew."""
+    """The tables that were copied, and the sizes of the new indexes."""
 
     tables: Mapping[str, CopiedTable]
     passages: int
-    """Findable by their words."""
+    """Entries of the full-text index."""
     vectors: int
-    """Findable by meaning."""
+    """Entries of the vector indexes."""
 
 
 def copy(
     source: str, target: str, *, seams: Seams | None = None, watch: Watch | None = None
 ) -> Copied:
-    """Copy the database at an address to another one, which is empty; all of it, or nothing."""
-    _learn_tables()
+    """Copy the database at an address to an empty one, completely or not at all."""
+    _import_tables()
     used = seams or Seams()
     with open_source(source, seams=used) as one, open_target(target, seams=used) as other:
         if _same(one, other):
             raise UsageError("a database cannot be copied to itself")
-        with snapshot(one) as held, other.write() as connection:
-            tables = _tables(held.connection, shown(source))
-            _prepare(connection, tables, shown(target))
-            copying = _Copying(held, connection, watch or _unwatched)
-            with put_aside(connection):
-                copied = {table.name: copying.table(table) for table in tables}
+        with snapshot(one) as view, other.write() as connection:
+            tables = _tables(view.connection, display_address(source))
+            _prepare(connection, tables, display_address(target))
+            copier = _TableCopier(view, connection, watch or _unwatched)
+            with constraints_suspended(connection):
+                copied = {table.name: copier.table(table) for table in tables}
             return Copied(
                 tables=copied,
-                passages=index_words(held, other, connection),
-                vectors=index_vectors(held, other, connection),
+                passages=index_words(view, other, connection),
+                vectors=index_vectors(view, other, connection),
             )
 
 
-def _learn_tables() -> None:
-    """A table is known once the module is imported in which it stands."""
+def _import_tables() -> None:
+    """Import the modules that declare tables."""
     builtin_sources()
     plugin_sources()
     assert websites.metadata is metadata
@@ -390,14 +370,14 @@ def _same(one: Database, other: Database) -> bool:
 
 
 def _tables(connection: Connection, where: str) -> list[Table]:
-    """All tables of rows, each after those it refers to."""
+    """All tables to be copied, each after those it refers to."""
     there = {
         name for name in inspect(connection).get_table_names() if not name.startswith(_NOT_ROWS)
     }
     if unknown := sorted(there - set(metadata.tables)):
         raise SchemaError(
-            f"the database at {where} has tables that nothing installed here knows: "
-            f"{', '.join(unknown)}; install the plugin that they belong to"
+            f"the database at {where} has unknown tables: {', '.join(unknown)}; "
+            "install the plugin that they belong to"
         )
     return [table for table in metadata.sorted_tables if table.name in there]
 
@@ -407,7 +387,9 @@ def _prepare(connection: Connection, tables: Sequence[Table], where: str) -> Non
     version = version_of(connection)
     filled = [t for t in tables if t.name in there and _has_rows(connection, t)]
     if there and version is None:
-        raise UsageError(f"the database at {where} has tables of something else")
+        raise UsageError(
+            f"the database at {where} has tables of another program; use an empty database"
+        )
     require_empty(version, len(filled), where)
     if version is None:
         upgrade_within(connection)
@@ -418,43 +400,43 @@ def _has_rows(connection: Connection, table: Table) -> bool:
     return connection.execute(select(table).limit(1)).first() is not None
 
 
-class _Copying:
-    """One table after the other, from one moment of a database to another database."""
+class _TableCopier:
+    """Copies tables from a snapshot of a database to another database."""
 
-    def __init__(self, held: Snapshot, connection: Connection, watch: Watch) -> None:
-        self._held = held
+    def __init__(self, view: Snapshot, connection: Connection, watch: Watch) -> None:
+        self._view = view
         self._connection = connection
         self._watch = watch
 
     def table(self, table: Table) -> CopiedTable:
-        """Copy the rows of a table, and read them again."""
-        given = TableChecksum()
-        for rows in _batches(_rows(self._held, table, given)):
+        """Copy the rows of a table, and compare them."""
+        sent = TableChecksum()
+        for rows in _batches(_rows(self._view, table, sent)):
             self._insert(table, rows)
-            self._watch(table.name, given.rows)
-        number = last_number(self._held.connection, table)
+            self._watch(table.name, sent.rows)
+        number = last_number(self._view.connection, table)
         set_last_number(self._connection, table, number or 0)
-        taken = TableChecksum()
-        for _ in _rows(Snapshot(self._connection), table, taken):
+        stored = TableChecksum()
+        for _ in _rows(Snapshot(self._connection), table, stored):
             pass
-        if given != taken:
+        if sent != stored:
             raise StoreError(
-                f"{table.name} did not arrive as it was: {given.rows:,} rows were sent and "
-                f"{taken.rows:,} are there; nothing was copied"
+                f"the copy of {table.name} is different: {sent.rows:,} rows were sent and "
+                f"{stored.rows:,} stored; nothing was copied"
             )
-        return CopiedTable(rows=given.rows, sha256=given.digest)
+        return CopiedTable(rows=sent.rows, sha256=sent.digest)
 
     def _insert(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         try:
             insert_many(self._connection, table, _exact(table, rows))
         except (DBAPIError, ValueError) as error:
-            # A driver's own words may hold the row.
-            cause = str(getattr(error, "orig", error)).partition("\n")[0]
-            raise StoreError(f"a row of {table.name} is not taken: {cause}") from None
+            # The rest of a driver's message may contain the row.
+            reason = str(getattr(error, "orig", error)).partition("\n")[0]
+            raise StoreError(f"a row of {table.name} was rejected: {reason}") from None
 
 
 def _exact(table: Table, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The rows with decimals as such: of a floating-point number PostgreSQL takes 15 digits."""
+    """The rows with decimals, as PostgreSQL uses 15 digits of a floating-point number."""
     for column in table.c:
         if isinstance(column.type, Numeric) and not isinstance(column.type, Float):
             for row in rows:
@@ -463,9 +445,9 @@ def _exact(table: Table, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, A
     return rows
 
 
-def _rows(held: Snapshot, table: Table, tally: TableChecksum) -> Iterator[dict[str, Any]]:
-    for row in held.stream(select(table), at_once=_READ):
-        tally.add(row)
+def _rows(view: Snapshot, table: Table, checksum: TableChecksum) -> Iterator[dict[str, Any]]:
+    for row in view.stream(select(table), batch_size=_READ):
+        checksum.add(row)
         yield row._asdict()
 
 
@@ -475,7 +457,7 @@ def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for row in rows:
         batch.append(row)
         size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-        if len(batch) == _WRITTEN or size >= _WRITTEN_BYTES:
+        if len(batch) == _MAX_ROWS or size >= _MAX_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

@@ -1,9 +1,4 @@
-"""The tables people ask of a library, as files for other programs.
-
-Rows into files of one format, by DuckDB.
-
-Exporting a library: a file for each table, and a data package that tells of them.
-"""
+"""Exports a library: a file for each table, written by DuckDB, and a data package."""
 
 from __future__ import annotations
 
@@ -37,50 +32,50 @@ Format = Literal["csv", "parquet", "jsonl"]
 _MEMORY: Final = 256 << 20
 _THREADS: Final = 2
 _LINE: Final = 16 << 20
-"""Bytes of the longest row that DuckDB reads unless it is told."""
+"""DuckDB's default for the bytes of the longest row."""
 _OPTIONS: Final[dict[Format, str]] = {
     "csv": "FORMAT csv, HEADER",
     "parquet": "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES '32MB'",
     "jsonl": "FORMAT json",
 }
 _DANGEROUS: Final = "^[=+\\-@\\t\\r\\n''＝＋－＠]"
-"""How a text begins that a spreadsheet would calculate, and the mark that keeps it from it."""
+"""The start of texts that a spreadsheet would take for a formula, or that have a quote already."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
-    """The rows of a table, as lines of JSON in a file."""
+    """The rows of a table as lines of JSON in a file."""
 
     file: Path
     rows: int
-    longest: int
-    """Bytes of a line."""
+    max_length: int
+    """Bytes of the longest line."""
     shapes: Mapping[str, set[type[Any]]]
-    """Of what is JSON: the types of its values, by column."""
+    """The types of the values of JSON columns, by column."""
 
     def kind_of(self, field: ExportColumn) -> str:
-        """What a data package calls a column; JSON is an object or an array if all of it is."""
+        """The data package's type of a column; JSON is an object or array if all values are."""
         if field.kind != "any":
             return field.kind
-        known: dict[type[Any], str] = {dict: "object", list: "array"}
-        found = {known.get(each, "any") for each in self.shapes[field.name]}
-        return found.pop() if len(found) == 1 else "any"
+        json_kinds: dict[type[Any], str] = {dict: "object", list: "array"}
+        kinds = {json_kinds.get(each, "any") for each in self.shapes[field.name]}
+        return kinds.pop() if len(kinds) == 1 else "any"
 
 
 def stage(table: Exported, rows: Iterable[Sequence[Any]], file: Path) -> StagedTable:
-    """Write rows down, a line each."""
+    """Write rows to a file, one line each."""
     names = [field.name for field in table.fields]
-    trees = [place for place, field in enumerate(table.fields) if field.kind == "any"]
-    shapes: dict[str, set[type[Any]]] = {names[place]: set() for place in trees}
-    count = longest = 0
+    trees = [index for index, field in enumerate(table.fields) if field.kind == "any"]
+    shapes: dict[str, set[type[Any]]] = {names[index]: set() for index in trees}
+    count = max_length = 0
     with file.open("wb") as out:
         for row in rows:
-            for place in trees:
-                shapes[names[place]] |= {type(row[place])} - {type(None)}
+            for index in trees:
+                shapes[names[index]] |= {type(row[index])} - {type(None)}
             line = json.dumps(dict(zip(names, row, strict=True)), default=_text).encode()
             out.write(line + b"\n")
-            count, longest = count + 1, max(longest, len(line))
-    return StagedTable(file, count, longest, shapes)
+            count, max_length = count + 1, max(max_length, len(line))
+    return StagedTable(file, count, max_length, shapes)
 
 
 def _text(value: Any) -> str:
@@ -92,43 +87,43 @@ def _text(value: Any) -> str:
 
 
 class Converter:
-    """Makes files of what was written down."""
+    """Converts staged tables to files of one format."""
 
     def __init__(self, folder: Path, kind: Format) -> None:
         self._kind = kind
         self._connection = _connect(folder)
 
     def convert(self, table: Exported, staged: StagedTable, to: Path) -> None:
-        """Make the file of a table."""
+        """Write the file of a table."""
         selected = ", ".join(
             f"{_expression(each, self._kind)} AS {_name(each.name)}" for each in table.fields
         )
-        given = ", ".join(
+        columns = ", ".join(
             f"{_quoted(each.name)}: {_quoted(_type(each, self._kind))}" for each in table.fields
         )
-        longest = max(_LINE, staged.longest + 1)
+        line_size = max(_LINE, staged.max_length + 1)
         rows = (
             f"SELECT {selected} FROM read_json({_quoted(str(staged.file))},"  # noqa: S608 — quoted
-            f" columns = {{{given}}}, format = 'newline_delimited', compression = 'none',"
-            f" maximum_object_size = {longest})"
+            f" columns = {{{columns}}}, format = 'newline_delimited', compression = 'none',"
+            f" maximum_object_size = {line_size})"
         )
-        memory = max(_MEMORY, 12 * longest) >> 20
+        memory = max(_MEMORY, 12 * line_size) >> 20
         try:
             self._connection.execute(f"SET memory_limit = '{memory}MB'")
             self._connection.execute(
                 f"COPY ({rows}) TO {_quoted(str(to))} ({_OPTIONS[self._kind]})"
             )
         except Exception as error:
-            # Its words may hold what a document says.
+            # Its message may contain text of a document.
             raise StoreError(f"{table.name} cannot be written: {type(error).__name__}") from error
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Close the database, which releases its memory."""
         self._connection.close()
 
 
 def _type(field: ExportColumn, kind: Format) -> str:
-    # Texts stay as they are written: DuckDB would write moments in a way of its own.
+    # As text, since DuckDB would format times in another way.
     return "VARCHAR" if kind != "parquet" and field.kind in {"string", "datetime"} else field.type
 
 
@@ -157,8 +152,8 @@ def _connect(folder: Path) -> DuckDBPyConnection:
         }
     )
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET preserve_insertion_order = false")  # it would hold rows for it
-    connection.execute("SET enable_progress_bar = false")  # it would stand among what is printed
+    connection.execute("SET preserve_insertion_order = false")  # which would buffer rows
+    connection.execute("SET enable_progress_bar = false")  # which would be printed to stdout
     return connection
 
 
@@ -171,11 +166,11 @@ def _quoted(text: str) -> str:
 
 
 Watch = Callable[[str, int], None]
-"""Told, now and then, of a table and how many of its rows are done."""
+"""Called from time to time with a table and the number of its rows that are done."""
 
 DESCRIPTOR: Final = "datapackage.json"
 NAME: Final = "fonds-export"
-_TOLD: Final = 1000
+_WATCH_ROWS: Final = 1000
 _READ: Final = 100
 _GLOB: Final = re.compile(r"[*?\[\]{}]")
 _MEDIA: Final[Mapping[Format, str]] = {
@@ -183,15 +178,15 @@ _MEDIA: Final[Mapping[Format, str]] = {
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
 }
-_LONGEST_DESCRIPTOR: Final = 16 << 20
+_MAX_DESCRIPTOR: Final = 16 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportResult:
-    """What was written."""
+    """The rows and bytes that were exported."""
 
     rows: Mapping[str, int]
-    """By table; those without a row have no file."""
+    """By table; tables without rows have no file."""
     bytes: int
 
 
@@ -213,21 +208,21 @@ def export(
     scratch: Path | None = None,
     watch: Watch | None = None,
 ) -> ExportResult:
-    """Write all tables, or those of some sources, to an address; the data package comes last.
+    """Write all tables, or those of some sources, to an address; the data package is the last.
 
-    An earlier export that stands there is replaced, once all of the new one is made.
+    An earlier export at the address is replaced when all files of the new one are ready.
     """
     before = _earlier(blobs, where)
     with _context(scratch) as folder:
-        with snapshot(database) as held, closing(Converter(folder, kind)) as converter:
-            making = _Making(held, folder, kind, converter, watch or _unwatched)
-            there = inspect(held.connection).get_table_names()
+        with snapshot(database) as view, closing(Converter(folder, kind)) as converter:
+            files_of = _Files(view, folder, kind, converter, watch or _unwatched)
+            there = inspect(view.connection).get_table_names()
             tables = exported_tables(
                 there, registry or SourceRegistry(), sources=sources, owner=owner
             )
-            files = [made for table in tables if (made := making.file(table)) is not None]
+            files = [made for table in tables if (made := files_of.file(table)) is not None]
         if not any(each.resource["name"] == "documents" for each in files):
-            raise UsageError("there is no document to export")
+            raise UsageError("there is no document to export; load one first")
         _replace(blobs, before, files)
     return ExportResult(
         rows={each.resource["name"]: each.resource["rows"] for each in files},
@@ -235,20 +230,20 @@ def export(
     )
 
 
-class _Making:
-    """One file after the other."""
+class _Files:
+    """Makes the files of an export, one after the other."""
 
     def __init__(
-        self, held: Snapshot, folder: Path, kind: Format, converter: Converter, watch: Watch
+        self, view: Snapshot, folder: Path, kind: Format, converter: Converter, watch: Watch
     ) -> None:
-        self._held = held
+        self._view = view
         self._converter = converter
         self._folder = folder
         self._kind = kind
         self._watch = watch
 
     def file(self, table: Exported) -> _File | None:
-        """The file of a table; None where it has no row."""
+        """The file of a table; None if it has no rows."""
         staged = stage(table, self._rows(table), self._folder / "staged")
         if not staged.rows:
             return None
@@ -258,13 +253,13 @@ class _Making:
         return _File(path, self._resource(table, staged, path))
 
     def _rows(self, table: Exported) -> Iterator[Sequence[Any]]:
-        for count, row in enumerate(self._held.stream(table.query, at_once=_READ), 1):
-            if count % _TOLD == 0:
+        for count, row in enumerate(self._view.stream(table.query, batch_size=_READ), 1):
+            if count % _WATCH_ROWS == 0:
                 self._watch(table.name, count)
             yield row
 
     def _resource(self, table: Exported, staged: StagedTable, path: Path) -> dict[str, Any]:
-        told = {
+        resource = {
             "name": table.name,
             "type": "table",
             **({"description": table.about} if table.about else {}),
@@ -278,8 +273,8 @@ class _Making:
             "schema": self._schema(table, staged),
         }
         if self._kind == "csv":
-            told["escape"] = "a text that begins like a formula, or with ', has a ' before it"
-        return told
+            resource["escape"] = "a text that begins like a formula, or with ', has a ' before it"
+        return resource
 
     def _schema(self, table: Exported, staged: StagedTable) -> dict[str, Any]:
         fields = [
@@ -300,44 +295,44 @@ def _sha256(path: Path) -> str:
 
 
 def _earlier(blobs: Blobs, where: str) -> list[str]:
-    """The files of an earlier export; what is no export stays as it is."""
-    found = blobs.head(DESCRIPTOR)
-    if found is None:
+    """The files of an earlier export; UsageError if the data package is not one of an export."""
+    info = blobs.head(DESCRIPTOR)
+    if info is None:
         return []
-    told = None
-    if found.size <= _LONGEST_DESCRIPTOR:
+    package = None
+    if info.size <= _MAX_DESCRIPTOR:
         with suppress(ValueError, RecursionError):
-            told = json.loads(blobs.get(DESCRIPTOR))
-    if not isinstance(told, dict) or told.get("name") != NAME:
+            package = json.loads(blobs.get(DESCRIPTOR))
+    if not isinstance(package, dict) or package.get("name") != NAME:
         raise UsageError(
-            f"at {where} stands a {DESCRIPTOR} that is not one of an export; name another place"
+            f"{where} has a {DESCRIPTOR} that is not one of an export; use another address"
         )
-    return re.findall(r'"path": "([^"/]+)"', json.dumps(told))
+    return re.findall(r'"path": "([^"/]+)"', json.dumps(package))
 
 
 def _replace(blobs: Blobs, before: Sequence[str], files: Sequence[_File]) -> None:
-    told = {
+    package = {
         "name": NAME,
         "title": "Public documents, each with where it comes from and how it is cited.",
         "resources": [each.resource for each in files],
     }
-    blobs.delete(DESCRIPTOR)  # for a while, what it tells would not be true
+    blobs.delete(DESCRIPTOR)  # it would be wrong while files are replaced
     for each in files:
         blobs.put(each.path.name, each.path)
-    blobs.put(DESCRIPTOR, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
-    kept = {each.path.name for each in files}
+    blobs.put(DESCRIPTOR, (json.dumps(package, indent=1, ensure_ascii=False) + "\n").encode())
+    new_names = {each.path.name for each in files}
     for name in before:
-        if name not in kept and _is_ours(name):
+        if name not in new_names and _is_exported(name):
             blobs.delete(name)
 
 
-def _is_ours(name: str) -> bool:
+def _is_exported(name: str) -> bool:
     return re.fullmatch(rf"\w+\.({'|'.join(_MEDIA)})", name) is not None
 
 
 @contextmanager
 def _context(scratch: Path | None) -> Iterator[Path]:
-    # DuckDB would take some characters in the name of a folder for a pattern.
+    # DuckDB takes some characters in the name of a folder for a pattern.
     usable = scratch if scratch is not None and not _GLOB.search(str(scratch)) else None
     if usable is not None:
         usable.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which tables are exported, which rows of them, and of which types."""
+"""The tables, rows and column types of exports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fonds.stores.tables import (
 )
 
 Kind = Literal["string", "integer", "number", "boolean", "datetime", "any"]
-"""As data packages call them; `any` is JSON."""
+"""Types of data packages; `any` is JSON."""
 
 _INTERNAL: Final = frozenset({"owner", "task_key"})
 _OF_DOCUMENTS: Final = (document_aliases, document_versions)
@@ -50,13 +50,13 @@ class ExportColumn:
     name: str
     kind: Kind
     type: str
-    """As DuckDB calls it."""
+    """DuckDB's type."""
     about: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exported:
-    """A table, and the query for its rows."""
+    """A table with the query for its rows."""
 
     name: str
     query: Select[Any]
@@ -66,15 +66,15 @@ class Exported:
 
 
 def exported_tables(
-    there: Collection[str],
+    existing: Collection[str],
     registry: SourceRegistry,
     *,
     sources: Sequence[str] | None,
     owner: UUID | None,
 ) -> Iterator[Exported]:
-    """All tables that can be asked for, as far as they are there; of some sources, or of all.
+    """All tables that can be exported and exist, of some sources or of all.
 
-    Documents, and whatever belongs to one, are public or the owner's.
+    Documents, and rows that belong to one, are public or the owner's.
     """
     chosen = visible_to(owner)
     if sources is not None:
@@ -85,22 +85,22 @@ def exported_tables(
         yield _exported(table, _columns(table), _has_document(table.c.document_id, chosen))
     yield _citations(chosen, owner)
     for table in (code_units, nodes):
-        of_them = [] if sources is None else [table.c.source.in_(sources)]
-        yield _exported(table, _columns(table), *of_them)
+        conditions = [] if sources is None else [table.c.source.in_(sources)]
+        yield _exported(table, _columns(table), *conditions)
     for table in _typed(registry, sources):
-        if table.name in there:
+        if table.name in existing:
             yield _exported(table, _columns(table), *_visible(table, chosen))
 
 
 def _typed(registry: SourceRegistry, sources: Sequence[str] | None) -> list[Table]:
-    """The tables that sources bring along, each once."""
-    known = [each.info for each in registry.values()]
-    wanted = [info for info in known if sources is None or info.name in sources]
-    return list(dict.fromkeys(table for info in wanted for table in info.tables))
+    """The tables of sources, without repetitions."""
+    all_info = [each.info for each in registry.values()]
+    chosen = [info for info in all_info if sources is None or info.name in sources]
+    return list(dict.fromkeys(table for info in chosen for table in info.tables))
 
 
 def _visible(table: Table, chosen: ColumnElement[bool]) -> list[ColumnElement[bool]]:
-    """Of rows that are documents, or belong to one by their key: those that may be seen."""
+    """Conditions for visible rows, if the rows are documents or belong to one by their key."""
     first = next(iter(table.primary_key.columns))
     for key in first.foreign_keys:
         parent = key.column.table
@@ -112,7 +112,7 @@ def _visible(table: Table, chosen: ColumnElement[bool]) -> list[ColumnElement[bo
 
 
 def _has_document(column: ColumnElement[Any], chosen: ColumnElement[bool]) -> ColumnElement[bool]:
-    # SQLite would hold a list of all of them in memory.
+    # With IN, SQLite would have a list of all documents in memory.
     return exists().where(documents.c.id == column, chosen)
 
 
@@ -137,12 +137,14 @@ def _passages(chosen: ColumnElement[bool]) -> Exported:
 def _citations(chosen: ColumnElement[bool], owner: UUID | None) -> Exported:
     edge = citation_edges.c
     cited = documents.alias("cited")
-    # A public document may cite what somebody has uploaded; that it is held is theirs to know.
-    seen = or_(cited.c.owner.is_(None), cited.c.owner == owner)
+    # A public document may cite an upload, whose existence only its owner may know.
+    is_visible = or_(cited.c.owner.is_(None), cited.c.owner == owner)
     columns = [each for each in edge if each.name != "to_document_id"]
     query = (
         select(*columns, cited.c.id.label("to_document_id"))
-        .join_from(citation_edges, cited, (cited.c.id == edge.to_document_id) & seen, isouter=True)
+        .join_from(
+            citation_edges, cited, (cited.c.id == edge.to_document_id) & is_visible, isouter=True
+        )
         .where(_has_document(edge.from_document_id, chosen))
     )
     fields = [_field(each.name, each.type, each.comment) for each in columns]
@@ -182,7 +184,7 @@ def _field(name: str, type_: Any, about: str | None) -> ExportColumn:
 
 
 def _kind(type_: Any) -> tuple[Kind, str]:
-    known: list[tuple[type[Any], Kind, str]] = [
+    kinds: list[tuple[type[Any], Kind, str]] = [
         (Boolean, "boolean", "BOOLEAN"),
         (Integer, "integer", "BIGINT"),
         (Float, "number", "DOUBLE"),
@@ -191,7 +193,7 @@ def _kind(type_: Any) -> tuple[Kind, str]:
         (Json, "any", "JSON"),
         (JSON, "any", "JSON"),  # of a plugin
     ]
-    for each, kind, native in known:
+    for each, kind, native in kinds:
         if isinstance(type_, each):
             return kind, native
     if isinstance(type_, Numeric):

@@ -1,7 +1,4 @@
-"""A library at one moment, for as long as it takes to read all of it.
-
-Addresses as people give them, fit to be shown.
-"""
+"""Consistent snapshots of a database, and addresses without secrets for messages."""
 
 from __future__ import annotations
 
@@ -16,15 +13,15 @@ from fonds.stores.database import Database
 
 
 class Snapshot:
-    """Sees nothing of what others write from its first query on."""
+    """A consistent view of a database from its first query on."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._open: set[CursorResult[Any]] = set()
 
-    def stream(self, query: Select[Any], *, at_once: int) -> Iterator[Row[Any]]:
-        """The rows of a query, of which so many are in memory."""
-        result = self.connection.execute(query, execution_options={"yield_per": at_once})
+    def stream(self, query: Select[Any], *, batch_size: int) -> Iterator[Row[Any]]:
+        """The rows of a query, fetched in batches."""
+        result = self.connection.execute(query, execution_options={"yield_per": batch_size})
         self._open.add(result)
         try:
             yield from result
@@ -33,17 +30,17 @@ class Snapshot:
             result.close()
 
     def close(self) -> None:
-        """Let go of queries that nobody read to the end."""
+        """Close the results of queries that were not read to the end."""
         for result in self._open:
             result.close()
 
 
 @contextmanager
 def snapshot(database: Database) -> Iterator[Snapshot]:
-    """A view of everything as it is now."""
+    """A snapshot of a database, open until the end of the block."""
     with database.read() as connection:
         if not database.is_sqlite:
-            # Else each statement would see what was written before it.
+            # By default, each statement would see what was committed before it.
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         opened = Snapshot(connection)
         try:
@@ -52,8 +49,8 @@ def snapshot(database: Database) -> Iterator[Snapshot]:
             opened.close()
 
 
-def shown(address: str) -> str:
-    """An address of a store or database without what may be a secret: password and options."""
+def display_address(address: str) -> str:
+    """The address of a store or database without password and options, which may be secret."""
     if "://" not in address:
         return address
     try:

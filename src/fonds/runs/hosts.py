@@ -41,7 +41,7 @@ def record_hosts(
             blobs = open_blobs(context.settings.indexes, seams=context.seams)
         index = open_index(blobs, INDEX)
         records = _records(info, contacted - recorded, context)
-        put_many(index, _due(index, records), at_once=8)
+        put_many(index, _due(index, records), concurrency=8)
     except FondsError as error:
         _log.warning("hosts_not_noted", source=info.name, error=str(error))
         return recorded

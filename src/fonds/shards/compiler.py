@@ -1,13 +1,11 @@
-"""The compiler: takes records out of the inbox into their shards.
+"""The compiler, which moves records from the inbox into their shards.
 
-Any number may work at once, and be killed anywhere.
-Of each shard: lock, read, announce, write, remove from the inbox, unlock. A record leaves the
-inbox only when a shard that holds it, or a newer one, is written; every write names the version it
-replaces, so whoever is slow, paused or dead can undo nothing.
+Any number of compilers may run concurrently, and may be killed at any time. For each shard: lock,
+read, announce, write, remove from the inbox, unlock. A record leaves the inbox only when a shard
+with it, or with a newer one, is written. Every write is conditional on the version it replaces, so
+that a slow, paused or dead process cannot undo anything; locks only save work.
 
-Who compiles a shard. A lock saves work; what keeps records safe are the conditional writes.
-
-Shards compiled on an engine: each by a process that opens the index itself.
+On an engine, each shard is compiled by a process that opens the index itself.
 """
 
 from __future__ import annotations
@@ -40,10 +38,10 @@ from fonds.errors import (
     StoreError,
 )
 from fonds.seams import Clock, Seams
-from fonds.shards.inbox import AT_ONCE, InboxRecord, forget, read_item, waiting
+from fonds.shards.inbox import CONCURRENCY, InboxRecord, forget, read_item, waiting
 from fonds.shards.index import Index, list_shards, open_index, version_of
 from fonds.shards.manifest import (
-    Noted,
+    ManifestEntry,
     entry_of,
     is_announced,
     merge,
@@ -59,7 +57,7 @@ LIFETIME: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class ShardLock:
-    """A lock that we hold."""
+    """A lock that this process has."""
 
     key: str
     etag: str
@@ -74,7 +72,7 @@ class Locks:
     worker: str
     lifetime: timedelta = LIFETIME
     _zero: datetime | None = field(default=None, init=False)
-    """What the store's clock said when our seconds began; ours may be set meanwhile."""
+    """The store's time at zero of our monotonic clock; our system clock may be changed."""
 
     def take(self, shard: str) -> ShardLock | None:
         """The lock of a shard; None while another worker has it."""
@@ -85,9 +83,9 @@ class Locks:
         except BlobExistsError:
             other = version_of(blobs, key)
         if other is None:
-            return None  # released a moment ago: the next round finds the shard free
+            return None  # just released; the next round takes the shard
         if other.data == content:
-            return ShardLock(key, other.etag)  # it is ours: the answer to our request was lost
+            return ShardLock(key, other.etag)  # our own, whose response was lost
         if not self._is_stale(other.modified):
             return None
         try:
@@ -95,71 +93,71 @@ class Locks:
         except BlobChangedError:
             return None
 
-    def release(self, held: ShardLock) -> None:
-        """Give a lock back, unless another worker took it over."""
+    def release(self, lock: ShardLock) -> None:
+        """Release a lock, unless another worker took it over."""
         blobs = self.index.blobs
         if blobs.can_remove_versions():
             with suppress(BlobChangedError):
-                blobs.remove(held.key, etag=held.etag)
-        elif (now := version_of(blobs, held.key)) and now.etag == held.etag:
-            blobs.delete(held.key)
+                blobs.remove(lock.key, etag=lock.etag)
+        elif (now := version_of(blobs, lock.key)) and now.etag == lock.etag:
+            blobs.delete(lock.key)
 
     def sweep(self) -> None:
-        """Remove locks whose owners died, also of shards for which nothing waits any more."""
+        """Remove the locks of dead owners, also of shards without records in the inbox."""
         for lock in list_shards(self.index).locks:
             if self._is_stale(lock.modified):
                 self.release(ShardLock(lock.key, lock.etag))
 
     def _content(self) -> bytes:
         now = self.clock.now()
-        told = {
+        content = {
             "worker": self.worker,
             "token": str(uuid4()),
             "created": now.isoformat(),
             "expires": (now + self.lifetime).isoformat(),
         }
-        return json.dumps(told).encode()
+        return json.dumps(content).encode()
 
-    def _is_stale(self, written: datetime) -> bool:
-        """By the store's clock alone: machines disagree about the time."""
+    def _is_stale(self, modified: datetime) -> bool:
+        """True if a lock has expired by the store's clock, as clocks of machines differ."""
         if self._zero is None:
             self._zero = self._measure()
-        return written + self.lifetime < self._zero + self._elapsed()
+        return modified + self.lifetime < self._zero + self._elapsed()
 
     def _measure(self) -> datetime:
         blobs, key = self.index.blobs, f"{self.index.layout.shards}clock-{uuid4()}.lock"
         blobs.create(key, b"what time is it?")
-        written, elapsed = version_of(blobs, key), self._elapsed()
+        probe, elapsed = version_of(blobs, key), self._elapsed()
         blobs.delete(key)
-        return (written.modified if written else self.clock.now()) - elapsed
+        return (probe.modified if probe else self.clock.now()) - elapsed
 
     def _elapsed(self) -> timedelta:
         return timedelta(seconds=self.clock.monotonic())
 
 
 PAGE: Final = 100_000
-"""Records listed before they are compiled: their names fit in memory, and each shard gets many."""
+"""Records listed before they are compiled: many for each shard, and few enough for memory."""
 
 _log: Final = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class Compiled:
-    """What one round of a compiler did."""
+    """The result of one round of a compiler."""
 
     records: int = 0
-    """Taken out of the inbox."""
+    """Removed from the inbox."""
     shards: int = 0
-    """Written anew."""
+    """Written."""
     busy: int = 0
-    """Shards that another had, or changed meanwhile; their records wait for the next round."""
+    """Shards that another compiler locked or changed; their records wait for the next round."""
     failed: int = 0
-    """Shards that the store did not let us read or write; likewise."""
+    """Shards that the store could not read or write; their records wait as well."""
     damaged: list[str] = field(default_factory=list)
-    """What cannot be read, or is not what the manifest says, and was left alone."""
+    """Keys of unreadable blobs, or of ones that differ from the manifest; they are not changed."""
 
     def add(self, other: Compiled) -> None:
-        """Count what was done elsewhere too."""
+        """Add the counts of another result."""
         self.records += other.records
         self.shards += other.shards
         self.busy += other.busy
@@ -168,13 +166,13 @@ class Compiled:
 
 
 Watch = Callable[[Compiled], None]
-"""Told how far a round has come, after each shard."""
-Elsewhere = Callable[[Iterable[tuple[str, Sequence[str]]]], Iterator[Compiled]]
-"""Compiles shards, each with the paths of its records, on other machines."""
+"""Called with the totals of a round after each shard."""
+RemoteCompile = Callable[[Iterable[tuple[str, Sequence[str]]]], Iterator[Compiled]]
+"""Compiles shards, each with the paths of its records, on an engine."""
 
 
 class Compiler:
-    """Compiles an index, some shards at a time."""
+    """Compiles an index, several shards at a time."""
 
     def __init__(
         self,
@@ -184,10 +182,10 @@ class Compiler:
         workers: int = 1,
         page: int = PAGE,
         lifetime: timedelta = LIFETIME,
-        elsewhere: Elsewhere | None = None,
+        remote: RemoteCompile | None = None,
     ) -> None:
         self._index = index
-        self._elsewhere = elsewhere
+        self._remote = remote
         self._seams = seams
         self._workers = workers
         self._page = page
@@ -195,52 +193,52 @@ class Compiler:
         self._locks = Locks(index, seams.clock, worker, lifetime)
 
     def run(self, *, stop: Event | None = None, watch: Watch | None = None) -> Compiled:
-        """One round: everything that waits in the inbox, as far as others leave it to us."""
+        """Compile all records in the inbox, except for shards that others have locked."""
         total = Compiled()
         stop = stop or Event()
-        for compiled in self._on_others(stop) if self._elsewhere else self._here(stop):
+        for compiled in self._on_engine(stop) if self._remote else self._in_threads(stop):
             total.add(compiled)
             if watch is not None:
                 watch(total)
         if total.shards or total.records or self._is_behind():
             self._publish(total)
-        with suppress(StoreError):  # then the next round does it
+        with suppress(StoreError):  # the next round retries
             self._locks.sweep()
         return total
 
     def compile(self, shard: str, paths: Sequence[str]) -> Compiled:
-        """One shard, for whoever looked into the inbox; nothing is published."""
-        with ThreadPoolExecutor(AT_ONCE, "fonds-items") as readers:
-            return self._attempt(_Turn(self._index, readers), {shard: paths}, Event(), shard)
+        """Compile one shard from these items of the inbox, without publishing."""
+        with ThreadPoolExecutor(CONCURRENCY, "fonds-items") as readers:
+            return self._attempt(_Compilation(self._index, readers), {shard: paths}, Event(), shard)
 
-    def _here(self, stop: Event) -> Iterator[Compiled]:
+    def _in_threads(self, stop: Event) -> Iterator[Compiled]:
         with (
             ThreadPoolExecutor(self._workers, "fonds-compiler") as workers,
-            ThreadPoolExecutor(AT_ONCE, "fonds-items") as readers,
+            ThreadPoolExecutor(CONCURRENCY, "fonds-items") as readers,
         ):
-            turn = _Turn(self._index, readers)
+            compilation = _Compilation(self._index, readers)
             for groups in self._pages():
-                attempt = partial(self._attempt, turn, groups, stop)
+                attempt = partial(self._attempt, compilation, groups, stop)
                 yield from workers.map(attempt, self._shuffled(groups))
 
-    def _on_others(self, stop: Event) -> Iterator[Compiled]:
-        assert self._elsewhere is not None
+    def _on_engine(self, stop: Event) -> Iterator[Compiled]:
+        assert self._remote is not None
         for groups in self._pages():
             order = ((shard, groups[shard]) for shard in self._shuffled(groups))
-            yield from self._elsewhere(takewhile(lambda _: not stop.is_set(), order))
+            yield from self._remote(takewhile(lambda _: not stop.is_set(), order))
 
     def _shuffled(self, groups: Iterable[str]) -> list[str]:
         order = sorted(groups)
-        self._seams.chance.shuffle(order)  # so that several compilers seldom meet
+        self._seams.chance.shuffle(order)  # so that concurrent compilers rarely collide
         return order
 
     def _is_behind(self) -> bool:
-        """Whether somebody wrote shards and died before the data package told of them."""
+        """True if a compiler died after writing shards and before publishing them."""
         try:
             entries = list_shards(self._index).entries.values()
             published = self._index.blobs.head(self._index.layout.descriptor)
         except StoreError:
-            return False  # then the next round sees it
+            return False  # the next round retries
         newest = max((info.modified for info in entries), default=None)
         return newest is not None and (published is None or newest > published.modified)
 
@@ -252,7 +250,7 @@ class Compiler:
             total.damaged.append(self._index.layout.descriptor)
 
     def _pages(self) -> Iterator[Mapping[str, Sequence[str]]]:
-        """What waits, by shard, so much at a time."""
+        """The paths of records in the inbox, by shard, in pages."""
         items = waiting(self._index)
         while page := list(islice(items, self._page)):
             groups: dict[str, list[str]] = defaultdict(list)
@@ -261,20 +259,24 @@ class Compiler:
             yield groups
 
     def _attempt(
-        self, turn: _Turn, groups: Mapping[str, Sequence[str]], stop: Event, shard: str
+        self,
+        compilation: _Compilation,
+        groups: Mapping[str, Sequence[str]],
+        stop: Event,
+        shard: str,
     ) -> Compiled:
-        """Compile a shard if nobody else does; what goes wrong with it concerns it alone."""
+        """Compile a shard unless another compiler does; errors become part of the result."""
         if stop.is_set():
             return Compiled()
         try:
-            held = self._locks.take(shard)
-            if held is None:
+            lock = self._locks.take(shard)
+            if lock is None:
                 return Compiled(busy=1)
             try:
-                return turn.compile(shard, groups[shard])
+                return compilation.compile(shard, groups[shard])
             finally:
-                with suppress(StoreError):  # then it runs out by itself
-                    self._locks.release(held)
+                with suppress(StoreError):  # the lock expires
+                    self._locks.release(lock)
         except (BlobChangedError, BlobExistsError):
             return Compiled(busy=1)
         except ShardError as error:
@@ -286,35 +288,35 @@ class Compiler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """The compilation of a shard by whoever has its lock."""
+class _Compilation:
+    """The compilation of shards whose lock this process has."""
 
     index: Index
     readers: ThreadPoolExecutor
 
     def compile(self, shard: str, paths: Sequence[str]) -> Compiled:
-        # In this order: items that another compiles and removes meanwhile are in the shard.
+        # In this order, as items that another compiler removes meanwhile are in the shard.
         items, damaged = self._read_items(paths)
         entry, before = self._read_shard(shard)
         data = before.data if before else b""
         after = merge(data, (item.line for item in items), len(self.index.schema.fields))
         if after != data:
             write_shard(self.index, shard, after, before=before, after=entry)
-        elif entry is None and before is not None:  # whoever made it died before he could tell
-            write_entry(self.index, shard, Noted(entry_of(data), None), after=None)
+        elif entry is None and before is not None:  # a compiler died before it wrote the entry
+            write_entry(self.index, shard, ManifestEntry(entry_of(data), None), after=None)
         list(self.readers.map(partial(forget, self.index), items))
         return Compiled(records=len(items), shards=int(after != data), damaged=damaged)
 
-    def _read_shard(self, shard: str) -> tuple[Noted | None, BlobVersion | None]:
+    def _read_shard(self, shard: str) -> tuple[ManifestEntry | None, BlobVersion | None]:
         entry = read_entry(self.index, shard)
-        held = version_of(self.index.blobs, self.index.layout.shard(shard))
+        current = version_of(self.index.blobs, self.index.layout.shard(shard))
         if entry is not None and entry.moved:
             raise BlobChangedError(f"shard {shard} was divided since the index was opened")
-        if not is_announced(entry, held.data if held else None):
+        if not is_announced(entry, current.data if current else None):
             if read_entry(self.index, shard) != entry:
                 raise BlobChangedError(f"shard {shard} is being written by another")
-            raise ShardError("it is not what the manifest says; see `fonds index verify`")
-        return entry, held
+            raise ShardError("it differs from the manifest; see `fonds index verify`")
+        return entry, current
 
     def _read_items(self, paths: Sequence[str]) -> tuple[list[InboxRecord], list[str]]:
         items, damaged = [], []
@@ -334,29 +336,29 @@ class _Turn:
 
 
 SECONDS: Final = 600.0
-"""For a shard; its lock runs out before."""
+"""The limit for a shard; its lock expires earlier."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShardOrder:
-    """A shard to be compiled, as a process gets it."""
+    """A shard to be compiled by a process of an engine."""
 
     root: str
     """The address of the store."""
     index: str
     digits: int
-    """By which the shard was named; an index that was divided meanwhile has others."""
+    """The digits of the shard's name, which change when the index is divided."""
     shard: str
     paths: Sequence[str]
-    """Of the records that wait for it."""
+    """The paths of its records in the inbox."""
 
 
 def compile_shard(order: ShardOrder) -> Compiled:
-    """Compile a shard in a process of an engine, unless another does."""
+    """Compile a shard in a process of an engine, unless another compiler does."""
     if "://" not in order.root and not Path(order.root).is_dir():
         raise SettingsError(
-            f"{order.root} is not on every machine of the cluster: an index that several compile"
-            " must be on an object store, or FONDS_ENGINE=local"
+            f"{order.root} does not exist on every machine of the cluster: put the index into an"
+            " object store, or set FONDS_ENGINE=local"
         )
     index = open_index(open_blobs(order.root, seams=Seams()), order.index)
     if index.layout.digits != order.digits:
@@ -365,17 +367,17 @@ def compile_shard(order: ShardOrder) -> Compiled:
 
 
 @contextmanager
-def compiling_on(address: str, root: str) -> Iterator[Callable[[Index], Elsewhere | None]]:
-    """How shards of an index below `root` are compiled: here, unless there is a cluster."""
-    if address == LOCAL:  # threads do, for a shard is mostly waited for
+def compiling_on(address: str, root: str) -> Iterator[Callable[[Index], RemoteCompile | None]]:
+    """The remote compilation of indexes below `root`; None on the local engine."""
+    if address == LOCAL:  # threads are enough, as a shard mostly waits for the store
         yield lambda _: None
         return
     with open_engine(address, seconds=SECONDS) as engine:
         yield partial(on_engine, engine, root)
 
 
-def on_engine(engine: Engine, root: str, index: Index) -> Elsewhere:
-    """Compiles shards of an index on an engine; what is lost with a process waits as before."""
+def on_engine(engine: Engine, root: str, index: Index) -> RemoteCompile:
+    """Compile shards of an index on an engine; records of a lost process stay in the inbox."""
     absolute = root if "://" in root else str(Path(root).absolute())
     name, digits = index.name, index.layout.digits
 

@@ -1,8 +1,8 @@
-"""Dividing an index into more and smaller shards, while it is read and written.
+"""Divides an index into more and smaller shards, while it is read and written.
 
-Shard by shard: its records are copied into the smaller ones, its entry says that they are, and it
-is emptied. Readers that find it empty ask its entry; compilers leave it alone until they open the
-index anew. The index says how its shards are named when the last one is done.
+The records of each shard are copied into smaller ones, its entry records that, and it is emptied.
+Readers of an empty shard follow its entry; compilers skip it until they open the index again. The
+data package has the new names of shards when the last one is done.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fonds.shards.compiler import Locks
 from fonds.shards.index import Index, ShardEntry, version_of
 from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import (
-    Noted,
+    ManifestEntry,
     entry_of,
     is_announced,
     lines_of,
@@ -33,14 +33,15 @@ _TRIES: Final = 20
 _NOTHING: Final = ShardEntry(0, 0, entry_of(b"").sha256)
 
 Watch = Callable[[int], None]
-"""Told how many shards are divided."""
+"""Called with the number of shards that are divided."""
 
 
 def divide(index: Index, digits: int, locks: Locks, *, watch: Watch | None = None) -> Index:
-    """The index with longer names for its shards; what broke off is continued."""
+    """Divide an index, or continue a division that was interrupted; returns the new index."""
     if digits <= index.layout.digits:
         raise UsageError(
-            f"the shards of {index.name} have names of {index.layout.digits} digits already"
+            f"the names of the shards of {index.name} have {index.layout.digits} digits already; "
+            "choose more"
         )
     divided = replace(index, layout=IndexLayout(index.name, digits))
     for number, shard in enumerate(index.layout.shard_ids(), 1):
@@ -52,9 +53,9 @@ def divide(index: Index, digits: int, locks: Locks, *, watch: Watch | None = Non
 
 
 def _divide_shard(index: Index, divided: Index, shard: str, locks: Locks) -> None:
-    held = locks.take(shard)
-    if held is None:
-        raise StoreError(f"shard {shard} is being compiled; stop the compilers, and try again")
+    lock = locks.take(shard)
+    if lock is None:
+        raise StoreError(f"shard {shard} is being compiled; stop all compilers and try again")
     try:
         for _ in range(_TRIES):
             try:
@@ -62,9 +63,9 @@ def _divide_shard(index: Index, divided: Index, shard: str, locks: Locks) -> Non
             except (BlobChangedError, BlobExistsError):
                 continue
             return
-        raise StoreError(f"shard {shard} changes all the time; stop the compilers, and try again")
+        raise StoreError(f"shard {shard} changes too often; stop all compilers and try again")
     finally:
-        locks.release(held)
+        locks.release(lock)
 
 
 def _move(index: Index, divided: Index, shard: str) -> None:
@@ -72,15 +73,17 @@ def _move(index: Index, divided: Index, shard: str) -> None:
     before = version_of(index.blobs, index.layout.shard(shard))
     is_moved = entry is not None and bool(entry.moved)
     if not is_moved and not is_announced(entry, before.data if before else None):
-        raise ShardError(f"shard {shard} is not what the manifest says; nothing was moved")
+        raise ShardError(
+            f"shard {shard} differs from the manifest, and was not moved; see `fonds index verify`"
+        )
     _copy(index, divided, before.data if before else b"")
     if not is_moved:
-        write_entry(index, shard, Noted(_NOTHING, None, divided.layout.digits), after=entry)
+        write_entry(index, shard, ManifestEntry(_NOTHING, None, divided.layout.digits), after=entry)
     if before is None:
         index.blobs.create(index.layout.shard(shard), b"")  # for readers of the older division
     elif before.data:
-        # A compiler that was paused before it wrote finds the version gone that it had read; had
-        # it written meanwhile, what it wrote is copied, too.
+        # A compiler that was paused before its write fails, as its version does not exist any
+        # more; if it wrote before that, this write fails and the copy is repeated.
         index.blobs.replace(index.layout.shard(shard), b"", etag=before.etag)
 
 
@@ -100,5 +103,5 @@ def _merge_into(index: Index, shard: str, lines: list[bytes]) -> None:
     merged = merge(data, lines, len(index.schema.fields))
     if merged != data:
         write_shard(index, shard, merged, before=before, after=entry)
-    elif entry is None and before is not None:  # a division broke off before it could tell
-        write_entry(index, shard, Noted(entry_of(data), None), after=None)
+    elif entry is None and before is not None:  # a division was interrupted before the entry
+        write_entry(index, shard, ManifestEntry(entry_of(data), None), after=None)

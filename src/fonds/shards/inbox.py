@@ -1,6 +1,6 @@
-"""The inbox: the newest record of each key, from any number of writers, until it is compiled.
+"""The inbox, which has the newest record of each key until it is compiled, and imports to it.
 
-Records from somebody's table: CSV with a heading, or JSON lines.
+Any number of processes may write. Records are imported from CSV with a header, or from JSON lines.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from fonds.errors import (
 from fonds.shards.index import Index, version_of
 from fonds.shards.schema import Record, Schema, Value, rank
 
-AT_ONCE: Final = 32
-"""Requests under way while many records are written or read."""
+CONCURRENCY: Final = 32
+"""Concurrent requests while many records are written or read."""
 _TRIES: Final = 100
-"""Lost races after which a writer gives up; each one was won by somebody else."""
+"""Lost races after which a writer gives up; another writer won each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxRecord:
-    """A record in the inbox, as it was when it was read."""
+    """A record in the inbox, as it was read."""
 
     path: str
     etag: str
@@ -42,10 +42,10 @@ class InboxRecord:
 
 
 def put(index: Index, record: Record) -> bool:
-    """Note a record; False if a newer one of its key waits in the inbox already.
+    """Write a record; False if the inbox has a newer one of its key.
 
-    Shards are not looked at: a record that is older than theirs is dropped when it is compiled,
-    and no look-up prefers it.
+    Shards are not read: a record that is older than theirs is dropped when it is compiled, and
+    ignored by look-ups.
     """
     data = index.schema.encode(record)
     path = index.layout.item(str(record[index.schema.key.name]))
@@ -58,24 +58,24 @@ def put(index: Index, record: Record) -> bool:
                 return outcome
         else:
             return True
-    raise StoreError(f"{path} changes all the time: nothing was written")
+    raise StoreError(f"{path} is being changed too often by others; nothing was written, try again")
 
 
-def put_many(index: Index, records: Iterable[Record], *, at_once: int = AT_ONCE) -> int:
-    """Note records, many at once but never many in memory; how many were taken."""
+def put_many(index: Index, records: Iterable[Record], *, concurrency: int = CONCURRENCY) -> int:
+    """Write records concurrently, with few in memory; returns how many were accepted."""
     taken = 0
-    with ThreadPoolExecutor(at_once, "fonds-inbox") as pool:
-        for done in _bounded(pool, index, records, 2 * at_once):
+    with ThreadPoolExecutor(concurrency, "fonds-inbox") as pool:
+        for done in _bounded(pool, index, records, 2 * concurrency):
             taken += done.result()
     return taken
 
 
 def _bounded(
-    pool: ThreadPoolExecutor, index: Index, records: Iterable[Record], most: int
+    pool: ThreadPoolExecutor, index: Index, records: Iterable[Record], limit: int
 ) -> Iterator[Future[bool]]:
     pending: set[Future[bool]] = set()
     for record in records:
-        if len(pending) >= most:
+        if len(pending) >= limit:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             yield from done
         pending.add(pool.submit(put, index, record))
@@ -83,52 +83,52 @@ def _bounded(
 
 
 def _supersede(index: Index, path: str, data: bytes) -> bool | None:
-    """Put a record in place of an older one; None if the race was lost."""
-    held = version_of(index.blobs, path)
-    if held is None:
+    """Replace an older record; None if another writer was faster."""
+    current = version_of(index.blobs, path)
+    if current is None:
         return None
-    # An item without a byte was compiled in a store that cannot delete one version only.
-    if held.data:
-        _check_record(index, path, held.data)
-        if rank(held.data) >= rank(data):
-            return held.data == data  # what we wrote ourselves, when the answer was lost
+    # An empty item was compiled in a store that cannot delete a single version.
+    if current.data:
+        _check_record(index, path, current.data)
+        if rank(current.data) >= rank(data):
+            return current.data == data  # our own write, whose response was lost
     try:
-        index.blobs.replace(path, data, etag=held.etag)
+        index.blobs.replace(path, data, etag=current.etag)
     except BlobChangedError:
         return None
     return True
 
 
 def waiting(index: Index) -> Iterator[tuple[str, str]]:
-    """Keys that have a record in the inbox, each with the path of it, page by page."""
+    """The keys that have a record in the inbox, with the paths of the records."""
     for info in index.blobs.list(index.layout.inbox):
         if info.size and (key := index.layout.key_of(info.key)) is not None:
             yield key, info.key
 
 
 def read_item(index: Index, path: str) -> InboxRecord | None:
-    """The record at a path, if one is there still; ShardError if it is none of this index."""
-    held = version_of(index.blobs, path)
-    if held is None or not held.data:
+    """The record at a path, if it is still there; ShardError if it is not one of this index."""
+    current = version_of(index.blobs, path)
+    if current is None or not current.data:
         return None
-    _check_record(index, path, held.data)
-    return InboxRecord(path, held.etag, held.data[:-1])
+    _check_record(index, path, current.data)
+    return InboxRecord(path, current.etag, current.data[:-1])
 
 
 def _check_record(index: Index, path: str, data: bytes) -> None:
     if data.find(b"\n") != len(data) - 1:
-        raise ShardError(f"{path} does not hold one record")
+        raise ShardError(f"{path} does not contain exactly one record")
     try:
         key = index.schema.decode(data[:-1])[index.schema.key.name]
         is_its_own = index.layout.item(str(key)) == path
     except (ShardError, RecordError) as error:
         raise ShardError(f"{path}: {error}") from None
     if not is_its_own:
-        raise ShardError(f"{path} holds the record of another key")
+        raise ShardError(f"{path} contains the record of another key")
 
 
 def forget(index: Index, item: InboxRecord) -> None:
-    """Take a record that is compiled out of the inbox, unless another one stands there by now."""
+    """Remove a compiled record from the inbox, unless it has been replaced."""
     try:
         if index.blobs.can_remove_versions():
             index.blobs.remove(item.path, etag=item.etag)
@@ -138,20 +138,20 @@ def forget(index: Index, item: InboxRecord) -> None:
         return
 
 
-_LONGEST_CELL = 1 << 24
+_MAX_CELL = 1 << 24
 
 
 def read_records(
     path: Path, schema: Schema, *, columns: Mapping[str, str], time: datetime
 ) -> Iterator[dict[str, Value]]:
-    """The records of a file, one by one; `time` is that of records that do not tell their own.
+    """The records of a file; `time` is the time of records without one.
 
-    `columns` says what the file calls a field, where it calls it otherwise. What it holds besides
-    is left out. RecordError names the line that does not fit.
+    `columns` has the columns of fields that have another name in the file. Other columns are
+    ignored. RecordError names the line of an invalid record.
     """
     readers = {".csv": _csv, ".jsonl": _jsonl, ".ndjson": _jsonl}
     if path.suffix.lower() not in readers:
-        raise UsageError(f"{path.name} is neither .csv nor .jsonl")
+        raise UsageError(f"{path.name} is not a .csv, .jsonl or .ndjson file")
     names = {field.name: columns.get(field.name, field.name) for field in schema.fields}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -169,13 +169,13 @@ def _record(
     key = names[schema.key.name]
     if key not in row:
         raise UsageError(
-            f"{where}: there is no column {key!r}; say which one is the key with"
-            f" --column {schema.key.name}=NAME (there are {', '.join(map(str, row))})"
+            f"{where}: there is no column {key!r}; name the column of the key by"
+            f" --column {schema.key.name}=NAME (columns: {', '.join(map(str, row))})"
         )
-    given = {name: row[column] for name, column in names.items() if column in row}
+    values = {name: row[column] for name, column in names.items() if column in row}
     try:
-        record = schema.parse({n: v for n, v in given.items() if v is None or isinstance(v, str)})
-        record |= {name: value for name, value in given.items() if name not in record}
+        record = schema.parse({n: v for n, v in values.items() if v is None or isinstance(v, str)})
+        record |= {name: value for name, value in values.items() if name not in record}
         if record.get(schema.time.name) is None:
             record[schema.time.name] = time
         schema.encode(record)
@@ -185,11 +185,11 @@ def _record(
 
 
 def _csv(file: TextIO) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_MAX_CELL)
     reader = csv.DictReader(file, strict=True)
     rows = _counted(reader)
     while (row := next(rows, None)) is not None:
-        # An empty cell tells nothing; a row that is too long or short has no name for a cell.
+        # An empty cell has no value; a row that is too long has cells without a name.
         yield reader.line_num, {name: cell or None for name, cell in row.items() if name}
 
 

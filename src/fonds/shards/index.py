@@ -1,10 +1,6 @@
-"""An index: where it stands, what it holds, and what both are read from.
+"""An index in a store: its data package, the listing of its shards, and the index of hosts.
 
-The index that is shipped: every host that was touched, and who is behind it.
-
-The data package beside the shards: what they hold, for us and for any Frictionless tool.
-
-What stands in the folder of an index's shards, as the store lists it.
+The data package describes the shards, for this program and for any Frictionless tool.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import Any, Final
 
 from fonds.errors import BlobExistsError, BlobMissingError, ShardError, UsageError
 from fonds.shards import usv
-from fonds.shards.layout import DIGITS, MOST_DIGITS, IndexLayout
+from fonds.shards.layout import DIGITS, MAX_DIGITS, IndexLayout
 from fonds.shards.schema import Schema, schema_of
 from fonds.stores.blobs import BlobInfo, Blobs, BlobVersion
 
@@ -32,15 +28,15 @@ DOMAINS: Final = schema_of(
 )
 
 SHIPPED: Final[Mapping[str, Schema]] = MappingProxyType({"domains": DOMAINS})
-"""Indexes that need not be made before they are written to."""
+"""Indexes that exist without `fonds index create`."""
 
 
-_NEVER_WRITTEN: Final = "\x1c"
+_UNUSED_CHARACTER: Final = "\x1c"
 
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """What a shard holds."""
+    """The contents of a shard: counts and hash."""
 
     records: int
     bytes: int
@@ -49,7 +45,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a data package tells of an index."""
+    """An index as its data package describes it."""
 
     schema: Schema
     digits: int
@@ -57,8 +53,8 @@ class Description:
 
 
 def describe(layout: IndexLayout, schema: Schema, entries: Mapping[str, ShardEntry]) -> bytes:
-    """The data package of an index whose shards hold this."""
-    told = {
+    """The data package of an index with these shards."""
+    package = {
         "name": layout.name,
         "resources": [_resource(schema, entries)],
         "digits": layout.digits,
@@ -66,7 +62,7 @@ def describe(layout: IndexLayout, schema: Schema, entries: Mapping[str, ShardEnt
         "bytes": sum(entry.bytes for entry in entries.values()),
         "shards": {shard: asdict(entry) for shard, entry in sorted(entries.items())},
     }
-    return json.dumps(told, indent=1).encode()
+    return json.dumps(package, indent=1).encode()
 
 
 def _resource(schema: Schema, entries: Mapping[str, ShardEntry]) -> dict[str, Any]:
@@ -100,40 +96,40 @@ def _files(shards: list[str]) -> dict[str, Any]:
             "csv": {
                 "delimiter": usv.FIELD,
                 "lineTerminator": usv.RECORD,
-                # There has to be one: a character that stands in no record.
-                "quoteChar": _NEVER_WRITTEN,
+                # The dialect requires one: a character that no record contains.
+                "quoteChar": _UNUSED_CHARACTER,
             },
         },
     }
 
 
 def _nothing(schema: Schema) -> dict[str, Any]:
-    # A resource without data is not valid, nor is one whose file is missing or has no byte.
+    # A resource without data is invalid, and so is one whose file is missing or empty.
     return {"format": "inline", "data": [[field.name for field in schema.fields]]}
 
 
 def read_description(data: bytes) -> Description:
-    """What a data package says; ShardError if it is none of ours."""
+    """The description in a data package; ShardError if it is not one of an index."""
     try:
-        told = json.loads(data)
-        fields = told["resources"][0]["schema"]["fields"]
+        package = json.loads(data)
+        fields = package["resources"][0]["schema"]["fields"]
         return Description(
             schema_of([(field["name"], field["type"]) for field in fields]),
-            _digits(told.get("digits", DIGITS)),
-            {shard: _entry(entry) for shard, entry in told.get("shards", {}).items()},
+            _digits(package.get("digits", DIGITS)),
+            {shard: _entry(entry) for shard, entry in package.get("shards", {}).items()},
         )
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, UsageError):
         raise ShardError("datapackage.json is not the data package of an index") from None
 
 
-def _digits(told: Any) -> int:
-    if told not in range(1, MOST_DIGITS + 1):
+def _digits(value: Any) -> int:
+    if value not in range(1, MAX_DIGITS + 1):
         raise ValueError
-    return int(told)
+    return int(value)
 
 
-def _entry(told: Mapping[str, Any]) -> ShardEntry:
-    entry = ShardEntry(**told)
+def _entry(fields: Mapping[str, Any]) -> ShardEntry:
+    entry = ShardEntry(**fields)
     if [type(value) for value in asdict(entry).values()] != [int, int, str]:
         raise TypeError
     return entry
@@ -141,7 +137,7 @@ def _entry(told: Mapping[str, Any]) -> ShardEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Index:
-    """One index in one store."""
+    """An index in a store."""
 
     blobs: Blobs
     layout: IndexLayout
@@ -149,12 +145,12 @@ class Index:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the index."""
         return self.layout.name
 
 
 def open_index(blobs: Blobs, name: str) -> Index:
-    """The index of a name, as its data package describes it; UsageError where there is none."""
+    """The index of a name, as its data package describes it; UsageError if there is none."""
     layout = IndexLayout(name)
     if described := version_of(blobs, layout.descriptor):
         description = read_description(described.data)
@@ -163,26 +159,26 @@ def open_index(blobs: Blobs, name: str) -> Index:
     if name in SHIPPED:
         return Index(blobs=blobs, layout=layout, schema=SHIPPED[name])
     raise UsageError(
-        f"there is no index {name} here; make one with:"
-        f" fonds index create {name} key:string … updated_at:datetime"
+        f"there is no index {name}; create it with"
+        f" `fonds index create {name} key:string … updated_at:datetime`"
     )
 
 
 def create_index(blobs: Blobs, name: str, schema: Schema) -> Index:
-    """Make an index that is empty; UsageError if one of this name has other fields."""
+    """Create an empty index; UsageError if one of this name has other fields."""
     layout = IndexLayout(name)
     try:
         blobs.create(layout.descriptor, describe(layout, schema, {}))
     except BlobExistsError:
-        held = open_index(blobs, name)
-        if held.schema != schema:
-            raise UsageError(f"the index {name} exists, and has other fields") from None
-        return held
+        existing = open_index(blobs, name)
+        if existing.schema != schema:
+            raise UsageError(f"the index {name} exists with other fields") from None
+        return existing
     return Index(blobs=blobs, layout=layout, schema=schema)
 
 
 def version_of(blobs: Blobs, key: str) -> BlobVersion | None:
-    """An object with its etag, if there is one."""
+    """A blob with its etag, if there is one."""
     try:
         return blobs.read(key)
     except BlobMissingError:
@@ -194,16 +190,16 @@ _PART: Final = re.compile(r"([0-9a-f]{1,4})\.(usv|json)")
 
 @dataclass(frozen=True, slots=True)
 class ShardListing:
-    """Objects by the shard that they belong to; shards of two divisions may be among them."""
+    """Blobs by shard; while an index is being divided, shards of both divisions."""
 
     shards: dict[str, BlobInfo] = field(default_factory=dict)
     entries: dict[str, BlobInfo] = field(default_factory=dict)
     locks: list[BlobInfo] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
-    """Keys of what no index writes there."""
+    """Keys of blobs that do not belong to an index."""
 
     def add(self, index: Index, info: BlobInfo) -> None:
-        """Sort in one object of the folder."""
+        """Add a blob of the folder."""
         name = info.key.removeprefix(index.layout.shards)
         if part := _PART.fullmatch(name):
             (self.shards if part[2] == "usv" else self.entries)[part[1]] = info
@@ -214,7 +210,7 @@ class ShardListing:
 
 
 def list_shards(index: Index) -> ShardListing:
-    """Everything in the folder of the shards."""
+    """All blobs in the folder of the shards."""
     listing = ShardListing()
     for info in index.blobs.list(index.layout.shards):
         listing.add(index, info)

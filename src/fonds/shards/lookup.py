@@ -1,6 +1,6 @@
-"""Looking records up: the inbox first, then the shard; the newer one is the answer.
+"""Looks up records in inbox and shard, of which the newer one counts, and caches shards.
 
-Shards kept in a folder: read again only when the store says that they changed.
+Cached shards are read again only if their etag has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from fonds.errors import BlobMissingError
 from fonds.shards import usv
-from fonds.shards.inbox import AT_ONCE, read_item
+from fonds.shards.inbox import CONCURRENCY, read_item
 from fonds.shards.index import Index, version_of
 from fonds.shards.layout import IndexLayout
 from fonds.shards.manifest import find, read_entry
@@ -24,41 +24,41 @@ from fonds.stores.blobs import BlobInfo, Blobs
 
 
 class ShardCache:
-    """Objects of a store beside their etags, each in one file; processes may share the folder."""
+    """Blobs in a folder, each in a file with its etag; processes may share the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, blobs: Blobs, key: str) -> bytes | None:
-        """The object as it is now, or None where there is none."""
+        """The current blob, or None if there is none."""
         path = self._path(key)
-        etag, data = _kept(path)
+        etag, data = _cached(path)
         try:
-            fresh = blobs.read(key, unless=etag)
+            current = blobs.read(key, unless=etag)
         except BlobMissingError:
             path.unlink(missing_ok=True)
             return None
-        if fresh is None:
+        if current is None:
             return data
-        _keep(path, fresh.etag, fresh.data)
-        return fresh.data
+        _keep(path, current.etag, current.data)
+        return current.data
 
     def fetch(self, blobs: Blobs, info: BlobInfo) -> Path | None:
-        """A file with the object as it was listed, or newer, below one line; None if it is gone."""
+        """A file with the listed blob, or a newer one, after one line; None if it was deleted."""
         path = self._path(info.key)
         if _etag_of(path) != info.etag:
-            fresh = version_of(blobs, info.key)
-            if fresh is None:
+            current = version_of(blobs, info.key)
+            if current is None:
                 return None
-            _keep(path, fresh.etag, fresh.data)
+            _keep(path, current.etag, current.data)
         return path
 
     def _path(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
 
-def _kept(path: Path) -> tuple[str | None, bytes]:
+def _cached(path: Path) -> tuple[str | None, bytes]:
     try:
         with path.open("rb") as file:
             heading, data = file.readline(), file.read()
@@ -77,19 +77,19 @@ def _etag_of(path: Path) -> str | None:
 
 
 def _etag(heading: bytes, size: int) -> str | None:
-    """The etag in the first line of a file; None if it was cut, as when the power failed."""
-    etag, _, told = heading.decode(errors="replace").rpartition(" ")
-    return etag if told == str(size) else None
+    """The etag in the first line of a file; None if it is truncated, as after a power failure."""
+    etag, _, stated = heading.decode(errors="replace").rpartition(" ")
+    return etag if stated == str(size) else None
 
 
 def _keep(path: Path, etag: str, data: bytes) -> None:
-    beside = path.with_name(f"{path.name}.{uuid4().hex}")
-    beside.write_bytes(f"{etag} {len(data)}\n".encode() + data)
-    beside.replace(path)
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}")
+    temporary.write_bytes(f"{etag} {len(data)}\n".encode() + data)
+    temporary.replace(path)
 
 
 class Lookup:
-    """Answers for one index, from two small reads each; shards may be kept in a folder."""
+    """Looks up records of one index with two reads each; shards may be cached in a folder."""
 
     def __init__(self, index: Index, *, cache: Path | None = None) -> None:
         self._index = index
@@ -97,7 +97,7 @@ class Lookup:
 
     def find(self, key: str) -> dict[str, Value] | None:
         """The newest record of a key, or None."""
-        # In this order: a record that is compiled between the two reads is in the shard.
+        # In this order, as a record that is compiled between the two reads is in the shard.
         waits = self._waiting(key)
         line = _newer(waits, self._in_shard(self._index.layout.shard_of(key), [key]).get(key))
         return None if line is None else self._index.schema.decode(line)
@@ -107,12 +107,12 @@ class Lookup:
         groups: dict[str, list[str]] = defaultdict(list)
         for key in dict.fromkeys(keys):
             groups[self._index.layout.shard_of(check_key(key))].append(key)
-        with ThreadPoolExecutor(AT_ONCE, "fonds-lookup") as pool:
-            for shard, wanted in sorted(groups.items()):
-                waits = list(pool.map(self._waiting, wanted))
-                held = self._in_shard(shard, wanted)
-                for key, item in zip(wanted, waits, strict=True):
-                    if (line := _newer(item, held.get(key))) is not None:
+        with ThreadPoolExecutor(CONCURRENCY, "fonds-lookup") as pool:
+            for shard, keys_of_shard in sorted(groups.items()):
+                waits = list(pool.map(self._waiting, keys_of_shard))
+                compiled = self._in_shard(shard, keys_of_shard)
+                for key, item in zip(keys_of_shard, waits, strict=True):
+                    if (line := _newer(item, compiled.get(key))) is not None:
                         yield key, self._index.schema.decode(line)
 
     def _waiting(self, key: str) -> bytes | None:
@@ -128,17 +128,17 @@ class Lookup:
             return {}
         if not data:
             return self._in_divided(shard, keys, layout)
-        found = ((key, find(data, usv.encode([key, ""])[:-1])) for key in keys)
-        return {key: line for key, line in found if line is not None}
+        lines = ((key, find(data, usv.encode([key, ""])[:-1])) for key in keys)
+        return {key: line for key, line in lines if line is not None}
 
     def _in_divided(self, shard: str, keys: Iterable[str], layout: IndexLayout) -> dict[str, bytes]:
-        """In the smaller shards that this one was divided into, if it was."""
-        noted = read_entry(replace(self._index, layout=layout), shard)
-        if noted is None or noted.moved is None:
+        """Records in the smaller shards that this one was divided into, if it was."""
+        entry = read_entry(replace(self._index, layout=layout), shard)
+        if entry is None or entry.moved is None:
             return {}
-        smaller = IndexLayout(layout.name, noted.moved)
-        found = (self._in_shard(smaller.shard_of(key), [key], smaller) for key in keys)
-        return {key: line for held in found for key, line in held.items()}
+        smaller = IndexLayout(layout.name, entry.moved)
+        shards = (self._in_shard(smaller.shard_of(key), [key], smaller) for key in keys)
+        return {key: line for lines in shards for key, line in lines.items()}
 
     def _read(self, key: str) -> bytes | None:
         if self._cache is not None:
@@ -150,5 +150,5 @@ class Lookup:
 
 
 def _newer(one: bytes | None, other: bytes | None) -> bytes | None:
-    held = [line for line in (one, other) if line is not None]
-    return max(held, key=rank, default=None)
+    lines = [line for line in (one, other) if line is not None]
+    return max(lines, key=rank, default=None)

@@ -1,11 +1,9 @@
-"""What each shard holds, written before the shard is changed, so that a cut one is found out.
+"""The manifest of an index, with one entry for each shard, and the merging of records.
 
-An entry names the bytes that are about to be written and those that were there before: whenever
-a compiler dies, the shard is one of the two. What another announced, and had not written when the
-entry was made, it may write yet, as long as nobody else does: the entry names that, too. Only a
-shard that was just made may lack its entry.
-
-Merging records into the bytes of a shard; no store is asked.
+An entry is written before its shard, so that a truncated shard is detected. It has the hashes of
+the bytes to be written and of those that they replace: whenever a compiler dies, the shard is one
+of the two. Another compiler may still write what it announced before the entry was made, so the
+entry has those hashes, too. Only a new shard may be without an entry.
 """
 
 from __future__ import annotations
@@ -23,115 +21,123 @@ from fonds.shards.index import Index, ShardEntry, describe, version_of
 from fonds.shards.schema import rank
 from fonds.stores.blobs import BlobVersion
 
-AT_ONCE: Final = 32
+CONCURRENCY: Final = 32
 _TRIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """An entry, and what was there before it."""
+class ManifestEntry:
+    """The announced contents of a shard, and those that they replace."""
 
-    entry: ShardEntry
+    contents: ShardEntry
     was: str | None
-    """SHA-256 of the bytes that it replaces."""
+    """SHA-256 of the replaced bytes."""
     moved: int | None = None
-    """Digits of the shards that hold its records now."""
+    """Digits of the names of the shards that its records were moved to."""
     etag: str | None = None
     others: tuple[str, ...] = ()
-    """SHA-256 of what was announced before it, and may still be written in its stead."""
+    """SHA-256 of contents that were announced before, and may still be written instead."""
 
 
-def read_entry(index: Index, shard: str) -> Noted | None:
+def read_entry(index: Index, shard: str) -> ManifestEntry | None:
     """The entry of a shard, if there is one."""
-    held = version_of(index.blobs, index.layout.entry(shard))
-    return None if held is None else _noted(held, index.layout.entry(shard))
+    version = version_of(index.blobs, index.layout.entry(shard))
+    return None if version is None else _parsed(version, index.layout.entry(shard))
 
 
-def _noted(held: BlobVersion, key: str) -> Noted:
+def _parsed(version: BlobVersion, key: str) -> ManifestEntry:
     try:
-        told = json.loads(held.data)
-        entry = ShardEntry(told["records"], told["bytes"], told["sha256"])
-        others = tuple(told.get("others", ()))
-        return Noted(entry, told["was"], told.get("moved"), held.etag, others)
+        fields = json.loads(version.data)
+        contents = ShardEntry(fields["records"], fields["bytes"], fields["sha256"])
+        others = tuple(fields.get("others", ()))
+        return ManifestEntry(contents, fields["was"], fields.get("moved"), version.etag, others)
     except (ValueError, TypeError, KeyError):
         raise ShardError(f"{key} is not an entry of a manifest") from None
 
 
 def entry_of(data: bytes) -> ShardEntry:
-    """What a manifest says of these bytes."""
+    """The contents of these bytes for a manifest."""
     return ShardEntry(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
 
 
-def is_announced(noted: Noted | None, data: bytes | None) -> bool:
-    """Whether these bytes, or none, are what an entry says of a shard; without one, all are."""
-    if noted is None or data is None:
-        return noted is None
-    announced = {noted.entry.sha256, noted.was, *noted.others}
+def is_announced(entry: ManifestEntry | None, data: bytes | None) -> bool:
+    """True if an entry announces these bytes, or if there is no entry."""
+    if entry is None or data is None:
+        return entry is None
+    announced = {entry.contents.sha256, entry.was, *entry.others}
     return hashlib.sha256(data).hexdigest() in announced
 
 
-def write_entry(index: Index, shard: str, noted: Noted, *, after: Noted | None) -> None:
-    """Announce what a shard will be; BlobChangedError if another has done so meanwhile."""
-    key, entry = index.layout.entry(shard), noted.entry
-    told = {"records": entry.records, "bytes": entry.bytes, "sha256": entry.sha256}
-    told |= {"was": noted.was} | ({"moved": noted.moved} if noted.moved else {})
-    told |= {"others": list(noted.others)} if noted.others else {}
-    data = json.dumps(told).encode()
+def write_entry(
+    index: Index, shard: str, entry: ManifestEntry, *, after: ManifestEntry | None
+) -> None:
+    """Announce the contents of a shard; BlobChangedError if another compiler did so meanwhile."""
+    key, contents = index.layout.entry(shard), entry.contents
+    fields = {"records": contents.records, "bytes": contents.bytes, "sha256": contents.sha256}
+    fields |= {"was": entry.was} | ({"moved": entry.moved} if entry.moved else {})
+    fields |= {"others": list(entry.others)} if entry.others else {}
+    data = json.dumps(fields).encode()
     if after is None or after.etag is None:
         try:
             index.blobs.create(key, data)
         except BlobExistsError:
-            raise BlobChangedError(f"{key} was written by another") from None
+            raise BlobChangedError(f"{key} was written by another compiler") from None
     else:
         index.blobs.replace(key, data, etag=after.etag)
 
 
 def write_shard(
-    index: Index, shard: str, data: bytes, *, before: BlobVersion | None, after: Noted | None
+    index: Index,
+    shard: str,
+    data: bytes,
+    *,
+    before: BlobVersion | None,
+    after: ManifestEntry | None,
 ) -> None:
-    """Announce what a shard will be, and write it in place of the version that was read.
+    """Announce the contents of a shard, and replace the version that was read.
 
-    A new shard is announced when it is there, so that an entry without a shard is always a loss.
-    BlobChangedError or BlobExistsError if another has done so meanwhile.
+    The entry of a new shard is written after it, so that an entry without a shard is always a
+    loss. BlobChangedError or BlobExistsError if another compiler wrote the shard meanwhile.
     """
-    key, entry = index.layout.shard(shard), entry_of(data)
+    key, contents = index.layout.shard(shard), entry_of(data)
     if before is None:
         index.blobs.create(key, data)
-        write_entry(index, shard, Noted(entry, None), after=after)
+        write_entry(index, shard, ManifestEntry(contents, None), after=after)
     else:
         was = entry_of(before.data).sha256
-        write_entry(index, shard, Noted(entry, was, others=_unwritten(after, was)), after=after)
+        entry = ManifestEntry(contents, was, others=_unwritten(after, was))
+        write_entry(index, shard, entry, after=after)
         index.blobs.replace(key, data, etag=before.etag)
 
 
-def _unwritten(noted: Noted | None, sha256: str) -> tuple[str, ...]:
-    """What was announced up to an entry and did not come, while the shard is what it is."""
-    if noted is None or noted.entry.sha256 == sha256:
+def _unwritten(entry: ManifestEntry | None, sha256: str) -> tuple[str, ...]:
+    """The hashes that were announced up to an entry and are not those of the shard."""
+    if entry is None or entry.contents.sha256 == sha256:
         return ()
-    announced = dict.fromkeys((noted.entry.sha256, *noted.others))
+    announced = dict.fromkeys((entry.contents.sha256, *entry.others))
     return tuple(each for each in announced if each != sha256)
 
 
-def read_entries(index: Index, shards: Iterable[str] | None = None) -> dict[str, Noted]:
-    """The entries of shards that have one; of all of them, unless some are named."""
-    wanted = list(index.layout.shard_ids()) if shards is None else list(shards)
-    with ThreadPoolExecutor(AT_ONCE, "fonds-manifest") as pool:
-        found = pool.map(lambda shard: read_entry(index, shard), wanted)
-        return {shard: noted for shard, noted in zip(wanted, found, strict=True) if noted}
+def read_entries(index: Index, shards: Iterable[str] | None = None) -> dict[str, ManifestEntry]:
+    """The entries of all shards, or of some, by their names."""
+    names = list(index.layout.shard_ids()) if shards is None else list(shards)
+    with ThreadPoolExecutor(CONCURRENCY, "fonds-manifest") as pool:
+        entries = pool.map(lambda shard: read_entry(index, shard), names)
+        return {shard: entry for shard, entry in zip(names, entries, strict=True) if entry}
 
 
 def publish(index: Index) -> None:
-    """Bring the data package up to date with the entries."""
+    """Update the data package from the entries."""
     key = index.layout.descriptor
     for _ in range(_TRIES):
-        held = version_of(index.blobs, key)
-        entries = {shard: noted.entry for shard, noted in read_entries(index).items()}
+        current = version_of(index.blobs, key)
+        entries = {shard: entry.contents for shard, entry in read_entries(index).items()}
         data = describe(index.layout, index.schema, entries)
         try:
-            if held is None:
+            if current is None:
                 index.blobs.create(key, data)
-            elif held.data != data:
-                index.blobs.replace(key, data, etag=held.etag)
+            elif current.data != data:
+                index.blobs.replace(key, data, etag=current.etag)
         except (BlobExistsError, BlobChangedError):
             continue
         return
@@ -141,7 +147,7 @@ _FIELD = b"\x1f"
 
 
 def lines_of(data: bytes, fields: int) -> list[bytes]:
-    """The records of a shard, without their newlines; ShardError if it is cut or bent."""
+    """The records of a shard, without their newlines; ShardError if it is damaged."""
     if data and not data.endswith(b"\n"):
         raise ShardError("the shard ends inside a record")
     lines = data.split(b"\n")
@@ -152,33 +158,33 @@ def lines_of(data: bytes, fields: int) -> list[bytes]:
 
 
 def merge(data: bytes, new: Iterable[bytes], fields: int) -> bytes:
-    """The shard with these records in it: of each key the newest, in the order of their bytes."""
+    """A shard with more records: the newest of each key, in the order of their bytes."""
     lines = lines_of(data, fields)
-    fresh: dict[bytes, bytes] = {}
+    newest: dict[bytes, bytes] = {}
     for line in new:
         key = key_of(line)
-        if key not in fresh or rank(fresh[key]) < rank(line):
-            fresh[key] = line
+        if key not in newest or rank(newest[key]) < rank(line):
+            newest[key] = line
     added = []
-    for key, line in fresh.items():
-        place = bisect_left(lines, key)
-        if place == len(lines) or not lines[place].startswith(key):
+    for key, line in newest.items():
+        index = bisect_left(lines, key)
+        if index == len(lines) or not lines[index].startswith(key):
             added.append(line)
-        elif rank(lines[place]) < rank(line):
-            lines[place] = line
-    # Two runs that are in order already: sorting them is one pass.
+        elif rank(lines[index]) < rank(line):
+            lines[index] = line
+    # Sorting two sorted runs is a single pass.
     lines += sorted(added)
     lines.sort()
     return b"".join(line + b"\n" for line in lines)
 
 
 def key_of(line: bytes) -> bytes:
-    """What the record of a key, and of no other, begins with."""
+    """The prefix of a record that identifies its key."""
     return line[: line.index(_FIELD) + 1]
 
 
 def find(data: bytes, key: bytes) -> bytes | None:
-    """The record that begins with a key; ShardError if the shard is cut."""
+    """The record that begins with a key; ShardError if the shard is truncated."""
     if data and not data.endswith(b"\n"):
         raise ShardError("the shard ends inside a record")
     start = 0 if data.startswith(key) else data.find(b"\n" + key) + 1

@@ -1,9 +1,7 @@
-"""SQL over an index: DuckDB reads its shards and its inbox, and can reach nothing else.
+"""SQL queries of an index: DuckDB reads copies of its shards and inbox, and no other files.
 
-What is asked may come from anywhere. It is one SELECT, it runs inside of another one, where DuckDB
-lets nothing be written, and the files that may be opened are settled before it is run.
-
-The records of an index as files of this machine, for programs that read files.
+A query is not trusted. It must be one SELECT, it runs as a subquery, where DuckDB allows no
+writes, and the list of files that may be opened is locked before it runs.
 """
 
 from __future__ import annotations
@@ -25,43 +23,43 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fonds.errors import ShardError, StoreError, UsageError
 from fonds.shards import usv
-from fonds.shards.inbox import AT_ONCE, read_item, waiting
+from fonds.shards.inbox import CONCURRENCY, read_item, waiting
 from fonds.shards.index import Index, list_shards
 from fonds.shards.lookup import ShardCache
-from fonds.shards.schema import LONGEST_RECORD, IndexColumn, Schema, Type
+from fonds.shards.schema import MAX_RECORD_SIZE, IndexColumn, Schema, Type
 from fonds.stores.blobs import BlobInfo
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _BATCH: Final = 1024
-"""Items of the inbox that are held in memory at once."""
+"""Items of the inbox in memory at the same time."""
 _TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Files that together hold every record of an index."""
+    """Files that together contain every record of an index."""
 
     shards: list[Path]
-    """No key stands in two of them."""
+    """No key is in two of them."""
     divided: list[Path]
     """Shards with longer or shorter names, of an index that is being divided: some of their
-    records stand in `shards` too."""
+    records are also in `shards`."""
     skip: int
-    """Lines of each shard's file that come before its records."""
+    """Lines before the records in each shard's file."""
     inbox: Path
     waiting: int
     """Records in the inbox."""
 
 
 def copy_records(index: Index, folder: Path, *, cache: Path | None) -> Copies:
-    """Files with the records of an index, named in a folder; ShardError where one is cut.
+    """Files with the records of an index in a folder; ShardError if a shard is truncated.
 
-    Shards that stand in files already are linked and not copied.
+    Shards of a local store are linked and not copied.
     """
     inbox = folder / "inbox.usv"
-    # In this order: a record that is compiled meanwhile is in its shard.
+    # In this order, as a record that is compiled meanwhile is in its shard.
     count = _gather(index, inbox)
     files = _find_files(index, ShardCache(cache or folder / "shards"))
     sizes: Counter[int] = Counter()
@@ -82,7 +80,7 @@ def copy_records(index: Index, folder: Path, *, cache: Path | None) -> Copies:
 def _gather(index: Index, path: Path) -> int:
     count = 0
     paths = (item for _, item in waiting(index))
-    with ThreadPoolExecutor(AT_ONCE, "fonds-query") as pool, path.open("wb") as file:
+    with ThreadPoolExecutor(CONCURRENCY, "fonds-query") as pool, path.open("wb") as file:
         while batch := list(islice(paths, _BATCH)):
             for item in pool.map(partial(read_item, index), batch):
                 if item is not None:
@@ -92,15 +90,15 @@ def _gather(index: Index, path: Path) -> int:
 
 
 def _find_files(index: Index, cache: ShardCache) -> dict[str, tuple[Path, int]]:
-    """The file of each shard, with the lines to skip."""
+    """The file of each shard, and the lines to skip in it."""
     for _ in range(_TRIES):
         listed = {shard: info for shard, info in list_shards(index).shards.items() if info.size}
-        with ThreadPoolExecutor(AT_ONCE, "fonds-query") as pool:
-            found = list(pool.map(partial(_file_of, index, cache), listed.values()))
-        files = {shard: file for shard, file in zip(listed, found, strict=True) if file}
+        with ThreadPoolExecutor(CONCURRENCY, "fonds-query") as pool:
+            paths = list(pool.map(partial(_file_of, index, cache), listed.values()))
+        files = {shard: file for shard, file in zip(listed, paths, strict=True) if file}
         if len(files) == len(listed):
             return files
-    raise StoreError("shards vanish while they are read: the index is being divided; ask again")
+    raise StoreError("shards disappear while they are read: the index is being divided; try again")
 
 
 def _file_of(index: Index, cache: ShardCache, info: BlobInfo) -> tuple[Path, int] | None:
@@ -121,10 +119,10 @@ _MEMORY: Final = "256MB"
 _SPILLED: Final = "20GB"
 _THREADS: Final = 2
 _ROWS: Final = 1024
-"""Rows that are fetched at once."""
-_LINE: Final = 2 * LONGEST_RECORD
+"""Rows of one fetch."""
+_LINE: Final = 2 * MAX_RECORD_SIZE
 _BUFFER: Final = 2 * _LINE
-"""Bytes of a file that are read at once; sixteen times as many, unless it is told."""
+"""Bytes of a file that are read at a time; the default is sixteen lines."""
 
 _TYPES: Final[Mapping[Type, str]] = {
     "string": "VARCHAR",
@@ -134,20 +132,20 @@ _TYPES: Final[Mapping[Type, str]] = {
     "date": "DATE",
     "datetime": "TIMESTAMPTZ",
 }
-_MOMENT: Final = "TIMESTAMP WITH TIME ZONE"
+_ZONED_TIME: Final = "TIMESTAMP WITH TIME ZONE"
 _GLOB: Final = re.compile(r"[*?\[\]{}]")
 _UNREADABLE: Final = re.compile(r"CSV Error|CSV Parser|CSV File")
-_NAMED_FILE: Final = re.compile(r"([0-9a-f]+)\.usv$", re.MULTILINE)
+_FILE_NAME: Final = re.compile(r"([0-9a-f]+)\.usv$", re.MULTILINE)
 
 
 class QueryResult:
-    """The rows that a query gives, one by one; close it, or use it in a `with`, to clean up."""
+    """The rows of a query; to be closed, or used in a `with` statement."""
 
     def __init__(
         self, columns: Mapping[str, str], rows: Iterator[tuple[Any, ...]], stack: ExitStack
     ) -> None:
         self.columns = columns
-        """Types, as DuckDB calls them, by the names of the columns."""
+        """DuckDB's types by the names of the columns."""
         self.rows = rows
         self._stack = stack
 
@@ -170,21 +168,21 @@ class QueryResult:
 def query(
     index: Index, sql: str, *, scratch: Path | None = None, cache: Path | None = None
 ) -> QueryResult:
-    """The answer to one SELECT, in which the index is a table of its own name.
+    """The result of one SELECT, in which the index is a table of its own name.
 
-    `scratch` is a folder for what does not fit in memory, `cache` one where shards of a remote
-    store are kept, and read again only when they changed. UsageError says, in DuckDB's words, what
-    is wrong with the query; ShardError, that a shard or a record is damaged.
+    `scratch` is a folder for data that does not fit in memory, `cache` one for shards of a remote
+    store, which are read again only if they have changed. UsageError for an invalid query, with
+    DuckDB's message; ShardError for a damaged shard or record.
     """
     stack = ExitStack()
     try:
-        return _ask(index, sql, stack, scratch=scratch, cache=cache)
+        return _run(index, sql, stack, scratch=scratch, cache=cache)
     except BaseException:
         stack.close()
         raise
 
 
-def _ask(
+def _run(
     index: Index, sql: str, stack: ExitStack, *, scratch: Path | None, cache: Path | None
 ) -> QueryResult:
     folder = stack.enter_context(_context(scratch))
@@ -196,11 +194,11 @@ def _ask(
     with _explained(folder):
         connection.execute(f"CREATE VIEW {_name(index.name)} AS {_view(index.schema, copies)}")
         _lock(connection, copies)
-        # What stands inside of this is a part of a query, and no statement that could write.
-        asked = f"query({_text(sql)})"
-        described = connection.execute(f"DESCRIBE FROM {asked}").fetchall()
+        # The text inside `query` must be a subquery, which cannot write.
+        statement = f"query({_text(sql)})"
+        described = connection.execute(f"DESCRIBE FROM {statement}").fetchall()
         columns: dict[str, str] = {name: kind for name, kind, *_ in described}
-        connection.execute(f"FROM {asked} SELECT {_fetchable(columns)}")
+        connection.execute(f"FROM {statement} SELECT {_fetchable(columns)}")
     return QueryResult(columns, _rows(connection, columns, folder), stack)
 
 
@@ -211,7 +209,10 @@ def _context(scratch: Path | None) -> Iterator[Path]:
     with TemporaryDirectory(prefix="fonds-query-", dir=scratch) as name:
         folder = Path(name).absolute()
         if _GLOB.search(str(folder)):
-            raise UsageError(f"the folder {folder.parent} has brackets or stars in its name")
+            raise UsageError(
+                f"the path of the folder {folder.parent} contains one of *?[]{{}}, which DuckDB "
+                "takes for a pattern; use another folder"
+            )
         yield folder
 
 
@@ -241,7 +242,7 @@ def _connect(folder: Path) -> DuckDBPyConnection:
 def _check_statement(connection: DuckDBPyConnection, sql: str) -> None:
     kinds = [statement.type.name for statement in connection.extract_statements(sql)]
     if kinds != ["SELECT"]:
-        raise UsageError("a query is one SELECT, and nothing else")
+        raise UsageError("a query must be a single SELECT statement")
 
 
 def _lock(connection: DuckDBPyConnection, copies: Copies) -> None:
@@ -257,7 +258,7 @@ def _view(schema: Schema, copies: Copies) -> str:
 
 
 def _newest(schema: Schema, copies: Copies) -> str:
-    """The fields of the newest record of each key, as they are written."""
+    """A query of the newest record of each key, with its fields as texts."""
     inbox = _read(schema, [copies.inbox], 0)
     if not copies.shards:
         return inbox
@@ -268,7 +269,7 @@ def _newest(schema: Schema, copies: Copies) -> str:
         return shards
     key, time = _name(schema.key.name), _name(schema.time.name)
     both = f"FROM base SEMI JOIN newer USING ({key}) UNION ALL FROM newer"
-    # Most records stand in one place only; to compare all of them takes ten times as long.
+    # Most records are in one file only; comparing all of them takes ten times as long.
     return (
         f"WITH base AS NOT MATERIALIZED ({shards}), newer AS ({' UNION ALL '.join(newer)})"
         f" FROM base ANTI JOIN newer USING ({key}) UNION ALL"
@@ -287,7 +288,7 @@ def _read(schema: Schema, files: list[Path], skip: int) -> str:
 
 
 def _line(schema: Schema) -> str:
-    """A record as it is written: what `rank` compares where times are equal."""
+    """The whole record, which `rank` compares if times are equal."""
     fields = (f"coalesce({_name(field.name)}, {_text(usv.NULL)})" for field in schema.fields)
     return f"concat_ws({_text(usv.FIELD)}, {', '.join(fields)})"
 
@@ -297,36 +298,38 @@ def _typed(field: IndexColumn) -> str:
     if field.type != "string":
         return f"CAST({name} AS {_TYPES[field.type]})"
     unescaped = name
-    for character, written in sorted(usv.ESCAPES.items(), key=lambda pair: pair[0] == usv.ESCAPE):
-        unescaped = f"replace({unescaped}, {_text(written)}, chr({ord(character)}))"
+    for character, escape in sorted(usv.ESCAPES.items(), key=lambda pair: pair[0] == usv.ESCAPE):
+        unescaped = f"replace({unescaped}, {_text(escape)}, chr({ord(character)}))"
     return f"CASE WHEN contains({name}, {_text(usv.ESCAPE)}) THEN {unescaped} ELSE {name} END"
 
 
 def _fetchable(columns: Mapping[str, str]) -> str:
-    # DuckDB gives a time with its zone to Python through a package that it does not bring along.
+    # For a time with its zone, DuckDB's Python API needs a package that it does not install.
     return ", ".join(
-        f"#{place}::{kind.replace(_MOMENT, 'TIMESTAMP')}" if _MOMENT in kind else f"#{place}"
-        for place, kind in enumerate(columns.values(), 1)
+        f"#{number}::{kind.replace(_ZONED_TIME, 'TIMESTAMP')}"
+        if _ZONED_TIME in kind
+        else f"#{number}"
+        for number, kind in enumerate(columns.values(), 1)
     )
 
 
 def _rows(
     connection: DuckDBPyConnection, columns: Mapping[str, str], folder: Path
 ) -> Iterator[tuple[Any, ...]]:
-    moments = [place for place, kind in enumerate(columns.values()) if kind == _MOMENT]
+    time_columns = [number for number, kind in enumerate(columns.values()) if kind == _ZONED_TIME]
     while True:
         with _explained(folder):
             rows = connection.fetchmany(_ROWS)
         if not rows:
             return
-        yield from (_with_zone(row, moments) for row in rows) if moments else rows
+        yield from (_with_zone(row, time_columns) for row in rows) if time_columns else rows
 
 
-def _with_zone(row: tuple[Any, ...], moments: list[int]) -> tuple[Any, ...]:
+def _with_zone(row: tuple[Any, ...], time_columns: list[int]) -> tuple[Any, ...]:
     values = list(row)
-    for place in moments:
-        if isinstance(values[place], datetime):
-            values[place] = values[place].replace(tzinfo=UTC)
+    for number in time_columns:
+        if isinstance(values[number], datetime):
+            values[number] = values[number].replace(tzinfo=UTC)
     return tuple(values)
 
 
@@ -337,15 +340,15 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        told = str(error)
-        if _UNREADABLE.search(told):
-            named = _NAMED_FILE.search(told)
-            where = f"shard {named[1]}" if named else "the index"
+        message = str(error)
+        if _UNREADABLE.search(message):
+            match = _FILE_NAME.search(message)
+            where = f"shard {match[1]}" if match else "the index"
             raise ShardError(f"{where} is damaged; see `fonds index verify`") from None
-        # What follows points into a text that is not quite the one that was asked.
-        sentence = " ".join(told.partition("\n\nLINE ")[0].split()).replace(f"{folder}/", "")
-        is_ours = isinstance(error, duckdb.IOException)
-        raise (StoreError if is_ours else UsageError)(sentence) from None
+        # The rest of the message points into a text that differs from the user's query.
+        sentence = " ".join(message.partition("\n\nLINE ")[0].split()).replace(f"{folder}/", "")
+        is_io_error = isinstance(error, duckdb.IOException)
+        raise (StoreError if is_io_error else UsageError)(sentence) from None
 
 
 def _paths(files: list[Path]) -> str:

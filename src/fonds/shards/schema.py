@@ -1,4 +1,4 @@
-"""What an index holds: named fields with types, a key, and the time that says what is newer."""
+"""The schema of an index: named fields with types, a key, and the time of a record."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fonds.errors import RecordError, ShardError, UsageError
 from fonds.shards import usv
 
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
-"""Types by the names that Frictionless gives them."""
+"""Types by their Frictionless names."""
 Value = str | int | float | bool | date | datetime | None
 Record = Mapping[str, Value]
 
-_LARGEST: Final = 2**63 - 1
-_LONGEST_KEY: Final = 256
-"""Bytes; so that its file name, three characters for each at worst, fits any store."""
-LONGEST_RECORD: Final = 1 << 20
-"""Bytes; so that readers of lines, which hold some thousands at once, can hold them."""
+_MAX_INTEGER: Final = 2**63 - 1
+_MAX_KEY_SIZE: Final = 256
+"""Bytes; its file name, of up to three characters for each, must be valid in any store."""
+MAX_RECORD_SIZE: Final = 1 << 20
+"""Bytes, as readers have some thousands of records in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,31 @@ class IndexColumn:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.isascii():
-            raise UsageError(f"{self.name!r} cannot name a field: letters, digits and underscores")
+            raise UsageError(
+                f"{self.name!r} is not a valid name of a field: use letters, digits and underscores"
+            )
         if self.type not in get_args(Type):
-            raise UsageError(f"no type {self.type!r}; possible are {', '.join(get_args(Type))}")
+            raise UsageError(f"{self.type!r} is not a type; use {', '.join(get_args(Type))}")
 
     def write(self, value: Value) -> str | None:
-        """A value as it stands in a record; RecordError if it is of another type."""
+        """The text of a value in a record; RecordError if it has another type."""
         if value is None:
             return None
         try:
             return _WRITERS[self.type](value)
         except (TypeError, ValueError, OverflowError):
-            raise RecordError(f"{self.name} is to be {_SAID[self.type]}, not {value!r}") from None
+            expected = _DESCRIPTIONS[self.type]
+            raise RecordError(f"{self.name} must be {expected}, not {value!r}") from None
 
     def read(self, text: str | None) -> Value:
-        """A value from a record, or as somebody typed it; RecordError if it is none."""
+        """The value of a text in a record or from a user; RecordError if it is invalid."""
         if text is None:
             return None
         try:
             return _READERS[self.type](text)
         except ValueError:
-            raise RecordError(f"{self.name} is to be {_SAID[self.type]}, not {text!r}") from None
+            expected = _DESCRIPTIONS[self.type]
+            raise RecordError(f"{self.name} must be {expected}, not {text!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +68,34 @@ class Schema:
     def __post_init__(self) -> None:
         names = [field.name for field in self.fields]
         if len(names) < 2 or len({name.lower() for name in names}) < len(names):  # noqa: PLR2004 — key and time
-            raise UsageError("an index has at least two fields, and each a name of its own")
+            raise UsageError("an index needs at least two fields with different names")
         if self.key.type != "string" or self.time.type != "datetime":
             raise UsageError(
-                "the first field of an index is its key, a string; the last a datetime"
+                "the first field of an index must be its key, a string, and the last a datetime"
             )
 
     @property
     def key(self) -> IndexColumn:
-        """What a record is looked up by."""
+        """The field by which a record is looked up."""
         return self.fields[0]
 
     @property
     def time(self) -> IndexColumn:
-        """What decides which of two records of a key is newer."""
+        """The field that decides which of two records of a key is newer."""
         return self.fields[-1]
 
     def encode(self, record: Record) -> bytes:
-        """A record with its newline; RecordError where it does not fit the schema."""
+        """A record with its newline; RecordError if it does not match the schema."""
         if unknown := record.keys() - {field.name for field in self.fields}:
             raise RecordError(f"the index has no field {min(unknown)!r}")
-        written = [field.write(record.get(field.name)) for field in self.fields]
-        if written[-1] is None:
-            raise RecordError(f"{self.time.name} is missing: it says which record is newer")
-        key, line = check_key(written[0]), usv.encode(written)
-        if len(line) > LONGEST_RECORD:
-            raise RecordError(f"the record of {key[:40]!r} is longer than {LONGEST_RECORD:,} bytes")
+        values = [field.write(record.get(field.name)) for field in self.fields]
+        if values[-1] is None:
+            raise RecordError(f"{self.time.name} is missing, which decides which record is newer")
+        key, line = check_key(values[0]), usv.encode(values)
+        if len(line) > MAX_RECORD_SIZE:
+            raise RecordError(
+                f"the record of {key[:40]!r} is longer than {MAX_RECORD_SIZE:,} bytes"
+            )
         return line
 
     def decode(self, line: bytes) -> dict[str, Value]:
@@ -105,7 +111,7 @@ class Schema:
             raise ShardError(f"a record cannot be read: {error}") from None
 
     def parse(self, texts: Mapping[str, str | None]) -> dict[str, Value]:
-        """A record of values as somebody typed them."""
+        """A record of values from a user's texts."""
         types = {field.name: field for field in self.fields}
         if unknown := texts.keys() - types.keys():
             raise RecordError(f"the index has no field {min(unknown)!r}; it has {', '.join(types)}")
@@ -113,28 +119,28 @@ class Schema:
 
 
 def check_key(key: str | None) -> str:
-    """The key itself; RecordError where none could be stored under it."""
+    """The key itself; RecordError if no record can be stored under it."""
     if not key:
         raise RecordError("a record needs a key")
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
-        raise RecordError(f"the key {key[:40]!r} holds half a character (a surrogate)") from None
-    if size > _LONGEST_KEY:
-        raise RecordError(f"the key {key[:40]!r}… is longer than {_LONGEST_KEY} bytes")
+        raise RecordError(f"the key {key[:40]!r} contains a surrogate") from None
+    if size > _MAX_KEY_SIZE:
+        raise RecordError(f"the key {key[:40]!r}… is longer than {_MAX_KEY_SIZE} bytes")
     return key
 
 
 def rank(line: bytes) -> tuple[bytes, bytes]:
-    """What is greater for the newer of two records, and never equal for different ones.
+    """The sort key of a record: greater for the newer one, and different for different records.
 
-    Times are written in one length, so that their bytes compare as they do.
+    All times have the same length, so that their bytes compare as times do.
     """
     return line.rpartition(b"\x1f")[2], line
 
 
 def schema_of(columns: Sequence[tuple[str, str]]) -> Schema:
-    """A schema of names and types."""
+    """A schema from names and types."""
     return Schema(tuple(IndexColumn(name, kind) for name, kind in columns))  # type: ignore[arg-type]
 
 
@@ -145,7 +151,7 @@ def _write_string(value: Value) -> str:
 
 
 def _write_integer(value: Value) -> str:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MAX_INTEGER:
         raise TypeError
     return str(value)
 
@@ -176,7 +182,7 @@ def _write_datetime(value: Value) -> str:
 
 def _read_integer(text: str) -> int:
     number = int(text)
-    if abs(number) > _LARGEST:
+    if abs(number) > _MAX_INTEGER:
         raise ValueError
     return number
 
@@ -193,8 +199,8 @@ def _read_boolean(text: str) -> bool:
 
 
 def _read_datetime(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _refuse() -> bool:
@@ -217,7 +223,7 @@ _READERS: Final[Mapping[Type, Callable[[str], Value]]] = {
     "date": date.fromisoformat,
     "datetime": _read_datetime,
 }
-_SAID: Final[Mapping[Type, str]] = {
+_DESCRIPTIONS: Final[Mapping[Type, str]] = {
     "string": "a text",
     "integer": "a whole number of 64 bits",
     "number": "a finite number",

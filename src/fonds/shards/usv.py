@@ -1,8 +1,8 @@
-"""Unit-separated values: fields end at U+001F, records at a newline, and every text survives.
+"""Unit-separated values: fields end at U+001F, records at a newline, and any text is possible.
 
-Control characters of a value are written as an escape (U+001B) and a visible character, as a
-terminal shows them: a newline is `ESC J`. As no other escape can stand in a record, the order in
-which a reader takes them back does not matter, but for the escape itself, which comes last.
+Control characters of a value are written as an escape (U+001B) and a visible character, as
+terminals display them: a newline is `ESC J`. A reader may replace the escapes in any order, except
+that of the escape character itself, which must be the last.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ FIELD: Final = "\x1f"
 RECORD: Final = "\n"
 ESCAPE: Final = "\x1b"
 NULL: Final = f"{ESCAPE}-"
-"""A field without a value; an empty text is something else."""
+"""A field without a value, as opposed to an empty text."""
 
 ESCAPES: Final[Mapping[str, str]] = MappingProxyType(
     {chr(code): f"{ESCAPE}{chr(code + 64)}" for code in range(32)}
     | {"\x7f": f"{ESCAPE}?"}
-    # A reader of files takes it for a mark, not for text, where a file begins with it.
+    # Readers take it for a byte order mark at the start of a file.
     | {"\ufeff": f"{ESCAPE}f"}
 )
-"""How each character that cannot stand for itself is written."""
+"""The escapes of characters that cannot be written as they are."""
 
 _SPECIAL: Final = re.compile("[" + re.escape("".join(ESCAPES)) + "]")
 _ESCAPED: Final = re.compile(f"{ESCAPE}(.?)", re.DOTALL)
-_MEANING: Final = {written[1]: character for character, written in ESCAPES.items()}
+_CHARACTERS: Final = {escape[1]: character for character, escape in ESCAPES.items()}
 
 
 def encode(fields: Sequence[str | None]) -> bytes:
@@ -40,12 +40,12 @@ def encode(fields: Sequence[str | None]) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise RecordError(
-            "a value holds half a character (a surrogate); it cannot be kept"
+            "a value contains a surrogate, which cannot be stored; remove it"
         ) from None
 
 
 def decode(record: bytes) -> list[str | None]:
-    """The fields of one record, given without its newline; ShardError if it is none."""
+    """The fields of a record without its newline; ShardError if it is invalid."""
     try:
         fields = record.decode().split(FIELD)
     except UnicodeDecodeError:
@@ -53,26 +53,26 @@ def decode(record: bytes) -> list[str | None]:
     return [_unescape(field) if ESCAPE in field else field for field in fields]
 
 
-def records(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The records of a stream without their newlines; ShardError if it ends inside of one."""
+def records(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The records of a stream without their newlines; ShardError if it ends inside a record."""
     rest = b""
-    for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
         yield from whole
     if rest:
         raise ShardError("the file ends inside a record")
 
 
 def _escape(text: str) -> str:
-    return _SPECIAL.sub(lambda found: ESCAPES[found[0]], text)
+    return _SPECIAL.sub(lambda match: ESCAPES[match[0]], text)
 
 
 def _unescape(field: str) -> str | None:
-    return None if field == NULL else _ESCAPED.sub(_meaning, field)
+    return None if field == NULL else _ESCAPED.sub(_character, field)
 
 
-def _meaning(found: re.Match[str]) -> str:
+def _character(match: re.Match[str]) -> str:
     try:
-        return _MEANING[found[1]]
+        return _CHARACTERS[match[1]]
     except KeyError:
-        raise ShardError(f"a record holds an unknown escape, {found[0]!r}") from None
+        raise ShardError(f"a record contains an unknown escape, {match[0]!r}") from None

@@ -395,11 +395,16 @@ def _make_durably(root: Path) -> None:
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     root.mkdir(parents=True, exist_ok=True)
     for folder in made:
-        handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_path(folder.parent)
+
+
+def sync_path(path: Path) -> None:
+    """Sync a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _fill(file: BinaryIO, data: Data) -> None:

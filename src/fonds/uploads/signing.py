@@ -17,6 +17,7 @@ from uuid import uuid4
 from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
+from fonds.stores.folder import sync_path
 
 KEY_FILE: Final = "server.key"
 KEY_BYTES: Final = 32
@@ -107,14 +108,6 @@ def _make_once(path: Path) -> None:
             os.fsync(file.fileno())
         with suppress(FileExistsError):
             path.hardlink_to(making)
-        _sync_folder(path.parent)
+        sync_path(path.parent)
     finally:
         making.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Fonds
 
-from fonds.exchange.snapshot import shown
+from fonds.exchange.snapshot import display_address
 
 
 @pytest.fixture(scope="module")
@@ -130,4 +130,4 @@ def test_password_is_in_nothing_that_is_printed(fonds: Fonds, folder: Path) -> N
     ],
 )
 def test_address_is_shown_without_secrets(address: str, told: str) -> None:
-    assert shown(address) == told
+    assert display_address(address) == told

@@ -19,8 +19,8 @@ from fonds.stores.blobs import Blobs
 @pytest.fixture(autouse=True, scope="module")
 def _small() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "LEAST", 1500)
-        patch.setattr(contents, "MOST", 6000)
+        patch.setattr(contents, "MIN_FILE_SIZE", 1500)
+        patch.setattr(contents, "MAX_FILE_SIZE", 6000)
         yield
 
 

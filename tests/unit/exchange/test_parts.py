@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.exchange.bundle import contents
-from fonds.exchange.bundle.contents import ALIASES, Filled, Record, cut
+from fonds.exchange.bundle.contents import ALIASES, FilledFile, Record, cut
 
 LEAST, MOST = 2_000, 8_000
 
@@ -15,8 +15,8 @@ LEAST, MOST = 2_000, 8_000
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of which some hundred rows make many."""
-    monkeypatch.setattr(contents, "LEAST", LEAST)
-    monkeypatch.setattr(contents, "MOST", MOST)
+    monkeypatch.setattr(contents, "MIN_FILE_SIZE", LEAST)
+    monkeypatch.setattr(contents, "MAX_FILE_SIZE", MOST)
 
 
 def rows(numbers: range | list[int], width: int = 40) -> list[Record]:
@@ -26,7 +26,7 @@ def rows(numbers: range | list[int], width: int = 40) -> list[Record]:
     ]
 
 
-def hashes(filled: list[Filled]) -> set[str]:
+def hashes(filled: list[FilledFile]) -> set[str]:
     return {each.part.sha256 for each in filled}
 
 

@@ -20,7 +20,7 @@ from fonds.exchange.bundle.contents import (
     Record,
     Resource,
 )
-from fonds.exchange.bundle.verify import MOST_TOLD, BundleReport, verify
+from fonds.exchange.bundle.verify import MAX_PROBLEMS, BundleReport, verify
 from fonds.seams import Seams
 from fonds.stores.blobs import Blobs, open_blobs
 
@@ -159,6 +159,6 @@ def test_no_bundle_is_said_to_be_none() -> None:
 
 
 def test_many_problems_are_counted_and_some_are_told() -> None:
-    many = [document(f"held:{n:04}", citation_string="") for n in range(MOST_TOLD + 50)]
+    many = [document(f"held:{n:04}", citation_string="") for n in range(MAX_PROBLEMS + 50)]
     found = verify(bundle(rows_of(*many))[0], "here")
-    assert (found.count, len(found.problems)) == (MOST_TOLD + 50, MOST_TOLD)
+    assert (found.count, len(found.problems)) == (MAX_PROBLEMS + 50, MAX_PROBLEMS)

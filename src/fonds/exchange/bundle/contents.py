@@ -1,19 +1,13 @@
-"""The one way to write a row down, and to read it back.
+"""The format of bundles: tables, lines, files, and the data package with the hashes over them.
 
-Rows in files of bounded size, whose boundaries depend on the rows alone.
+The tables have the content of a library: what publishers state and what is derived from it, which
+is the same wherever and whenever it was read. Times, archive keys, row numbers, histories and links
+to other documents of the library are not content.
 
-A file ends before a row whose owner's hash says so, once it is large enough. So a row that is new,
-changed or removed changes the file it stands in, and rarely another one.
-
-What of a library is content, table by table; everything else tells how it came to be.
-
-Content is what a publisher says and what is derived from it: the same wherever and whenever it was
-read. Times, archive keys, numbers of rows, histories and links to whatever else is held are not.
-
-The data package of a bundle: its tables, the files they are in, and the hash over all of them.
-
-A table is known by the hash over its files, and a bundle by the hash over its tables: whoever
-compares two bundles need not look below what is equal.
+A row is a line in canonical JSON. The boundaries of files depend only on their rows: a file that is
+large enough ends before a row whose owner's hash is a multiple of 16, so that a change of a row
+changes one file and rarely another. A table has a hash over its files, and a bundle one over its
+tables, so that comparing two bundles can skip what is equal.
 """
 
 from __future__ import annotations
@@ -36,7 +30,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BundleField:
-    """A field of a table, and whether it is always filled in."""
+    """A field of a table, which may be required."""
 
     name: str
     type: Type = "string"
@@ -50,17 +44,17 @@ class Resource:
     name: str
     about: str
     key: tuple[str, ...]
-    """What its rows are sorted by, and what no two of them share."""
+    """The unique key by which its rows are sorted."""
     fields: tuple[BundleField, ...]
-    """By name: as they stand in a line."""
+    """In the order of their names, as in a line."""
 
     @property
     def owner(self) -> str:
-        """The field that says which document, or node, a row belongs to."""
+        """The field with the document or node that a row belongs to."""
         return self.key[0]
 
     def key_of(self, record: Record) -> tuple[Any, ...]:
-        """What a row is sorted by."""
+        """The sort key of a row."""
         return tuple(record[name] for name in self.key)
 
 
@@ -69,7 +63,7 @@ def _resource(name: str, about: str, key: tuple[str, ...], *fields: BundleField)
     return Resource(name=name, about=about, key=key, fields=ordered)
 
 
-def _told(*names: str) -> tuple[BundleField, ...]:
+def _required(*names: str) -> tuple[BundleField, ...]:
     return tuple(BundleField(name, required=True) for name in names)
 
 
@@ -77,8 +71,8 @@ DOCUMENTS: Final = _resource(
     "documents",
     "What is cited: who published it, how it is cited, and its text.",
     ("id",),
-    *_told("id", "source", "kind", "title", "source_url", "source_org", "citation_string"),
-    *_told("content_sha256", "recipe"),
+    *_required("id", "source", "kind", "title", "source_url", "source_org", "citation_string"),
+    *_required("content_sha256", "recipe"),
     BundleField("summary"),
     BundleField("published_at"),
     BundleField("unit"),
@@ -94,7 +88,7 @@ PASSAGES: Final = _resource(
     "passages",
     "The text in pieces, each with its place.",
     ("document", "ord"),
-    *_told("document", "id", "chunker", "sha256", "text"),
+    *_required("document", "id", "chunker", "sha256", "text"),
     BundleField("ord", "integer", required=True),
     BundleField("start", "integer", required=True),
     BundleField("end", "integer", required=True),
@@ -106,7 +100,7 @@ ALIASES: Final = _resource(
     "aliases",
     "Every other name of a document.",
     ("document", "alias"),
-    *_told("document", "alias"),
+    *_required("document", "alias"),
     BundleField("edition"),
 )
 
@@ -114,7 +108,7 @@ CITATIONS: Final = _resource(
     "citations",
     "What a document cites, and where in its text.",
     ("document", "start"),
-    *_told("document", "raw", "kind", "target"),
+    *_required("document", "raw", "kind", "target"),
     BundleField("start", "integer", required=True),
     BundleField("end", "integer", required=True),
     BundleField("locator", "object", required=True),
@@ -125,7 +119,7 @@ ORIGINS: Final = _resource(
     "origins",
     "Hashes of the bytes that a document was read from, as the publisher served them.",
     ("document",),
-    *_told("document", "raw_sha256"),
+    *_required("document", "raw_sha256"),
     BundleField("body_raw_sha256"),
 )
 
@@ -133,7 +127,7 @@ EDITIONS: Final = _resource(
     "editions",
     "Titles and acts of codes, in each edition.",
     ("id",),
-    *_told("id", "source", "version", "unit", "label", "input_sha256", "state"),
+    *_required("id", "source", "version", "unit", "label", "input_sha256", "state"),
     BundleField("published_at"),
     BundleField("nodes", "integer", required=True),
     BundleField("shards", "integer", required=True),
@@ -144,7 +138,7 @@ NODES: Final = _resource(
     "nodes",
     "The trees of codes.",
     ("id",),
-    *_told("id", "source", "version", "kind", "label", "path", "unit", "parent"),
+    *_required("id", "source", "version", "kind", "label", "path", "unit", "parent"),
     BundleField("position", "integer", required=True),
     BundleField("status"),
 )
@@ -158,26 +152,26 @@ _KINDS: Final = {"string": str, "integer": int, "boolean": bool, "object": dict}
 
 
 def line_of(record: Record) -> bytes:
-    """A row as a line of JSON: fields by name, no space that means nothing, UTF-8."""
+    """A row as a line of canonical JSON."""
     return (canonical(record) + "\n").encode()
 
 
 def canonical(value: Any) -> str:
-    """The same text for the same value, on every machine."""
+    """JSON with sorted keys and without spaces: equal values have equal texts."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
 def read_line(resource: Resource, line: bytes) -> Record:
-    """The row of a line; BundleError says what is wrong with it."""
+    """The row of a line; BundleError if it is invalid."""
     try:
         record = json.loads(line)
         is_canonical = isinstance(record, dict) and line_of(record) == line
     except (ValueError, RecursionError):
         raise BundleError("is not JSON in UTF-8") from None
     if not is_canonical:
-        raise BundleError("is JSON, but not written the one way there is")
+        raise BundleError("is JSON, but not in the canonical form")
     if set(record) != {one.name for one in resource.fields}:
         raise BundleError(f"has other fields than {resource.name} have")
     for column in resource.fields:
@@ -190,51 +184,51 @@ def _check(field: BundleField, value: Any) -> None:
         if field.required:
             raise BundleError(f"has no {field.name}")
         return
-    # What is true or false would pass for a number.
+    # Not isinstance: a bool is an int.
     if type(value) is not _KINDS[field.type]:
-        raise BundleError(f"has a {field.name} that is no {field.type}")
+        raise BundleError(f"has a {field.name} that is not of type {field.type}")
 
 
-LEAST: Final = 1 << 20
-MOST: Final = 8 << 20
-"""Bytes of a file: one that is not the last has no fewer, and one of several rows no more."""
+MIN_FILE_SIZE: Final = 1 << 20
+MAX_FILE_SIZE: Final = 8 << 20
+"""Bytes of a file. The last one may be smaller, and one with a single row larger."""
 _ODDS: Final = 16
-"""Of so many documents, one may begin a file."""
+"""One in so many documents may begin a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleFile:
-    """A file of rows, known by its hash."""
+    """A file of rows, named by its hash."""
 
     records: int
     bytes: int
     sha256: str
 
     def path(self, resource: Resource) -> str:
-        """Where it stands in a bundle: equal rows are the same file in all of them."""
+        """The path in a bundle, which is the same for equal rows."""
         return f"data/{resource.name}/{self.sha256}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledFile:
     """A file with its bytes."""
 
     part: BundleFile
     data: bytes = field(repr=False)
 
     def read(self) -> bytes:
-        """Its bytes, which need not be fetched."""
+        """The bytes, as from `read_part`."""
         return self.data
 
 
-def cut(resource: Resource, records: Iterable[Record]) -> Iterator[Filled]:
-    """Rows, in order, as files."""
+def cut(resource: Resource, records: Iterable[Record]) -> Iterator[FilledFile]:
+    """The files of sorted rows."""
     lines: list[bytes] = []
     size, before = 0, None
     for record in records:
         line, owner = line_of(record), record[resource.owner]
-        is_over = size + len(line) > MOST
-        if lines and (is_over or (size >= LEAST and owner != before and _begins(owner))):
+        is_over = size + len(line) > MAX_FILE_SIZE
+        if lines and (is_over or (size >= MIN_FILE_SIZE and owner != before and _begins(owner))):
             yield _filled(lines)
             lines, size = [], 0
         lines.append(line)
@@ -247,44 +241,44 @@ def _begins(owner: str) -> bool:
     return int(ids.text_sha256(owner)[:8], 16) % _ODDS == 0
 
 
-def _filled(lines: list[bytes]) -> Filled:
+def _filled(lines: list[bytes]) -> FilledFile:
     data = b"".join(lines)
-    return Filled(BundleFile(len(lines), len(data), hashlib.sha256(data).hexdigest()), data)
+    return FilledFile(BundleFile(len(lines), len(data), hashlib.sha256(data).hexdigest()), data)
 
 
 DESCRIPTOR: Final = "datapackage.json"
 FORMAT: Final = 1
-"""Of the files; another one has other hashes of the same content."""
-_LONGEST_DESCRIPTOR: Final = 256 << 20
-_LONGEST_RECORD: Final = 1 << 30
+"""The version of the format; in another one, equal content has other hashes."""
+_MAX_DESCRIPTOR: Final = 256 << 20
+_MAX_RECORD: Final = 1 << 30
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class BundlePackage:
-    """What a bundle holds."""
+    """The contents of a bundle."""
 
     sources: tuple[str, ...] | None
-    """Those it was asked for; None: all there were."""
+    """The selected sources; None if all were selected."""
     parts: Mapping[Resource, Sequence[BundleFile]]
 
     @property
     def root(self) -> str:
-        """The hash over everything: bundles with the same one are the same."""
+        """The hash over everything: bundles with equal ones are equal."""
         return self._hash(RESOURCES)
 
     @property
     def content(self) -> str:
-        """The hash over everything but the publishers' bytes, of which only hashes are held."""
+        """The hash over everything except the hashes of the publishers' bytes."""
         return self._hash([each for each in RESOURCES if each is not ORIGINS])
 
     def records(self, resource: Resource) -> int:
-        """How many rows a table has."""
+        """The number of rows of a table."""
         return sum(part.records for part in self.parts[resource])
 
     @property
     def bytes(self) -> int:
-        """Of all files but this one."""
+        """The size of all files except the data package."""
         return sum(part.bytes for parts in self.parts.values() for part in parts)
 
     def _hash(self, resources: Sequence[Resource]) -> str:
@@ -302,8 +296,8 @@ def _sha256(value: Any) -> str:
 
 
 def describe(package: BundlePackage) -> bytes:
-    """The data package, as a file."""
-    told = {
+    """The bytes of the data package."""
+    package_fields = {
         "name": "fonds-bundle",
         "title": "Public documents with their citations, and the hash over all of them.",
         "format": FORMAT,
@@ -312,7 +306,7 @@ def describe(package: BundlePackage) -> bytes:
         "selection": package.sources,
         "resources": [_described_resource(each, package.parts[each]) for each in RESOURCES],
     }
-    return (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(package_fields, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _described_resource(resource: Resource, parts: Sequence[BundleFile]) -> dict[str, Any]:
@@ -339,7 +333,7 @@ def _files(resource: Resource, parts: Sequence[BundleFile]) -> dict[str, Any]:
 
 
 def _nothing(resource: Resource) -> dict[str, Any]:
-    # A resource without data is not valid, nor is one whose file has no byte.
+    # A resource without data is invalid, and so is one with an empty file.
     return {"format": "inline", "data": [[field.name for field in resource.fields]]}
 
 
@@ -348,16 +342,16 @@ def _schema(resource: Resource) -> dict[str, Any]:
         {"name": field.name, "type": field.type, "constraints": {"required": field.required}}
         for field in resource.fields
     ]
-    # What is empty is not missing.
+    # Empty texts are not missing values.
     return {"fields": fields, "primaryKey": list(resource.key), "missingValues": []}
 
 
 def read_package(blobs: Blobs, where: str) -> BundlePackage:
-    """What the data package at an address says; BundleError if it is not one of a bundle."""
-    found = blobs.head(DESCRIPTOR)
-    if found is None:
+    """The contents by the data package at an address; BundleError if it is not one of a bundle."""
+    info = blobs.head(DESCRIPTOR)
+    if info is None:
         raise BundleError(f"there is no bundle at {where}: it has no {DESCRIPTOR}")
-    if found.size > _LONGEST_DESCRIPTOR:
+    if info.size > _MAX_DESCRIPTOR:
         raise BundleError(f"the {DESCRIPTOR} at {where} is too long for one of a bundle")
     try:
         return _read(json.loads(blobs.get(DESCRIPTOR)))
@@ -365,24 +359,27 @@ def read_package(blobs: Blobs, where: str) -> BundlePackage:
         raise BundleError(f"the {DESCRIPTOR} at {where} is not one of a bundle") from None
 
 
-def _read(told: Mapping[str, Any]) -> BundlePackage:
-    if told["format"] != FORMAT:
+def _read(package_fields: Mapping[str, Any]) -> BundlePackage:
+    if package_fields["format"] != FORMAT:
         raise BundleError(
-            f"the bundle has the format {told['format']!r}, and this program reads {FORMAT}"
+            f"the bundle has format {package_fields['format']!r}, and this program reads {FORMAT}"
         )
-    tables = told["resources"]
+    tables = package_fields["resources"]
     if [each["name"] for each in tables] != [each.name for each in RESOURCES]:
-        raise BundleError("the bundle has other tables than its format has")
-    sources = told["selection"]
+        raise BundleError("the bundle has other tables than its format")
+    sources = package_fields["selection"]
     package = BundlePackage(
         None if sources is None else tuple(_text(each) for each in sources),
-        {known: _parts(known, table) for known, table in zip(RESOURCES, tables, strict=True)},
+        {
+            resource: _parts(resource, table)
+            for resource, table in zip(RESOURCES, tables, strict=True)
+        },
     )
-    # All of it follows from the files and their hashes; nothing else may stand in for it.
+    # All fields follow from the files and their hashes, and must be equal.
     expected = json.loads(describe(package))
     for name in ("root", "content", "resources"):
-        if told[name] != expected[name]:
-            raise BundleError(f"the bundle's {DESCRIPTOR} does not fit its own hashes: {name}")
+        if package_fields[name] != expected[name]:
+            raise BundleError(f"the bundle's {DESCRIPTOR} does not match its own hashes: {name}")
     return package
 
 
@@ -393,8 +390,10 @@ def _parts(resource: Resource, table: Mapping[str, Any]) -> list[BundleFile]:
             raise TypeError
         if not _SHA256.fullmatch(part.sha256) or part.records < 1:
             raise ValueError
-        if not 0 < part.bytes <= (MOST if part.records > 1 else _LONGEST_RECORD):
-            raise BundleError(f"a file of {resource.name} is said to have {part.bytes:,} bytes")
+        if not 0 < part.bytes <= (MAX_FILE_SIZE if part.records > 1 else _MAX_RECORD):
+            raise BundleError(
+                f"a file of {resource.name} has an invalid size: {part.bytes:,} bytes"
+            )
     return parts
 
 
@@ -405,17 +404,17 @@ def _text(value: Any) -> str:
 
 
 def read_part(blobs: Blobs, resource: Resource, part: BundleFile) -> bytes:
-    """The bytes of a file, which are what the data package says; BundleError if not."""
+    """The bytes of a file; BundleError if they do not match the data package."""
     path = part.path(resource)
-    found = blobs.head(path)
-    if found is None:
+    info = blobs.head(path)
+    if info is None:
         raise BundleError(f"{path} is missing")
-    if found.size != part.bytes:
-        raise BundleError(f"{path} has {found.size:,} bytes instead of {part.bytes:,}")
+    if info.size != part.bytes:
+        raise BundleError(f"{path} has {info.size:,} bytes instead of {part.bytes:,}")
     try:
         data = blobs.get(path)
     except BlobMissingError:
         raise BundleError(f"{path} is missing") from None
     if hashlib.sha256(data).hexdigest() != part.sha256:
-        raise BundleError(f"{path} does not have the bytes it is named after")
+        raise BundleError(f"the content of {path} does not match the hash in its name")
     return data

@@ -1,6 +1,6 @@
-"""Making a bundle: only files that are not there are written, and the data package last.
+"""Creates a bundle from the public content of a library.
 
-The content of a library, row by row, in the order of a bundle.
+Only files that do not exist are written, and the data package is the last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fonds.exchange.bundle.contents import (
     RESOURCES,
     BundleFile,
     BundlePackage,
-    Filled,
+    FilledFile,
     Record,
     Resource,
     cut,
@@ -50,10 +50,10 @@ from fonds.stores.tables import (
     nodes,
 )
 
-_AT_ONCE: Final = 100
-"""Documents whose rows one statement asks for."""
+_BATCH_SIZE: Final = 100
+"""Documents whose rows are selected by one statement."""
 _FETCHED: Final = 50
-"""Rows, each with its text, that are in memory at once."""
+"""Rows with texts in memory at the same time."""
 
 _document: Final = documents.c
 _chunk: Final = document_chunk_buffer.c
@@ -103,42 +103,42 @@ _THEN_BY: Final[Mapping[Resource, ColumnElement[Any]]] = {
 _TREES: Final[Mapping[Resource, Table]] = {EDITIONS: code_units, NODES: nodes}
 
 
-def records(held: Snapshot, resource: Resource, sources: Sequence[str] | None) -> Iterator[Record]:
-    """The public rows of a table of a bundle, of some sources or of all; a page at a time."""
+def records(view: Snapshot, resource: Resource, sources: Sequence[str] | None) -> Iterator[Record]:
+    """The public rows of a table of a bundle in its order, of some sources or of all."""
     if resource in _TREES:
-        yield from _tree(held, resource, sources)
+        yield from _tree(view, resource, sources)
         return
     column = _BELONGS[resource]
-    order = [by_bytes(held.connection, column)]
+    order = [by_bytes(view.connection, column)]
     if resource in _THEN_BY:
         then = _THEN_BY[resource]
-        order.append(by_bytes(held.connection, then) if resource is ALIASES else then)
+        order.append(by_bytes(view.connection, then) if resource is ALIASES else then)
     query = _SELECTED[resource].order_by(*order)
-    finish = _passage if resource is PASSAGES else _plain
-    for ids in batched(_public_ids(held, sources), _AT_ONCE):
-        for row in held.stream(query.where(column.in_(ids)), at_once=_FETCHED):
+    finish = _passage if resource is PASSAGES else _record
+    for ids in batched(_public_ids(view, sources), _BATCH_SIZE):
+        for row in view.stream(query.where(column.in_(ids)), batch_size=_FETCHED):
             yield finish(row)
 
 
-def require_held(held: Snapshot, sources: Sequence[str] | None) -> None:
-    """Refuse to go on with a source of which nothing public is held: zero is suspicious."""
+def require_documents(view: Snapshot, sources: Sequence[str] | None) -> None:
+    """UsageError for a source without a public document, which is probably a mistake."""
     for source in sources or ():
         query = select(_document.id).where(*_public([source])).limit(1)
-        if held.connection.scalar(query) is None:
-            raise UsageError(f"the library holds nothing public of {source}")
+        if view.connection.scalar(query) is None:
+            raise UsageError(f"the library has no public document of {source}; run it first")
 
 
-def waiting(held: Snapshot, sources: Sequence[str] | None) -> dict[str, int]:
-    """How many public documents still wait for their text, and for their citations."""
+def waiting(view: Snapshot, sources: Sequence[str] | None) -> dict[str, int]:
+    """The numbers of public documents that are queued for their text and for citations."""
     queues = {"texts": ingestion_normalization_queue, "citations": ingestion_citation_queue}
-    return {name: _waiting(held, queue, sources) for name, queue in queues.items()}
+    return {name: _waiting(view, queue, sources) for name, queue in queues.items()}
 
 
-def _waiting(held: Snapshot, queue: Table, sources: Sequence[str] | None) -> int:
+def _waiting(view: Snapshot, queue: Table, sources: Sequence[str] | None) -> int:
     counted = select(func.count()).join_from(
         documents, queue, (queue.c.record_id == _document.id) & (queue.c.attempts < MAX_ATTEMPTS)
     )
-    return held.connection.scalar(counted.where(*_public(sources))) or 0
+    return view.connection.scalar(counted.where(*_public(sources))) or 0
 
 
 def _public(sources: Sequence[str] | None) -> list[ColumnElement[bool]]:
@@ -146,46 +146,48 @@ def _public(sources: Sequence[str] | None) -> list[ColumnElement[bool]]:
     return [visible_to(None), *chosen]
 
 
-def _public_ids(held: Snapshot, sources: Sequence[str] | None) -> Iterator[str]:
-    # Ids alone are sorted where there is no index in this order; their rows are asked for by them.
+def _public_ids(view: Snapshot, sources: Sequence[str] | None) -> Iterator[str]:
+    # Only ids are sorted, for which there may be no index; rows are selected by id.
     query = select(_document.id).where(*_public(sources))
-    for row in held.stream(
-        query.order_by(by_bytes(held.connection, _document.id)), at_once=_FETCHED
+    for row in view.stream(
+        query.order_by(by_bytes(view.connection, _document.id)), batch_size=_FETCHED
     ):
         yield row.id
 
 
-def _tree(held: Snapshot, resource: Resource, sources: Sequence[str] | None) -> Iterator[Record]:
+def _tree(view: Snapshot, resource: Resource, sources: Sequence[str] | None) -> Iterator[Record]:
     table = _TREES[resource]
     query = select(*(table.c[field.name] for field in resource.fields))
     if sources is not None:
         query = query.where(table.c.source.in_(sources))
-    for row in held.stream(query.order_by(by_bytes(held.connection, table.c.id)), at_once=_FETCHED):
-        yield _plain(row)
+    for row in view.stream(
+        query.order_by(by_bytes(view.connection, table.c.id)), batch_size=_FETCHED
+    ):
+        yield _record(row)
 
 
-def _plain(row: Row[Any]) -> Record:
+def _record(row: Row[Any]) -> Record:
     return row._asdict()
 
 
 def _passage(row: Row[Any]) -> Record:
-    told = row._asdict()
-    meta = told.pop("meta")
-    places = {name: meta[name] for name in ("start", "end", "tokens", "locator")}
-    return {**told, "id": str(told["id"]), **places}
+    record = row._asdict()
+    meta = record.pop("meta")
+    position_fields = {name: meta[name] for name in ("start", "end", "tokens", "locator")}
+    return {**record, "id": str(record["id"]), **position_fields}
 
 
 Watch = Callable[[str, int], None]
-"""Told, now and then, of a table and how many of its rows are done."""
+"""Called from time to time with a table and the number of its rows that are done."""
 
-_TOLD: Final = 500
+_WATCH_ROWS: Final = 500
 _DATA: Final = "data/"
-_OURS: Final = re.compile(r"data/[a-z]+/[0-9a-f]{64}\.jsonl")
+_DATA_FILE: Final = re.compile(r"data/[a-z]+/[0-9a-f]{64}\.jsonl")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Created:
-    """The bundle that is there, and what it took."""
+    """The bundle that was created, and the changes that it took."""
 
     root: str
     content: str
@@ -193,11 +195,11 @@ class Created:
     bytes: int
     files: int
     written: int
-    """Files that were not there before."""
+    """Files that did not exist before."""
     removed: int
     """Files of an earlier bundle that this one does not have."""
     waiting: Mapping[str, int]
-    """Documents whose text or citations are still to be found: not all is in the bundle."""
+    """Documents that are queued for text or citations, which the bundle does not have yet."""
 
 
 def create(
@@ -210,18 +212,18 @@ def create(
 ) -> Created:
     """Write the public content of a library, or of some of its sources, to an address."""
     before = None if blobs.head(DESCRIPTOR) is None else read_package(blobs, where)
-    there = {info.key: info.size for info in blobs.list(_DATA)}
-    written = 0
+    existing = {info.key: info.size for info in blobs.list(_DATA)}
+    new_files = 0
     parts: dict[Resource, list[BundleFile]] = {}
-    with snapshot(database) as held:
-        require_held(held, sources)
-        unfinished = waiting(held, sources)
+    with snapshot(database) as view:
+        require_documents(view, sources)
+        unfinished = waiting(view, sources)
         for resource in RESOURCES:
-            rows = watched(records(held, resource, sources), resource, watch)
+            rows = watched(records(view, resource, sources), resource, watch)
             parts[resource] = []
             for filled in cut(resource, rows):
                 parts[resource].append(filled.part)
-                written += _write(blobs, resource, filled, there)
+                new_files += _write(blobs, resource, filled, existing)
     package = BundlePackage(None if sources is None else tuple(sorted(set(sources))), parts)
     if package != before:
         blobs.put(DESCRIPTOR, describe(package))
@@ -231,25 +233,27 @@ def create(
         records={each.name: package.records(each) for each in RESOURCES},
         bytes=package.bytes,
         files=sum(map(len, parts.values())),
-        written=written + (package != before),
-        removed=_sweep(blobs, package, there),
+        written=new_files + (package != before),
+        removed=_sweep(blobs, package, existing),
         waiting=unfinished,
     )
 
 
 def watched(rows: Iterable[Record], resource: Resource, watch: Watch | None) -> Iterator[Record]:
-    """The same rows, told of."""
+    """The same rows, reported to `watch`."""
     for count, row in enumerate(rows, 1):
-        if watch is not None and count % _TOLD == 0:
+        if watch is not None and count % _WATCH_ROWS == 0:
             watch(resource.name, count)
         yield row
 
 
-def _write(blobs: Blobs, resource: Resource, filled: Filled, there: Mapping[str, int]) -> bool:
+def _write(
+    blobs: Blobs, resource: Resource, filled: FilledFile, existing: Mapping[str, int]
+) -> bool:
     path = filled.part.path(resource)
-    if there.get(path) == filled.part.bytes:
+    if existing.get(path) == filled.part.bytes:
         return False
-    if path in there:  # cut short by somebody else: nothing of ours is
+    if path in existing:  # truncated by another program, as we create complete files only
         blobs.put(path, filled.data)
         return True
     with suppress(BlobExistsError):
@@ -257,9 +261,9 @@ def _write(blobs: Blobs, resource: Resource, filled: Filled, there: Mapping[str,
     return True
 
 
-def _sweep(blobs: Blobs, package: BundlePackage, there: Iterable[str]) -> int:
-    kept = {part.path(each) for each, parts in package.parts.items() for part in parts}
-    stale = [key for key in there if _OURS.fullmatch(key) and key not in kept]
+def _sweep(blobs: Blobs, package: BundlePackage, existing: Iterable[str]) -> int:
+    current = {part.path(each) for each, parts in package.parts.items() for part in parts}
+    stale = [key for key in existing if _DATA_FILE.fullmatch(key) and key not in current]
     for key in stale:
         blobs.delete(key)
     return len(stale)

@@ -1,4 +1,4 @@
-"""What two bundles, or a library and a bundle, do not have in common."""
+"""The differences between two bundles, or between a library and a bundle."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from fonds.stores.blobs import Blobs
 
 Change = Literal["added", "removed", "changed"]
 Pair = tuple[Record | None, Record | None]
-"""A row as it is here and there; one of them may be missing."""
+"""A row of both sides; one of them may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowRun:
-    """Rows in a row: a file, or what would be one."""
+    """Consecutive rows: those of a file, or of one that a bundle would have."""
 
     part: BundleFile
     read: Callable[[], bytes]
 
 
 Side = Callable[[Resource], Iterator[RowRun]]
-"""Gives the rows of each table, in order."""
+"""The rows of each table of a bundle or library, in order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """Something that is in the second but not in the first, or the other way, or not the same."""
+    """A document, edition or node that was added, removed or changed."""
 
     table: str
     """documents, editions or nodes"""
     id: str
     change: Change
     fields: tuple[str, ...] = ()
-    """Of one that changed: fields, and tables whose rows of this document are not the same."""
+    """If it changed: its fields, and the tables with other rows of this document."""
 
 
 def of_bundle(blobs: Blobs, package: BundlePackage) -> Side:
@@ -65,23 +65,23 @@ def of_bundle(blobs: Blobs, package: BundlePackage) -> Side:
     return runs
 
 
-def of_library(held: Snapshot, sources: tuple[str, ...] | None) -> Side:
+def of_library(view: Snapshot, sources: tuple[str, ...] | None) -> Side:
     """The rows that a bundle of this library would have."""
 
     def runs(resource: Resource) -> Iterator[RowRun]:
-        for filled in cut(resource, records(held, resource, sources)):
+        for filled in cut(resource, records(view, resource, sources)):
             yield RowRun(filled.part, filled.read)
 
     return runs
 
 
 def differences(one: Side, other: Side) -> Iterator[Difference]:
-    """All there is, documents first, each once; equal files are not even read."""
+    """All differences, documents first, each once; equal files are not read."""
     pairs = {each: _pairs(each, one(each), other(each)) for each in (DOCUMENTS, *OF_DOCUMENTS)}
-    streams = [_differing(resource, found) for resource, found in pairs.items()]
+    streams = [_differing(resource, changes) for resource, changes in pairs.items()]
     by_document = groupby(heapq.merge(*streams, key=_id), key=_id)
-    for _, found in by_document:
-        yield _together(list(found))
+    for _, changes in by_document:
+        yield _merged(list(changes))
     for resource in (EDITIONS, NODES):
         yield from _differing(resource, _pairs(resource, one(resource), other(resource)))
 
@@ -96,7 +96,7 @@ def _differing(resource: Resource, pairs: Iterator[Pair]) -> Iterator[Difference
         owner = (here or there or {})[resource.owner]
         if resource not in OF_DOCUMENTS:
             yield _difference(resource, owner, here, there)
-        elif owner != last:  # one is enough to know of them all
+        elif owner != last:  # one difference for all rows of a document
             last = owner
             fields = (resource.name,)
             yield Difference(table=DOCUMENTS.name, id=owner, change="changed", fields=fields)
@@ -112,12 +112,12 @@ def _difference(
     return Difference(table=resource.name, id=owner, change="changed", fields=fields)
 
 
-def _together(found: list[Difference]) -> Difference:
-    for each in found:
+def _merged(changes: list[Difference]) -> Difference:
+    for each in changes:
         if each.change != "changed":
             return each
-    fields = tuple(name for each in found for name in each.fields)
-    return Difference(table=found[0].table, id=found[0].id, change="changed", fields=fields)
+    fields = tuple(name for each in changes for name in each.fields)
+    return Difference(table=changes[0].table, id=changes[0].id, change="changed", fields=fields)
 
 
 def _pairs(resource: Resource, one: Iterator[RowRun], other: Iterator[RowRun]) -> Iterator[Pair]:
@@ -133,26 +133,26 @@ def _pairs(resource: Resource, one: Iterator[RowRun], other: Iterator[RowRun]) -
         elif first is None or second < first:
             yield None, there.take()
         else:
-            mine, theirs = here.take(), there.take()
-            if mine != theirs:
-                yield mine, theirs
+            own, others = here.take(), there.take()
+            if own != others:
+                yield own, others
 
 
 class _Cursor:
-    """A place in the rows of one side."""
+    """A position in the rows of one side."""
 
     def __init__(self, resource: Resource, runs: Iterator[RowRun]) -> None:
         self._resource = resource
         self._runs = runs
         self._run: RowRun | None = next(runs, None)
         self._lines: list[bytes] | None = None
-        self._place = 0
+        self._position = 0
         self._record: Record | None = None
 
     def pass_equal(self, other: _Cursor) -> bool:
-        """Go past what begins here and is the same there: a file, or a row."""
-        mine, theirs = self.begun(), other.begun()
-        if mine is not None and mine == theirs:
+        """Skip a file or a row that is equal on the other side; False if there is none."""
+        own, others = self.run_hash(), other.run_hash()
+        if own is not None and own == others:
             self.next_run()
             other.next_run()
             return True
@@ -163,7 +163,7 @@ class _Cursor:
         return True
 
     def key(self) -> tuple[object, ...] | None:
-        """Of the row that comes next; None at the end."""
+        """The key of the next row; None at the end."""
         line = self.line()
         if line is None:
             return None
@@ -172,33 +172,33 @@ class _Cursor:
         return self._resource.key_of(self._record)
 
     def take(self) -> Record:
-        """The row that comes next, which is then behind."""
-        assert self._record is not None, "its key was asked for"
+        """The next row, after which the cursor is moved."""
+        assert self._record is not None, "its key was read"
         record = self._record
         self.pass_one()
         return record
 
     def pass_one(self) -> None:
-        """Leave the row that comes next behind."""
+        """Skip the next row."""
         assert self._lines is not None
         self._record = None
-        self._place += 1
-        if self._place == len(self._lines):
+        self._position += 1
+        if self._position == len(self._lines):
             self.next_run()
 
-    def begun(self) -> str | None:
-        """The hash of the file of which nothing is behind yet."""
-        return self._run.part.sha256 if self._run is not None and self._place == 0 else None
+    def run_hash(self) -> str | None:
+        """The hash of the current file, if none of its rows was passed."""
+        return self._run.part.sha256 if self._run is not None and self._position == 0 else None
 
     def line(self) -> bytes | None:
-        """The row that comes next, as it is written."""
+        """The line of the next row."""
         if self._run is None:
             return None
         if self._lines is None:
             self._lines = self._run.read().splitlines(keepends=True)
-        return self._lines[self._place]
+        return self._lines[self._position]
 
     def next_run(self) -> None:
-        """Leave the rest of a file behind."""
+        """Skip the rest of the current file."""
         self._run = next(self._runs, None)
-        self._lines, self._record, self._place = None, None, 0
+        self._lines, self._record, self._position = None, None, 0
