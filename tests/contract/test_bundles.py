@@ -247,7 +247,7 @@ def test_a_source_alone_does_not_depend_on_what_else_is_held(held: Library, tmp_
 
 
 def test_a_source_of_which_nothing_is_public_is_refused(held: Library, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing public of gao"):
+    with pytest.raises(UsageError, match="no public document of gao"):
         bundle(held, at(tmp_path / "bundle"), sources=["held", "gao"])
     assert files(at(tmp_path / "bundle")) == {}
 

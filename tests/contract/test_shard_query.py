@@ -490,7 +490,7 @@ def test_folders_with_names_that_look_like_patterns_are_read(tmp_path: Path, nam
     put(index, thing("a"))
     compile_all(index)
     assert asked(index, "SELECT key FROM things") == [("a",)]
-    with pytest.raises(UsageError, match="brackets or stars"):
+    with pytest.raises(UsageError, match="DuckDB takes for a pattern"):
         asked(index, "SELECT key FROM things", scratch=tmp_path / name / "scratch")
 
 

@@ -111,7 +111,7 @@ def test_a_shard_is_cut_at_any_byte_and_it_is_found(index: Index) -> None:
     for cut in range(0, len(whole), 7):
         index.blobs.put(key, whole[:cut])
         problems = verify(index).problems
-        assert any("is not what its entry says" in told for told in problems)
+        assert any("differs from its entry" in told for told in problems)
         is_inside = cut > 0 and whole[cut - 1 : cut] != b"\n"
         assert any("ends inside a record" in told for told in problems) == is_inside
 
@@ -120,14 +120,14 @@ def test_one_cut_between_records_is_found(index: Index) -> None:
     key, whole = first(index)
     index.blobs.put(key, whole[: whole.index(b"\n") + 1])
     (problem,) = verify(index).problems
-    assert problem.startswith(f"shard {shard_of_several(index)} is not what its entry says")
+    assert problem.startswith(f"shard {shard_of_several(index)} differs from its entry")
 
 
 def test_a_single_changed_byte_is_found(index: Index) -> None:
     key, whole = first(index)
     index.blobs.put(key, whole.replace(b"Office", b"0ffice", 1))
     (problem,) = verify(index).problems
-    assert "is not what its entry says" in problem
+    assert "differs from its entry" in problem
 
 
 def swapped(lines: list[bytes]) -> list[bytes]:
@@ -181,14 +181,14 @@ def blank(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("bend", "said"),
     [
-        (swapped, "twice, or not in its place"),
-        (doubled, "twice, or not in its place"),
+        (swapped, "twice, or out of order"),
+        (doubled, "twice, or out of order"),
         (foreign, "which belongs in"),
         (short, "number 1: a record has 3 fields, not 4"),
         (mistyped, "number 1: a record cannot be read: scraper_version"),
-        (loosely, "does not write record 1 as it has to be written"),
-        (shortened_time, "does not write record 1 as it has to be written"),
-        (unknown_escape, "number 1: a record holds an unknown escape"),
+        (loosely, "has record 1 in another form than the canonical one"),
+        (shortened_time, "has record 1 in another form than the canonical one"),
+        (unknown_escape, "number 1: a record contains an unknown escape"),
         (no_text, "number 1: a record is not UTF-8"),
         (keyless, "number 1: a record needs a key"),
         (timeless, "number 1: updated_at is missing"),
@@ -212,7 +212,7 @@ def test_of_many_bad_records_a_few_are_told(index: Index) -> None:
     publish(index)
     problems = verify(index).problems
     assert len(problems) == 6
-    assert problems[-1] == f"shard {shard} has more records that are wrong"
+    assert problems[-1] == f"shard {shard} has more invalid records"
 
 
 def test_a_shard_that_is_gone_is_found(index: Index) -> None:
@@ -242,8 +242,7 @@ def test_an_entry_that_cannot_be_read_is_found(index: Index) -> None:
     shard = shard_of_several(index)
     index.blobs.put(index.layout.entry(shard), b"{}")
     assert any(
-        told.startswith(f"shard {shard} has no entry that can be read")
-        for told in verify(index).problems
+        told.startswith(f"shard {shard} has an unreadable entry") for told in verify(index).problems
     )
 
 
@@ -251,7 +250,7 @@ def test_an_entry_that_counts_wrongly_is_found(index: Index) -> None:
     shard = shard_of_several(index)
     told = json.loads(index.blobs.get(index.layout.entry(shard)))
     index.blobs.put(index.layout.entry(shard), json.dumps(told | {"records": 77}).encode())
-    assert verify(index).problems == [f"shard {shard} has an entry that counts wrongly"]
+    assert verify(index).problems == [f"shard {shard} has an entry with wrong counts"]
 
 
 def test_a_shard_that_vanished_with_its_entry_is_missed_by_the_data_package(index: Index) -> None:
@@ -295,7 +294,7 @@ def test_a_compile_that_broke_off_before_it_wrote_is_a_note(index: Index) -> Non
     write_entry(index, shard, noted, after=entry)
     found = verify(index)
     assert found.problems == []
-    assert f"shard {shard} was announced and not written: a compile broke off" in found.notes
+    assert f"shard {shard} was announced and not written: a compiler was interrupted" in found.notes
 
 
 def test_a_compile_that_broke_off_before_it_announced_a_new_shard_is_a_note(index: Index) -> None:
@@ -305,7 +304,8 @@ def test_a_compile_that_broke_off_before_it_announced_a_new_shard_is_a_note(inde
     found = verify(index)
     assert found.problems == []
     assert (
-        f"shard {shard} has no entry in the manifest yet; who compiles it makes one" in found.notes
+        f"shard {shard} has no entry in the manifest yet; the next compilation writes it"
+        in found.notes
     )
     put(index, host("new.gov"))
     compile_all(index)
@@ -320,8 +320,8 @@ def test_old_locks_and_strange_files_are_notes(index: Index, tmp_path: Path) -> 
     found = verify(index)
     assert found.problems == []
     assert found.notes == [
-        "indexes/domains/shards/aa.lock was left behind by a compiler that died",
-        "indexes/domains/shards/notes.txt is nothing of an index",
+        "indexes/domains/shards/aa.lock was left behind by a dead compiler",
+        "indexes/domains/shards/notes.txt does not belong to an index",
     ]
 
 

@@ -113,7 +113,7 @@ def test_there_are_as_many_shards_as_names_of_so_many_digits(digits: int, count:
 
 @pytest.mark.parametrize("name", ["", "Domains", "a-b", "a/b", "..", "1a", "a" * 64, 'a"', "é"])
 def test_a_name_that_could_not_be_a_folder_and_a_table_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name an index"):
+    with pytest.raises(UsageError, match="is not a valid name of an index"):
         IndexLayout(name)
 
 

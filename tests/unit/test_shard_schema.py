@@ -84,7 +84,7 @@ def test_different_records_never_rank_equal(one: dict[str, Value], other: dict[s
 def test_a_value_of_another_type_is_refused_by_the_name_of_its_field(
     name: str, value: Value
 ) -> None:
-    with pytest.raises(RecordError, match=f"^{name} is to be "):
+    with pytest.raises(RecordError, match=f"^{name} must be "):
         EVERY.encode({"key": "k", "updated_at": NOON, name: value})
 
 
@@ -102,7 +102,7 @@ def test_a_value_of_another_type_is_refused_by_the_name_of_its_field(
     ],
 )
 def test_a_text_that_is_no_value_of_its_field_is_refused(name: str, text: str) -> None:
-    with pytest.raises(RecordError, match=f"^{name} is to be "):
+    with pytest.raises(RecordError, match=f"^{name} must be "):
         EVERY.parse({name: text})
 
 
@@ -148,7 +148,7 @@ def test_a_record_just_short_enough_is_taken() -> None:
 def test_a_line_with_too_few_fields_or_a_bad_one_is_no_record() -> None:
     with pytest.raises(ShardError, match="3 fields, not 4"):
         DOMAINS.decode(b"a.gov\x1fA\x1f1")
-    with pytest.raises(ShardError, match="scraper_version is to be a whole number"):
+    with pytest.raises(ShardError, match="scraper_version must be a whole number"):
         DOMAINS.decode(b"a.gov\x1fA\x1fone\x1f2026-03-04T12:00:00.000000Z")
 
 

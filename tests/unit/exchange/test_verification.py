@@ -53,11 +53,11 @@ def test_an_empty_bundle_is_sound() -> None:
         (DOCUMENTS, {"citation_string": ""}, "documents held:1: its citation_string is empty"),
         (DOCUMENTS, {"source_url": ""}, "documents held:1: its source_url is empty"),
         (DOCUMENTS, {"source_org": None}, "has no source_org"),
-        (DOCUMENTS, {"body_text": "x"}, "documents held:1: its text does not have the hash"),
-        (DOCUMENTS, {"body_text": None}, "documents held:1: its text does not have the hash"),
-        (DOCUMENTS, {"is_gone": 0}, "is_gone that is no boolean"),
+        (DOCUMENTS, {"body_text": "x"}, "documents held:1: its text does not match its hash"),
+        (DOCUMENTS, {"body_text": None}, "documents held:1: its text does not match its hash"),
+        (DOCUMENTS, {"is_gone": 0}, "is_gone that is not of type boolean"),
         (DOCUMENTS, {"id": "held:3"}, "held:1: has rows, but there is no such document"),
-        (PASSAGES, {"text": "x"}, "passages held:1: passage 0 does not have the hash"),
+        (PASSAGES, {"text": "x"}, "passages held:1: passage 0 does not match its hash"),
         (PASSAGES, {"document": "held:0"}, "held:1: has no passage"),
         (ORIGINS, {"raw_sha256": "x"}, "it has no provenance"),
         (ORIGINS, {"document": "held:0"}, "held:1: has no provenance"),
@@ -74,7 +74,7 @@ def test_what_is_wrong_with_a_row_is_said(resource: Resource, bent: Record, faul
 def test_a_row_that_does_not_make_sense_is_named_by_file_and_line() -> None:
     blobs, package = bundle(rows_of(ONE, {**TWO, ORIGINS: {**TWO[ORIGINS], "raw_sha256": 5}}))
     path = package.parts[ORIGINS][0].path(ORIGINS)
-    assert f"{path}:2: has a raw_sha256 that is no string" in faults(verify(blobs, "here"))
+    assert f"{path}:2: has a raw_sha256 that is not of type string" in faults(verify(blobs, "here"))
 
 
 def test_rows_out_of_order_and_rows_that_stand_twice_are_found() -> None:
@@ -95,7 +95,7 @@ Bend = Callable[[Blobs, str], Any]
         (lambda blobs, path: blobs.put(path, blobs.get(path)[:-1]), "bytes instead of"),
         (
             lambda blobs, path: blobs.put(path, blobs.get(path).replace(b"Some", b"None")),
-            "does not have the bytes it is named after",
+            "does not match the hash in its name",
         ),
     ],
 )
@@ -128,7 +128,10 @@ def bent_descriptor(change: Callable[[dict[str, Any]], Any]) -> list[str]:
         (lambda told: told["resources"][0].update(rows=9), "its own hashes: resources"),
         (lambda told: told["resources"][0].update(path=["../../etc/passwd"]), "its own hashes"),
         (lambda told: told["resources"][0]["schema"]["fields"].pop(), "its own hashes"),
-        (lambda told: told["resources"][0]["parts"][0].update(bytes=1 << 40), "is said to have"),
+        (
+            lambda told: told["resources"][0]["parts"][0].update(bytes=1 << 40),
+            "has an invalid size",
+        ),
         (lambda told: told["resources"][0]["parts"][0].update(bytes="9"), "not one of a bundle"),
         (lambda told: told["resources"][0]["parts"][0].update(records=True), "not one of a bundle"),
         (lambda told: told["resources"][0]["parts"][0].update(records=9), "its own hashes"),
