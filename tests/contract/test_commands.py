@@ -28,7 +28,7 @@ from fonds.runs.commands import KINDS, LEASE, Command, Kind
 from fonds.runs.locks import claim_source
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams, SystemClock
-from fonds.selftest.child import Nursery
+from fonds.selftest.child import ForkServer
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_runs
@@ -431,9 +431,9 @@ def test_dispatcher_outlives_a_database_that_is_away(database: Database) -> None
 
 
 @contextmanager
-def nursery() -> Iterator[Nursery]:
-    with Nursery("tests.support.kills.commands") as nursery:
-        yield nursery
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer("tests.support.kills.commands") as fork_server:
+        yield fork_server
 
 
 def address_of(database: Database) -> str:
@@ -448,7 +448,7 @@ def test_two_dispatchers_do_each_command_once(database: Database, tmp_path: Path
     asked = [ask(database, "backfill", since=f"2026-01-{day:02}") for day in range(1, 21)]
     noted = tmp_path / "noted"
     given = {"address": address_of(database), "noted": str(noted), "seconds": 0.01}
-    with nursery() as children:
+    with fork_server() as children:
         pids = [children.start(commands_to_kill.dispatch, **given) for _ in range(2)]
         assert [children.wait(pid) for pid in pids] == [0, 0]
     assert sorted(noted_in(noted)) == asked
@@ -462,7 +462,7 @@ def test_command_of_a_killed_process_is_done_by_another_after_its_lease(
 ) -> None:
     asked, noted = ask(database, now=SystemClock().now()), tmp_path / "noted"
     given: dict[str, Any] = {"address": address_of(database), "noted": str(noted)}
-    with nursery() as children:
+    with fork_server() as children:
         killed = children.start(commands_to_kill.dispatch, seconds=60, **given)
         wait_until(lambda: noted_in(noted) == [asked])
         children.kill(killed)
@@ -507,7 +507,7 @@ def test_run_in_another_process_is_cancelled(
     office.redirect_note(4, "/hangs")
     address = "" if library.database.is_sqlite else address_of(library.database)
     upstream = office.server.url("").rstrip("/")
-    with nursery() as children:
+    with fork_server() as children:
         pid = children.start(
             commands_to_kill.run_notes, home=str(tmp_path), address=address, upstream=upstream
         )

@@ -25,7 +25,7 @@ from tests.support.kills.ledger import (
 from tests.support.ledgers import abandoned, begun, copied, metadata, text
 
 from fonds.seams import Seams
-from fonds.selftest.child import Nursery
+from fonds.selftest.child import ForkServer
 from fonds.sites.crawl_state import CrawlState
 from fonds.sites.journal import CrawlTotals, read_events
 from fonds.sites.models import PdfState
@@ -46,8 +46,8 @@ def folder(tmp_path: Path) -> Output:
 
 
 @pytest.fixture(scope="module")
-def crawls() -> Iterator[Nursery]:
-    with Nursery("tests.support.kills.ledger") as crawls:
+def crawls() -> Iterator[ForkServer]:
+    with ForkServer("tests.support.kills.ledger") as crawls:
         yield crawls
 
 
@@ -167,7 +167,7 @@ def _addresses(address: str) -> Iterator[str]:
 
 
 def _killed_at_every_step(
-    crawls: Nursery, address: str, tmp_path: Path, *, files: int, step: int
+    crawls: ForkServer, address: str, tmp_path: Path, *, files: int, step: int
 ) -> int:
     for kill_at, place in zip(count(1, step), _addresses(address), strict=False):
         noted = tmp_path / f"noted-{kill_at}"
@@ -186,7 +186,7 @@ def _killed_at_every_step(
 
 
 def test_a_crawl_killed_at_any_durable_step_loses_and_doubles_nothing(
-    crawls: Nursery, address: str, tmp_path: Path
+    crawls: ForkServer, address: str, tmp_path: Path
 ) -> None:
     files = 6
     steps = _killed_at_every_step(crawls, address, tmp_path, files=files, step=3)
@@ -195,13 +195,13 @@ def test_a_crawl_killed_at_any_durable_step_loses_and_doubles_nothing(
 
 @pytest.mark.long
 def test_a_crawl_killed_at_every_durable_step_loses_and_doubles_nothing(
-    crawls: Nursery, address: str, tmp_path: Path
+    crawls: ForkServer, address: str, tmp_path: Path
 ) -> None:
     assert _killed_at_every_step(crawls, address, tmp_path, files=10, step=1) > 30
 
 
 def test_a_crawl_killed_again_and_again_comes_to_its_end(
-    crawls: Nursery, address: str, tmp_path: Path
+    crawls: ForkServer, address: str, tmp_path: Path
 ) -> None:
     files = 60
     noted = tmp_path / "noted"

@@ -52,17 +52,17 @@ def test_libraries_that_are_killed_and_failed_end_as_if_nothing_had_happened(fol
     assert told["violations"] == []
     assert sum(row["before"] + row["during"] for row in told["chaos"]) == 4
     assert sum(row["resumed"] for row in told["chaos"]) == 4
-    struck = told["exhaustive"]
-    assert sum(row["killed"] for row in struck) == sum(row["failed"] for row in struck) == 2
-    assert sum(row["resumed"] for row in struck) == 4
+    injected = told["exhaustive"]
+    assert sum(row["killed"] for row in injected) == sum(row["failed"] for row in injected) == 2
+    assert sum(row["resumed"] for row in injected) == 4
     assert (told["seed"], told["faults"]) == (11, [])
     assert told["libraries"] > 4
     assert list(folder.iterdir()) == []
 
 
 def test_what_a_broken_product_loses_are_violations_that_can_be_replayed(folder: Path) -> None:
-    wanted = SelftestPlan(exhaustive=True, only=["fail code 11", "kill uploads 3"])
-    broken = selftest(wanted, folder, seed=1, workers=2, child=BROKEN)
+    plan = SelftestPlan(exhaustive=True, only=["fail code 11", "kill uploads 3"])
+    broken = selftest(plan, folder, seed=1, workers=2, child=BROKEN)
     failed, killed = sorted(broken.violations, key=lambda violation: violation.case)
     assert [line for line in killed.says if line.startswith("citation_edges: missing: {")]
     assert killed.replay == "fonds selftest --exhaustive --only 'kill uploads 3'"
@@ -72,7 +72,9 @@ def test_what_a_broken_product_loses_are_violations_that_can_be_replayed(folder:
     # What was not stored is missed at once, though the process said that all is done.
     assert failed.says[0].startswith("corpus/usc/")
     assert failed.says[0].endswith(" is referred to, and not there")
-    assert [line for line in failed.says if line.startswith("done, it said, but blobs: missing: ")]
+    assert [
+        line for line in failed.says if line.startswith("reported as done, but blobs: missing: ")
+    ]
     assert broken.total("exhaustive", "violations") == 2
     assert broken.total("exhaustive", "resumed") == 0
 
@@ -113,8 +115,8 @@ def test_a_hundred_kills_lose_nothing(folder: Path) -> None:
 
 @pytest.mark.long
 def test_a_part_of_all_durable_operations_and_every_fault_are_got_over(folder: Path) -> None:
-    wanted = SelftestPlan(exhaustive=True, sample=20, faults=1)
-    report = selftest(wanted, folder, seed=200)
+    plan = SelftestPlan(exhaustive=True, sample=20, faults=1)
+    report = selftest(plan, folder, seed=200)
     assert not report.violations, violations(report)
     assert report.total("exhaustive", "resumed") == 40
     # The small library does the same in the same order each time: each strike finds its operation.

@@ -23,7 +23,7 @@ from tests.support.kills.shards import (
 from tests.support.upstreams.failing_store import FailingStore, Fault, Request
 
 from fonds.seams import Seams
-from fonds.selftest.child import Nursery
+from fonds.selftest.child import ForkServer
 from fonds.shards.compiler import Compiled, Compiler
 from fonds.shards.inbox import put, waiting
 from fonds.shards.index import DOMAINS, Index
@@ -51,9 +51,9 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery("tests.support.kills.shards") as nursery:
-        yield nursery
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer("tests.support.kills.shards") as fork_server:
+        yield fork_server
 
 
 # What must hold -----------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def _cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("address", "has_shard", "has_lock"), list(_cases()), indirect=["address"])
 def test_killed_at_any_step_of_a_compaction_the_next_compiler_finishes(
-    address: str, nursery: Nursery, *, has_shard: bool, has_lock: bool
+    address: str, fork_server: ForkServer, *, has_shard: bool, has_lock: bool
 ) -> None:
     for step in count(1):
         name = f"step{step}"
@@ -143,8 +143,10 @@ def test_killed_at_any_step_of_a_compaction_the_next_compiler_finishes(
             lines.append(DOMAINS.encode(noted)[:-1])
         if has_lock:
             index.blobs.create(index.layout.lock(SHARD), b"somebody who died")
-        child = nursery.start(compile_once, address=address, name=name, lifetime=0, kill_at=step)
-        code = nursery.wait(child)
+        child = fork_server.start(
+            compile_once, address=address, name=name, lifetime=0, kill_at=step
+        )
+        code = fork_server.wait(child)
         newest = _newest(lines)
         _check_found(index, newest)
         _compile_calmly(index)
@@ -165,7 +167,7 @@ class Turmoil:
     """Writers that go on, and compilers that are killed, paused and replaced, on a bad line."""
 
     address: str
-    nursery: Nursery
+    fork_server: ForkServer
     journals: Path
     chance: random.Random
     records: int
@@ -184,7 +186,7 @@ class Turmoil:
                 self._strike()
         finally:
             for pid in [*self.compilers, *self.writers]:
-                self.nursery.kill(pid)
+                self.fork_server.kill(pid)
         return [line for journal in self.journals.iterdir() for line in _lines(journal)]
 
     def _begin(self) -> None:
@@ -192,7 +194,7 @@ class Turmoil:
         for number in range(WRITERS):
             told = {"journal": str(self.journals / str(number)), "keys": keys}
             self.writers.append(
-                self.nursery.start(
+                self.fork_server.start(
                     write,
                     address=self.address,
                     name=NAME,
@@ -204,11 +206,13 @@ class Turmoil:
         self.compilers += [self._compiler() for _ in range(COMPILERS)]
 
     def _compiler(self) -> int:
-        return self.nursery.start(compile_on, address=self.address, name=NAME, lifetime=LIFETIME)
+        return self.fork_server.start(
+            compile_on, address=self.address, name=NAME, lifetime=LIFETIME
+        )
 
     def _are_writing(self) -> bool:
         for pid in [*self.writers]:
-            if (code := self.nursery.poll(pid)) is not None:
+            if (code := self.fork_server.poll(pid)) is not None:
                 self.writers.remove(pid)
                 assert code == 0
         return bool(self.writers)
@@ -224,7 +228,7 @@ class Turmoil:
             self.paused = victim
             return
         self.compilers.remove(victim)
-        self.nursery.kill(victim)
+        self.fork_server.kill(victim)
         self.kills -= 1
         self.compilers.append(self._compiler())
 
@@ -235,7 +239,7 @@ def _lines(journal: Path) -> list[bytes]:
 
 def _set_test(
     address: str,
-    nursery: Nursery,
+    fork_server: ForkServer,
     tmp_path: Path,
     *,
     seed: int,
@@ -257,7 +261,7 @@ def _set_test(
             way = stack.enter_context(FailingStore(address, choose, timeout="500ms")).address
         turmoil = Turmoil(
             address=way,
-            nursery=nursery,
+            fork_server=fork_server,
             journals=journals,
             chance=random.Random(seed + 1),
             records=records,
@@ -276,14 +280,14 @@ def _set_test(
 
 
 def test_what_eight_writers_note_survives_compilers_that_are_killed(
-    address: str, nursery: Nursery, tmp_path: Path
+    address: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    _set_test(address, nursery, tmp_path, seed=8, records=6, keys=10, kills=4)
+    _set_test(address, fork_server, tmp_path, seed=8, records=6, keys=10, kills=4)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(80, 84))
 def test_what_eight_writers_note_survives_compilers_that_are_killed_often(
-    address: str, nursery: Nursery, tmp_path: Path, seed: int
+    address: str, fork_server: ForkServer, tmp_path: Path, seed: int
 ) -> None:
-    _set_test(address, nursery, tmp_path, seed=seed, records=150, keys=120, kills=60)
+    _set_test(address, fork_server, tmp_path, seed=seed, records=150, keys=120, kills=60)

@@ -193,6 +193,6 @@ def test_pages_work_without_javascript(
     page.goto(site.address + AT)
     page.get_by_role("button", name=f"Run {TITLE}").click()
     expect(page.locator("#submitted")).to_contain_text("waits for a scheduler or worker")
-    expect(page.get_by_text("Nobody seems to take commands up")).to_be_visible()
+    expect(page.get_by_text("No process seems to execute commands")).to_be_visible()
     page.get_by_label("Operations").get_by_role("link", name="Commands").click()
     expect(page.locator("#commands")).to_contain_text("Run of legislators")

@@ -40,7 +40,7 @@ def paper(name: str, text: str) -> FilePayload:
 
 
 def choose(page: Page, *papers: FilePayload) -> None:
-    page.get_by_label("Files to read and search").set_input_files(list(papers))
+    page.get_by_label("Files to add and search").set_input_files(list(papers))
 
 
 def card(page: Page, name: str) -> Any:
@@ -99,7 +99,7 @@ def test_files_are_sent_followed_and_found(site: Site, page: Page) -> None:
     check_page(page, "uploads-done")
     card(page, "cellar.md").get_by_role("link", name="Open the document").click()
     expect(page.get_by_role("heading", name="cellar.md")).to_be_visible()
-    expect(page.get_by_text("only you see this")).to_be_visible()
+    expect(page.get_by_text("visible only to you")).to_be_visible()
     page.goto(f"{site.address}/?q=quokka+insurance")
     expect(page.locator(".hit").first).to_contain_text("quokka insurance")
 
@@ -271,7 +271,7 @@ def test_a_form_with_another_key_sends_nothing(
     page.goto(f"{site.address}/upload")
     page.locator("#send [name=form_key]").evaluate("(field, key) => field.value = key", stolen)
     choose(page, paper("forged.md", "Forged."))
-    expect(page.locator("#sending .job")).to_contain_text("go back and send it again")
+    expect(page.locator("#sending .job")).to_contain_text("go back, reload and send it again")
     assert number_of_jobs(site) == before
     assert all("403" in each for each in complaints)
     complaints.clear()

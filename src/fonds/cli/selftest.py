@@ -172,7 +172,7 @@ def print_report(report: SelftestReport) -> None:
     """Print the counts, each violation with the command that repeats it, and the verdict."""
     for part, headings in _HEADINGS.items():
         if rows := sorted(report.rows(part), key=_step_order):
-            cells = [(*point[: len(headings)], *counts.values()) for *point, counts in rows]
+            cells = [(*location[: len(headings)], *counts.values()) for *location, counts in rows]
             print_table([*headings, *COLUMNS[part]], cells)
             out.print()
     for fault, reason in report.skipped.items():
@@ -213,8 +213,8 @@ def report_fields(report: SelftestReport) -> dict[str, Any]:
     """The report as JSON values."""
     tables: dict[str, Any] = {
         part: [
-            {**dict(zip(keys, point, strict=False)), **counts}
-            for *point, counts in report.rows(part)
+            {**dict(zip(keys, location, strict=False)), **counts}
+            for *location, counts in report.rows(part)
         ]
         for part, keys in _KEYS.items()
     }

@@ -1,10 +1,8 @@
-"""Killed at random, resumed, killed again: in the end as if nothing had happened.
+"""The cases of the selftest: random kills, every durable operation, and other faults.
 
-A lineage is one library: in each of its steps a process is killed some times, and the next goes on.
-
-Every durable operation of a small library: once killed at it, once failed by it.
-
-Faults beyond kills: each ends in an honest error or is got over, and is forgotten afterwards.
+A lineage is one library whose processes are killed at random and continued by the next process.
+The exhaustive cases kill or fail a process at each durable operation of a small library.
+A fault must end in an error message or be handled, and must leave no trace after the next run.
 """
 
 from __future__ import annotations
@@ -26,140 +24,142 @@ from typing import Final
 
 from fonds.errors import StoreError
 from fonds.selftest import child
-from fonds.selftest.faults import How, Strike
-from fonds.selftest.report import SMALL, WHOLE, Case, SelftestReport, told
-from fonds.selftest.scenario import CHOSEN, SETTINGS, STEPS, steps_from
-from fonds.selftest.scratch import Life, ScratchLibrary
+from fonds.selftest.faults import How, InjectedFault
+from fonds.selftest.report import SMALL, WHOLE, Case, SelftestReport, describe
+from fonds.selftest.scenario import OVERRIDES, SETTINGS, STEPS, steps_from
+from fonds.selftest.scratch import ProcessRun, ScratchLibrary
 
-MOST: Final = 3
-"""Kills in one step: what is queued is given up when it has cost five workers their lives."""
-MOST_OFTEN: Final = {"feeds": 9}
-"""Steps that have more to kill."""
-MIDST: Final = 0.004
-"""Seconds within which a process is killed that has begun with an operation."""
+MAX_KILLS: Final = 3
+"""Kills in one step: after five killed workers, a queued item is given up."""
+MAX_KILLS_BY_STEP: Final = {"feeds": 9}
+"""Steps with more processes to kill."""
+MAX_KILL_DELAY: Final = 0.004
+"""Seconds after the start of an operation within which a process is killed."""
 
 
 def lineages(kills: int, seed: int, operations: Mapping[str, int]) -> Iterator[Case]:
-    """As many as it takes for so many kills; each follows from its own seed alone."""
-    for each in count(seed):
-        strikes = plan(random.Random(each), operations)[:kills]  # noqa: S311 — no secret
-        kills -= len(strikes)
+    """Lineages with this number of kills in total; each depends on its own seed only."""
+    for lineage_seed in count(seed):
+        faults = plan(random.Random(lineage_seed), operations)[:kills]  # noqa: S311 — no secret
+        kills -= len(faults)
         yield Case(
             part="chaos",
-            name=f"lineage {each}",
+            name=f"lineage {lineage_seed}",
             corpus=WHOLE,
-            run=partial(_live_randomly, strikes=strikes),
-            replay=f"--chaos {len(strikes)} --seed {each}",
+            run=partial(_run_lineage, faults=faults),
+            replay=f"--chaos {len(faults)} --seed {lineage_seed}",
         )
         if not kills:
             return
 
 
-def plan(chance: random.Random, operations: Mapping[str, int]) -> list[Strike]:
-    """Where a lineage is to be killed, step by step."""
-    strikes = []
+def plan(rng: random.Random, operations: Mapping[str, int]) -> list[InjectedFault]:
+    """Choose the operations at which a lineage is killed."""
+    faults = []
     for step, number in operations.items():
-        kills = chance.randint(0, min(MOST_OFTEN.get(step, MOST), number))
+        kills = rng.randint(0, min(MAX_KILLS_BY_STEP.get(step, MAX_KILLS), number))
         for _ in range(kills):
-            # Each goes on where the one before it ended, so that all of the step is in danger.
-            at = chance.randint(1, number // kills)
-            delay = chance.choice([None, chance.uniform(0, MIDST)])
-            strikes.append(Strike(step=step, at=at, delay=delay))
-    return strikes
+            # Each process continues after the previous one, so that kills cover the whole step.
+            at = rng.randint(1, number // kills)
+            delay = rng.choice([None, rng.uniform(0, MAX_KILL_DELAY)])
+            faults.append(InjectedFault(step=step, at=at, delay=delay))
+    return faults
 
 
-def _live_randomly(
-    place: ScratchLibrary, report: SelftestReport, *, strikes: Sequence[Strike]
+def _run_lineage(
+    scratch: ScratchLibrary, report: SelftestReport, *, faults: Sequence[InjectedFault]
 ) -> Iterator[str]:
-    points: list[tuple[str, str]] = []
-    steps, left = list(STEPS), list(strikes)
+    locations: list[tuple[str, str]] = []
+    steps, remaining = list(STEPS), list(faults)
     while True:
-        # Of each step the next that is left for it.
-        due = {strike.step: strike for strike in reversed(left)}
-        life = place.live(due.values(), steps=steps)
-        if not life.is_killed:
+        # The next remaining fault of each step.
+        due = {fault.step: fault for fault in reversed(remaining)}
+        run = scratch.run_steps(due.values(), steps=steps)
+        if not run.is_killed:
             break
-        place.history.append(told(life))
-        points.append(life.point)
-        struck = due[life.point[0]]
-        report.count("chaos", *life.point, "before" if struck.delay is None else "during")
-        left.remove(struck)
-        left = [strike for strike in left if strike.step not in life.ended]
-        steps = life.left_of(steps)
-    wrong = list(place.violations(life))
-    for point in points:
-        report.count("chaos", *point, "violations" if wrong else "resumed")
-    yield from wrong
+        scratch.history.append(describe(run))
+        locations.append(run.location)
+        injected = due[run.location[0]]
+        report.count("chaos", *run.location, "before" if injected.delay is None else "during")
+        remaining.remove(injected)
+        remaining = [fault for fault in remaining if fault.step not in run.ended]
+        steps = run.remaining(steps)
+    problems = list(scratch.violations(run))
+    for location in locations:
+        report.count("chaos", *location, "violations" if problems else "resumed")
+    yield from problems
 
 
-_WAYS: Final[Mapping[How, str]] = {"kill": "killed", "fail": "failed"}
+_COLUMN: Final[Mapping[How, str]] = {"kill": "killed", "fail": "failed"}
 
 
-def every_operation(
+def all_operations(
     operations: Mapping[str, int], *, sample: int | None = None, seed: int = 0
 ) -> list[Case]:
-    """Each of them, in both ways; or some, by chance."""
-    points = [(step, at) for step, number in operations.items() for at in range(1, number + 1)]
-    if sample is not None and sample < len(points):
-        points = sorted(random.Random(seed).sample(points, sample))  # noqa: S311 — no secret
-    return [_case(how, step, at) for step, at in points for how in _WAYS]
+    """A kill and a failure at each durable operation, or at a random sample."""
+    locations = [(step, at) for step, number in operations.items() for at in range(1, number + 1)]
+    if sample is not None and sample < len(locations):
+        locations = sorted(random.Random(seed).sample(locations, sample))  # noqa: S311 — no secret
+    return [_case(how, step, at) for step, at in locations for how in _COLUMN]
 
 
 def _case(how: How, step: str, at: int) -> Case:
     name = f"{how} {step} {at}"
-    strike = Strike(step=step, at=at, how=how, errno=errno.EIO)
+    fault = InjectedFault(step=step, at=at, how=how, errno=errno.EIO)
     return Case(
         part="exhaustive",
         name=name,
         corpus=SMALL,
-        run=partial(_live, strike=strike),
+        run=partial(_run_exhaustive, fault=fault),
         replay=f"--exhaustive --only '{name}'",
     )
 
 
-def _live(place: ScratchLibrary, report: SelftestReport, *, strike: Strike) -> Iterator[str]:
-    place.begin_before(strike.step)
-    life = place.live([strike], steps=steps_from(strike.step))
-    place.history.append(told(life))
-    # What is done side by side comes in another order now and then, and may come to less.
-    point = life.point if life.struck else (strike.step, "not reached")
-    report.count("exhaustive", *point, _WAYS[strike.how])
-    wrong = [*place.problems(life), *place.recovered()]
-    report.count("exhaustive", *point, "violations" if wrong else "resumed")
-    yield from wrong
+def _run_exhaustive(
+    scratch: ScratchLibrary, report: SelftestReport, *, fault: InjectedFault
+) -> Iterator[str]:
+    scratch.begin_before(fault.step)
+    run = scratch.run_steps([fault], steps=steps_from(fault.step))
+    scratch.history.append(describe(run))
+    # Concurrent operations vary in order and number, so the fault may not occur.
+    location = run.location if run.injected else (fault.step, "not reached")
+    report.count("exhaustive", *location, _COLUMN[fault.how])
+    problems = [*scratch.problems(run), *scratch.recovered()]
+    report.count("exhaustive", *location, "violations" if problems else "resumed")
+    yield from problems
 
 
-LASTS: Final = 4.0
-"""Seconds for which nothing can be written; a worker waits until it can again."""
-LOCKED: Final = 15.0
-"""Seconds for which another process has the database; SQLite waits for ten."""
-PATIENCE: Final = 300.0
-"""Seconds that two schedulers get for what they are asked for."""
-SCARCE: Final = (64 << 10, 1 << 20)
-"""Bytes that a file may have on a disk that is soon full."""
+FAILURE_SECONDS: Final = 4.0
+"""How long writes fail; a worker retries meanwhile."""
+LOCK_SECONDS: Final = 15.0
+"""How long another process locks the database; SQLite waits for ten seconds."""
+TIMEOUT_SECONDS: Final = 300.0
+"""How long two schedulers may take for their commands."""
+FILE_LIMITS: Final = (64 << 10, 1 << 20)
+"""The range of the file size limit, in bytes."""
 
-Fault = Callable[[ScratchLibrary, random.Random], Life]
-"""Lets something happen to a library; gives what became of the process it happened to."""
+Fault = Callable[[ScratchLibrary, random.Random], ProcessRun]
+"""Runs a process on a library with a fault; returns its outcome."""
 
 
 def all_faults(seed: int, operations: Mapping[str, int], *, rounds: int) -> list[Case]:
-    """Each fault; those that may hit anywhere several times."""
-    often: dict[str, Fault] = {
-        "disk full": partial(_failing, operations, errno.ENOSPC, lasting=LASTS),
-        "file too large": _scarce,
+    """A case of each fault, and several of those that can occur anywhere."""
+    repeated: dict[str, Fault] = {
+        "disk full": partial(_failing, operations, errno.ENOSPC, lasting=FAILURE_SECONDS),
+        "file too large": _limited_file_size,
         "fsync error": partial(_failing, operations, errno.EIO, lasting=0.0),
-        "read-only": partial(_failing, operations, errno.EROFS, lasting=LASTS),
+        "read-only": partial(_failing, operations, errno.EROFS, lasting=FAILURE_SECONDS),
         "clock jumps back": partial(_jumping, operations),
         "torn write": partial(_torn, operations),
     }
-    once: dict[str, Fault] = {
+    single: dict[str, Fault] = {
         "database locked": _locked,
         "two processes": _two_processes,
         "no permission": partial(_forbidden, operations),
     }
-    cases = [_fault_case(name, fault, seed, SMALL) for name, fault in once.items()]
+    cases = [_fault_case(name, fault, seed, SMALL) for name, fault in single.items()]
     cases += [_fault_case("two schedulers", _two_schedulers, seed, WHOLE)]
-    for name, fault in often.items():
+    for name, fault in repeated.items():
         cases += [_fault_case(name, fault, seed + number, SMALL) for number in range(rounds)]
     return cases
 
@@ -169,90 +169,96 @@ def _fault_case(name: str, fault: Fault, seed: int, corpus: str) -> Case:
         part="faults",
         name=f"{name} {seed}",
         corpus=corpus,
-        run=partial(_suffer, name=name, fault=fault, seed=seed),
+        run=partial(_run_fault, name=name, fault=fault, seed=seed),
         replay=f"--faults --seed {seed} --only '{name} {seed}'",
     )
 
 
 class CannotError(Exception):
-    """A fault that cannot be made here."""
+    """A fault that cannot be simulated on this machine."""
 
 
-def _suffer(
-    place: ScratchLibrary, report: SelftestReport, *, name: str, fault: Fault, seed: int
+def _run_fault(
+    scratch: ScratchLibrary, report: SelftestReport, *, name: str, fault: Fault, seed: int
 ) -> Iterator[str]:
     try:
-        life = fault(place, random.Random(f"{name} {seed}"))  # noqa: S311 — no secret
-    except CannotError as why:
-        report.skip(name, str(why))
+        run = fault(scratch, random.Random(f"{name} {seed}"))  # noqa: S311 — no secret
+    except CannotError as error:
+        report.skip(name, str(error))
         return
-    place.history.append(told(life))
+    scratch.history.append(describe(run))
     report.count("faults", name, "", "tried")
-    if life.trouble:
+    if run.errors:
         report.count("faults", name, "", "refused")
-    wrong = [*place.problems(life), *place.recovered()]
-    report.count("faults", name, "", "violations" if wrong else "recovered")
-    yield from wrong
+    problems = [*scratch.problems(run), *scratch.recovered()]
+    report.count("faults", name, "", "violations" if problems else "recovered")
+    yield from problems
 
 
 # One process ------------------------------------------------------------------------------
 
 
-def _anywhere(operations: Mapping[str, int], chance: random.Random) -> tuple[str, int]:
-    """A step, and an operation of it."""
-    step = chance.choice([step for step, number in operations.items() if number])
-    return step, chance.randint(1, operations[step])
+def _random_location(operations: Mapping[str, int], rng: random.Random) -> tuple[str, int]:
+    """A random operation of a random step."""
+    step = rng.choice([step for step, number in operations.items() if number])
+    return step, rng.randint(1, operations[step])
 
 
 def _failing(
     operations: Mapping[str, int],
     number: int,
-    place: ScratchLibrary,
-    chance: random.Random,
+    scratch: ScratchLibrary,
+    rng: random.Random,
     *,
     lasting: float,
-) -> Life:
-    step, at = _anywhere(operations, chance)
-    return place.live([Strike(step=step, at=at, how="fail", errno=number, lasting=lasting)])
+) -> ProcessRun:
+    step, at = _random_location(operations, rng)
+    return scratch.run_steps(
+        [InjectedFault(step=step, at=at, how="fail", errno=number, lasting=lasting)]
+    )
 
 
-def _scarce(place: ScratchLibrary, chance: random.Random) -> Life:
-    """The kernel itself refuses to let a file grow."""
-    return place.live(room=chance.randint(*SCARCE))
+def _limited_file_size(scratch: ScratchLibrary, rng: random.Random) -> ProcessRun:
+    """Limit the size of files with setrlimit."""
+    return scratch.run_steps(max_file_bytes=rng.randint(*FILE_LIMITS))
 
 
-def _jumping(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
-    step, at = _anywhere(operations, chance)
-    return place.live([Strike(step=step, at=at, how="jump")])
+def _jumping(
+    operations: Mapping[str, int], scratch: ScratchLibrary, rng: random.Random
+) -> ProcessRun:
+    step, at = _random_location(operations, rng)
+    return scratch.run_steps([InjectedFault(step=step, at=at, how="jump")])
 
 
-def _torn(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
-    """Kill a process while it writes, and cut off what it had not been told is safe."""
-    step, at = _anywhere(operations, chance)
-    life = place.live([Strike(step=step, at=at, delay=chance.uniform(0, 0.004))])
-    if life.struck is not None and life.struck["operation"] == "commit":
-        _cut(place.home / "fonds.db-wal", life.struck["wal"], chance)
-    for folder in (place.home / "tmp", place.home / "blobs" / ".tmp"):
+def _torn(operations: Mapping[str, int], scratch: ScratchLibrary, rng: random.Random) -> ProcessRun:
+    """Kill a process while it writes, and truncate data that it had not synced."""
+    step, at = _random_location(operations, rng)
+    run = scratch.run_steps([InjectedFault(step=step, at=at, delay=rng.uniform(0, 0.004))])
+    if run.injected is not None and run.injected["operation"] == "commit":
+        _truncate(scratch.home / "fonds.db-wal", run.injected["wal"], rng)
+    for folder in (scratch.home / "tmp", scratch.home / "blobs" / ".tmp"):
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                _cut(path, 0, chance)
-    return life
+                _truncate(path, 0, rng)
+    return run
 
 
-def _cut(path: Path, after: int, chance: random.Random) -> None:
-    """Keep of a file only so much as was there, and any part of what came after it."""
+def _truncate(path: Path, after: int, rng: random.Random) -> None:
+    """Truncate a file to a random size of at least `after`."""
     if path.exists() and (size := path.stat().st_size) > after:
-        os.truncate(path, chance.randint(after, size))
+        os.truncate(path, rng.randint(after, size))
 
 
-def _forbidden(operations: Mapping[str, int], place: ScratchLibrary, chance: random.Random) -> Life:
-    """Take away the right to write, in the midst of the work."""
+def _forbidden(
+    operations: Mapping[str, int], scratch: ScratchLibrary, rng: random.Random
+) -> ProcessRun:
+    """Make the library read-only after a kill."""
     if os.geteuid() == 0:
-        raise CannotError("the superuser may write everywhere; be somebody else")
-    step, at = _anywhere(operations, chance)
-    place.history.append(told(place.live([Strike(step=step, at=at)])))
-    with _read_only(place.home):
-        return place.live()
+        raise CannotError("root may write everywhere; run it as another user")
+    step, at = _random_location(operations, rng)
+    scratch.history.append(describe(scratch.run_steps([InjectedFault(step=step, at=at)])))
+    with _read_only(scratch.home):
+        return scratch.run_steps()
 
 
 @contextmanager
@@ -271,62 +277,66 @@ def _read_only(home: Path) -> Iterator[None]:
 # Several ----------------------------------------------------------------------------------
 
 
-def _locked(place: ScratchLibrary, chance: random.Random) -> Life:
-    """Another process is the one writer of the database for longer than anybody waits."""
-    working = place.start()
-    time.sleep(chance.uniform(0.3, 1.0))
-    ready = place.folder / "held"
-    holder = place.nursery.start(child.hold, home=str(place.home), ready=str(ready), seconds=LOCKED)
-    life = place.wait(working)
-    if place.nursery.wait(holder):
+def _locked(scratch: ScratchLibrary, rng: random.Random) -> ProcessRun:
+    """Lock the database for longer than other processes wait."""
+    pid = scratch.start()
+    time.sleep(rng.uniform(0.3, 1.0))
+    ready = scratch.folder / "locked"
+    holder = scratch.fork_server.start(
+        child.lock_database, home=str(scratch.home), ready=str(ready), seconds=LOCK_SECONDS
+    )
+    run = scratch.wait(pid)
+    if scratch.fork_server.wait(holder):
         raise CannotError("the database could not be locked")
-    return life
+    return run
 
 
-def _two_processes(place: ScratchLibrary, _chance: random.Random) -> Life:
-    """Two at once do all there is to do."""
-    one = place.start()
-    first = place.lives
-    other = place.start(after=0)
-    lives = [place.wait(one, first), place.wait(other)]
-    place.history += [told(life) for life in lives]
-    # Each source, and each thing that waits, is done by one of them; the other may say so.
-    return next((life for life in lives if life.is_crashed), max(lives, key=lambda life: life.code))
+def _two_processes(scratch: ScratchLibrary, _rng: random.Random) -> ProcessRun:
+    """Run all steps in two processes at the same time."""
+    first_pid = scratch.start()
+    first = scratch.run_count
+    second_pid = scratch.start(after=0)
+    runs = [scratch.wait(first_pid, first), scratch.wait(second_pid)]
+    scratch.history += [describe(run) for run in runs]
+    # Each source and queue is processed by one of them; the other may report that it is busy.
+    return next((run for run in runs if run.is_crashed), max(runs, key=lambda run: run.code))
 
 
-def _two_schedulers(place: ScratchLibrary, _chance: random.Random) -> Life:
-    """Two real schedulers share what operators ask for."""
-    asked = place.nursery.run(child.ask, home=str(place.home), corpus=place.corpus)
-    if asked:
-        raise StoreError("the commands could not be asked for")
-    chosen = {**dict.fromkeys(SETTINGS, ""), **CHOSEN, "hosts": json.dumps(dict(place.hosts))}
-    told = {f"FONDS_{name.upper()}": _as_text(value) for name, value in chosen.items()}
-    command = [sys.executable, "-m", "fonds", "--home", str(place.home), "scheduler"]
-    with (place.folder / "schedulers.log").open("wb") as log:
-        running = [
-            subprocess.Popen(command, env={**os.environ, **told}, stdout=log, stderr=log)  # noqa: S603 — our own command
+def _two_schedulers(scratch: ScratchLibrary, _rng: random.Random) -> ProcessRun:
+    """Run two real schedulers on the same commands."""
+    code = scratch.fork_server.run(
+        child.submit_commands, home=str(scratch.home), corpus=scratch.corpus
+    )
+    if code:
+        raise StoreError("the commands could not be submitted")
+    values = {**dict.fromkeys(SETTINGS, ""), **OVERRIDES, "hosts": json.dumps(dict(scratch.hosts))}
+    environment = {f"FONDS_{name.upper()}": _as_text(value) for name, value in values.items()}
+    command = [sys.executable, "-m", "fonds", "--home", str(scratch.home), "scheduler"]
+    with (scratch.folder / "schedulers.log").open("wb") as log:
+        schedulers = [
+            subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=log)  # noqa: S603 — a fixed command
             for _ in range(2)
         ]
         try:
-            waited = _wait_until_done(place, running)
+            seconds = _wait_until_done(scratch, schedulers)
         finally:
-            for process in running:
+            for process in schedulers:
                 process.send_signal(signal.SIGTERM)
-            codes = [process.wait(PATIENCE) for process in running]
-    place.history.append(f"two schedulers worked for {waited:.1f} s and ended with {codes}")
-    return Life(code=child.TROUBLE, ended={}, struck=None, trouble=[])
+            codes = [process.wait(TIMEOUT_SECONDS) for process in schedulers]
+    scratch.history.append(f"two schedulers worked for {seconds:.1f} s and ended with {codes}")
+    return ProcessRun(code=child.FAILED, ended={}, injected=None, errors=[])
 
 
 def _as_text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _wait_until_done(place: ScratchLibrary, running: list[subprocess.Popen[bytes]]) -> float:
-    began = time.monotonic()
-    while time.monotonic() < began + PATIENCE:
-        if any(process.poll() is not None for process in running):
-            raise StoreError(f"a scheduler ended; see {place.folder}/schedulers.log")
-        if not place.nursery.run(child.open_commands, home=str(place.home)):
-            return time.monotonic() - began
+def _wait_until_done(scratch: ScratchLibrary, schedulers: list[subprocess.Popen[bytes]]) -> float:
+    started = time.monotonic()
+    while time.monotonic() < started + TIMEOUT_SECONDS:
+        if any(process.poll() is not None for process in schedulers):
+            raise StoreError(f"a scheduler ended; see {scratch.folder}/schedulers.log")
+        if not scratch.fork_server.run(child.open_commands, home=str(scratch.home)):
+            return time.monotonic() - started
         time.sleep(0.5)
-    raise StoreError(f"what was asked for is not done after {PATIENCE:.0f} seconds")
+    raise StoreError(f"the commands are not finished after {TIMEOUT_SECONDS:.0f} seconds")

@@ -1,4 +1,4 @@
-"""Killing a process, or failing it, at a durable operation of a step."""
+"""Injects faults into a process at durable operations: kills, errors and clock jumps."""
 
 from __future__ import annotations
 
@@ -21,50 +21,49 @@ from sqlalchemy.exc import OperationalError
 from fonds.testing import LaterClock
 
 How = Literal["kill", "fail", "jump"]
-BACK: Final = timedelta(hours=1)
-"""How far the clock jumps."""
+JUMP: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Strike:
-    """What is to happen to a process, and where."""
+class InjectedFault:
+    """A fault, and the operation at which it occurs."""
 
     step: str
     at: int
-    """Which durable operation of the step, counted from 1."""
+    """The number of the durable operation in its step, from 1."""
     how: How = "kill"
     delay: float | None = None
-    """Seconds after which the process is killed, in the midst of the operation; None: before it."""
+    """Seconds until the kill, during the operation; None: before it."""
     errno: int = 0
-    """Of the error that fails it."""
+    """The error number of a failure."""
     lasting: float = 0.0
-    """Seconds for which all operations after it fail, too."""
+    """Seconds during which all later operations fail, too."""
 
 
 class JumpingClock(LaterClock):
-    """A clock that can be put back."""
+    """A clock that can jump back."""
 
     def __init__(self, **by: float) -> None:
         super().__init__(**by)
         self._back = timedelta()
 
     def now(self) -> datetime:
-        """The moment it shows."""
+        """The current time of this clock."""
         return super().now() - self._back
 
     def jump(self) -> None:
-        """Put it back."""
-        self._back = BACK
+        """Jump back."""
+        self._back = JUMP
 
 
 class FaultLog:
-    """A file of lines that a killed process leaves behind."""
+    """A log file that survives the kill of its process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, **note: Any) -> None:
-        """Write a line; the kernel keeps it, whatever becomes of the process."""
+        """Append a line with one write."""
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, json.dumps(note).encode() + b"\n")
@@ -78,13 +77,13 @@ class FaultLog:
         return []
 
 
-class Intruder:
-    """A `Seams.durable` that counts the operations of each step and strikes at some of them."""
+class FaultInjector:
+    """A `Seams.durable` that counts the operations of each step and injects faults."""
 
     def __init__(
-        self, strikes: Iterable[Strike], notes: FaultLog, wal: Path, clock: JumpingClock
+        self, faults: Iterable[InjectedFault], notes: FaultLog, wal: Path, clock: JumpingClock
     ) -> None:
-        self._strikes = {strike.step: strike for strike in strikes}
+        self._strikes = {fault.step: fault for fault in faults}
         self._notes = notes
         self._wal = wal
         self._clock = clock
@@ -94,54 +93,54 @@ class Intruder:
         self._errno = 0
         self._fails_until = 0.0
 
-    def enter(self, step: str) -> None:
-        """Begin to count anew."""
+    def enter_step(self, step: str) -> None:
+        """Reset the count for the next step."""
         with self._lock:
             self._step, self._count = step, 0
 
     @property
     def count(self) -> int:
-        """Operations of the step so far."""
+        """The number of operations in this step so far."""
         return self._count
 
     def __call__(self, operation: str, subject: str) -> None:
-        """Count one operation, and perhaps strike."""
+        """Count an operation, and inject the fault planned for it."""
         with self._lock:
             self._count += 1
-            strike = self._strikes.get(self._step)
-            if strike is not None and strike.at == self._count:
-                self._note(strike, operation, subject)
-                self._strike(strike)
+            fault = self._strikes.get(self._step)
+            if fault is not None and fault.at == self._count:
+                self._note(fault, operation, subject)
+                self._inject(fault)
             elif time.monotonic() > self._fails_until:
                 self._errno = 0
             number = self._errno
         if number:
             raise _error(number, operation, subject)
 
-    def _note(self, strike: Strike, operation: str, subject: str) -> None:
+    def _note(self, fault: InjectedFault, operation: str, subject: str) -> None:
         size = self._wal.stat().st_size if self._wal.exists() else 0
-        self._notes.add(struck=asdict(strike), operation=operation, subject=subject, wal=size)
+        self._notes.add(injected=asdict(fault), operation=operation, subject=subject, wal=size)
 
-    def _strike(self, strike: Strike) -> None:
-        if strike.how == "jump":
+    def _inject(self, fault: InjectedFault) -> None:
+        if fault.how == "jump":
             self._clock.jump()
-        elif strike.how == "fail":
-            self._errno, self._fails_until = strike.errno, time.monotonic() + strike.lasting
-        elif strike.delay is None:
-            _die()
+        elif fault.how == "fail":
+            self._errno, self._fails_until = fault.errno, time.monotonic() + fault.lasting
+        elif fault.delay is None:
+            _kill_self()
         else:
-            threading.Thread(target=_die, args=(strike.delay,), daemon=True).start()
+            threading.Thread(target=_kill_self, args=(fault.delay,), daemon=True).start()
 
 
-def _die(delay: float = 0.0) -> NoReturn:
+def _kill_self(delay: float = 0.0) -> NoReturn:
     time.sleep(delay)
     os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("nobody outlives this")
+    raise AssertionError("SIGKILL was sent")
 
 
 def _error(number: int, operation: str, subject: str) -> Exception:
-    """What the operating system, or SQLite above it, would have said."""
-    said = os.strerror(number)
+    """The exception that the operating system or SQLite would raise."""
+    message = os.strerror(number)
     if operation != "commit":
-        return OSError(number, said, subject)
-    return OperationalError("COMMIT", None, pysqlite3.dbapi2.OperationalError(said))
+        return OSError(number, message, subject)
+    return OperationalError("COMMIT", None, pysqlite3.dbapi2.OperationalError(message))

@@ -1,7 +1,4 @@
-"""Something that is done to a library, and what has to hold afterwards.
-
-What came of a selftest: counts by where something happened, and every violation.
-"""
+"""The report of a selftest with counts and violations, and the description of a case."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from threading import Lock
 from typing import Final, Literal
 
 from fonds.errors import UsageError
-from fonds.selftest.scratch import Life, ScratchLibrary
+from fonds.selftest.scratch import ProcessRun, ScratchLibrary
 
 Part = Literal["chaos", "exhaustive", "faults"]
 
@@ -21,55 +18,55 @@ COLUMNS: Final[Mapping[Part, Sequence[str]]] = {
     "exhaustive": ("killed", "failed", "resumed", "violations"),
     "faults": ("tried", "refused", "recovered", "violations"),
 }
-"""What is counted in each part."""
+"""The columns of each part."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Violation:
-    """A library that did not come out as it should."""
+    """A library that differs from the undisturbed one, or is damaged."""
 
     case: str
     says: Sequence[str]
-    """What differs, or is wrong."""
+    """The differences and problems."""
     history: Sequence[str]
-    """What was done to it."""
+    """The processes that ran on it."""
     replay: str
-    """The command that does it again."""
+    """The command that repeats the case."""
     folder: str
-    """Where the library is kept."""
+    """The folder of the library."""
 
 
 @dataclass
 class SelftestReport:
-    """Filled by several threads while the selftest goes on."""
+    """Results of a selftest, filled by several threads."""
 
     seed: int
     counts: Counter[tuple[Part, str, str, str]] = field(default_factory=Counter)
-    """By part, step or fault, kind of operation, and column."""
+    """Counts by part, step or fault, kind of operation, and column."""
     violations: list[Violation] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
-    """Faults that cannot be made here, and why."""
+    """Faults that cannot be simulated here, with the reason."""
     planned: int = 0
-    """Libraries that are to be tried."""
+    """The number of cases."""
     tried: int = 0
-    """Those of them that are through with it."""
+    """The number of finished cases."""
     seconds: float = 0.0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def count(self, part: Part, where: str, what: str, column: str, number: int = 1) -> None:
-        """Add to a cell."""
+        """Add to a count."""
         with self._lock:
             self.counts[part, where, what, column] += number
 
     def add(self, violation: Violation) -> None:
-        """Take in a violation."""
+        """Add a violation."""
         with self._lock:
             self.violations.append(violation)
 
-    def skip(self, fault: str, why: str) -> None:
-        """Note that a fault cannot be made here."""
+    def skip(self, fault: str, reason: str) -> None:
+        """Record that a fault cannot be simulated here."""
         with self._lock:
-            self.skipped[fault] = why
+            self.skipped[fault] = reason
 
     def total(self, part: Part, *columns: str) -> int:
         """The sum of some columns."""
@@ -81,54 +78,55 @@ class SelftestReport:
             )
 
     def rows(self, part: Part) -> list[tuple[str, str, Mapping[str, int]]]:
-        """Where, what, and the counts by column, in the order in which they first came up."""
-        points = dict.fromkeys((where, what) for of, where, what, _ in self.counts if of == part)
+        """Step, operation and counts by column, in the order of their first occurrence."""
+        locations = dict.fromkeys((where, what) for of, where, what, _ in self.counts if of == part)
         return [
             (where, what, {name: self.counts[part, where, what, name] for name in COLUMNS[part]})
-            for where, what in points
+            for where, what in locations
         ]
 
 
 WHOLE: Final = "whole"
 SMALL: Final = "small"
-SHOWN: Final = 5
-"""Names that are told to whoever asked for another."""
+MAX_LINES: Final = 5
+"""Names in the error message for an unknown one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """Tried in a library of its own."""
+    """A case of the selftest, which has its own library."""
 
     part: Part
     name: str
     corpus: str
     run: Callable[[ScratchLibrary, SelftestReport], Iterator[str]]
-    """Counts what happens, and gives what is wrong in the end."""
+    """Runs the case, fills the report, and yields problems."""
     replay: str
-    """The options of the command that does it again."""
+    """The options of the command that repeats it."""
 
 
-def named(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
-    """Cases by their names, or by the words with which these begin."""
+def select_cases(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
+    """Cases by their names or first words."""
     chosen: dict[str, Case] = {}
     for name in names:
-        found = {case.name: case for case in cases if f"{case.name} ".startswith(f"{name} ")}
-        if not found:
-            some = ", ".join(case.name for case in cases[:SHOWN])
-            raise UsageError(f"there is no case {name!r}; there are: {some}, …")
-        chosen |= found
+        matches = {case.name: case for case in cases if f"{case.name} ".startswith(f"{name} ")}
+        if not matches:
+            examples = ", ".join(case.name for case in cases[:MAX_LINES])
+            raise UsageError(f"there is no case {name!r}; some are: {examples}, …")
+        chosen |= matches
     return list(chosen.values())
 
 
-def told(life: Life) -> str:
-    """What happened to a process, and what it said, in one line."""
-    said = f"; it said: {'; '.join(life.trouble)}" if life.trouble else ""
-    return f"{_happened(life)}{said}"
+def describe(run: ProcessRun) -> str:
+    """The outcome and errors of a process in one line."""
+    errors = f"; errors: {'; '.join(run.errors)}" if run.errors else ""
+    return f"{_outcome(run)}{errors}"
 
 
-def _happened(life: Life) -> str:
-    if life.struck is None:
-        return f"ended with code {life.code}"
-    strike, did = life.struck["struck"], life.struck
-    way = strike["how"] if strike["delay"] is None else f"{strike['how']} during"
-    return f"{way} {did['operation']} {did['subject']}, number {strike['at']} of {strike['step']}"
+def _outcome(run: ProcessRun) -> str:
+    if run.injected is None:
+        return f"ended with code {run.code}"
+    fault, operation = run.injected["injected"], run.injected
+    action = fault["how"] if fault["delay"] is None else f"{fault['how']} during"
+    subject = f"{operation['operation']} {operation['subject']}"
+    return f"{action} {subject}, number {fault['at']} of {fault['step']}"

@@ -1,4 +1,4 @@
-"""The selftest: cases, each in a library of its own, some at a time; then the report."""
+"""The selftest: runs cases concurrently, each in its own library, and fills the report."""
 
 from __future__ import annotations
 
@@ -14,37 +14,45 @@ from pathlib import Path
 from typing import Final
 
 from fonds.errors import StoreError
-from fonds.selftest.cases import all_faults, every_operation, lineages
-from fonds.selftest.child import Nursery
-from fonds.selftest.report import SMALL, WHOLE, Case, SelftestReport, Violation, named, told
+from fonds.selftest.cases import all_faults, all_operations, lineages
+from fonds.selftest.child import ForkServer
+from fonds.selftest.report import (
+    SMALL,
+    WHOLE,
+    Case,
+    SelftestReport,
+    Violation,
+    describe,
+    select_cases,
+)
 from fonds.selftest.scenario import OPENING, STEPS, upstream
 from fonds.selftest.scratch import ScratchLibrary, Undisturbed
 
 CHILD: Final = "fonds.selftest.child"
 WORKERS: Final = min(os.cpu_count() or 1, 4) + 1
-"""Cases at a time; some of them wait."""
+"""Concurrent cases; some of them wait."""
 
-_EARLY: Final = timedelta(hours=2)
+_START_HOUR: Final = timedelta(hours=2)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SelftestPlan:
-    """How much is to be tried."""
+    """The cases to run."""
 
     kills: int = 0
     exhaustive: bool = False
     sample: int | None = None
-    """Of the durable operations, how many; None is all."""
+    """The number of durable operations to try; None for all."""
     faults: int = 0
-    """How often those are tried that may hit anywhere."""
+    """The number of cases of each fault that can occur anywhere."""
     only: Sequence[str] = ()
-    """Names of cases, or words with which names begin; none is all."""
+    """Names of cases or their first words; empty for all."""
     keep: bool = False
-    """Whether libraries are kept that came out well."""
+    """Whether to keep libraries without violations."""
 
 
 def selftest(
-    wanted: SelftestPlan,
+    plan: SelftestPlan,
     folder: Path,
     *,
     seed: int,
@@ -52,115 +60,121 @@ def selftest(
     workers: int = WORKERS,
     child: str = CHILD,
 ) -> SelftestReport:
-    """Try all that is wanted in a folder; what came out well is removed from it.
+    """Run the selftest in a folder; libraries without violations are deleted.
 
-    `child` is the module whose processes work on the libraries.
+    `child` is the module of the processes that work on the libraries.
     """
-    began = time.monotonic()
+    started = time.monotonic()
     report = SelftestReport(seed=seed)
     with ExitStack() as stack:
         served = stack.enter_context(upstream())
         pool = stack.enter_context(ThreadPoolExecutor(workers, "fonds-selftest"))
-        # Left before the pool: who waits there for a process learns that it is gone.
-        nursery = stack.enter_context(Nursery(child))
-        _Trial(folder, report, served.hosts, nursery, watch).run(wanted, pool)
-    report.seconds = time.monotonic() - began
+        # Closed before the pool, so that threads waiting for a process end.
+        fork_server = stack.enter_context(ForkServer(child))
+        _CaseRunner(folder, report, served.hosts, fork_server, watch).run(plan, pool)
+    report.seconds = time.monotonic() - started
     return report
 
 
-class _Trial:
+class _CaseRunner:
     def __init__(
         self,
         folder: Path,
         report: SelftestReport,
         hosts: Mapping[str, str],
-        nursery: Nursery,
+        fork_server: ForkServer,
         watch: Callable[[SelftestReport], None],
     ) -> None:
         self._folder = folder
         self._report = report
         self._hosts = hosts
         self._watch = watch
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._undisturbed: Mapping[str, Undisturbed] = {}
         now = datetime.now(UTC)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        # All begins early the next day, so that none of it is done on another.
-        self._later = (midnight + _EARLY - now).total_seconds()
+        # All processes see the same day, since they start early on the next one.
+        self._later = (midnight + _START_HOUR - now).total_seconds()
 
-    def run(self, wanted: SelftestPlan, pool: Executor) -> None:
-        corpora = [WHOLE] * bool(wanted.kills or wanted.faults)
-        corpora += [SMALL] * bool(wanted.exhaustive or wanted.faults)
-        self._undisturbed = dict(zip(corpora, pool.map(self._leave_alone, corpora), strict=True))
-        cases = list(self._cases(wanted))
-        self._try_all(pool, named(cases, wanted.only) if wanted.only else cases, keep=wanted.keep)
-        if wanted.kills and not wanted.only:
-            self._make_up(wanted, pool)
+    def run(self, plan: SelftestPlan, pool: Executor) -> None:
+        corpora = [WHOLE] * bool(plan.kills or plan.faults)
+        corpora += [SMALL] * bool(plan.exhaustive or plan.faults)
+        self._undisturbed = dict(
+            zip(corpora, pool.map(self._run_undisturbed, corpora), strict=True)
+        )
+        cases = list(self._cases(plan))
+        self._run_all(pool, select_cases(cases, plan.only) if plan.only else cases, keep=plan.keep)
+        if plan.kills and not plan.only:
+            self._add_kills(plan, pool)
 
-    def _make_up(self, wanted: SelftestPlan, pool: Executor) -> None:
-        """Try more for those processes that were done before they could be killed."""
+    def _add_kills(self, plan: SelftestPlan, pool: Executor) -> None:
+        """Add cases for processes that ended before they could be killed."""
         report = self._report
-        seed = report.seed + wanted.kills
-        while (left := wanted.kills - report.total("chaos", "before", "during")) > 0:
+        seed = report.seed + plan.kills
+        while (left := plan.kills - report.total("chaos", "before", "during")) > 0:
             if report.violations:
                 return
             more = list(lineages(left, seed, self._undisturbed[WHOLE].operations))
-            self._try_all(pool, more, keep=wanted.keep)
+            self._run_all(pool, more, keep=plan.keep)
             seed += len(more)
 
-    def _cases(self, wanted: SelftestPlan) -> Iterator[Case]:
+    def _cases(self, plan: SelftestPlan) -> Iterator[Case]:
         seed = self._report.seed
-        if wanted.faults:
+        if plan.faults:
             small = self._undisturbed[SMALL].operations
-            yield from all_faults(seed, small, rounds=wanted.faults)
-        if wanted.exhaustive:
+            yield from all_faults(seed, small, rounds=plan.faults)
+        if plan.exhaustive:
             small = self._undisturbed[SMALL].operations
-            yield from every_operation(small, sample=wanted.sample, seed=seed)
-        if wanted.kills:
-            yield from lineages(wanted.kills, seed, self._undisturbed[WHOLE].operations)
+            yield from all_operations(small, sample=plan.sample, seed=seed)
+        if plan.kills:
+            yield from lineages(plan.kills, seed, self._undisturbed[WHOLE].operations)
 
-    def _try_all(self, pool: Executor, cases: Iterable[Case], *, keep: bool) -> None:
-        trying = [pool.submit(self._try, case, keep=keep) for case in cases]
-        self._report.planned += len(trying)
-        for each in as_completed(trying):
-            each.result()
+    def _run_all(self, pool: Executor, cases: Iterable[Case], *, keep: bool) -> None:
+        futures = [pool.submit(self._run_case, case, keep=keep) for case in cases]
+        self._report.planned += len(futures)
+        for future in as_completed(futures):
+            future.result()
             self._report.tried += 1
             self._watch(self._report)
 
-    def _try(self, case: Case, *, keep: bool) -> None:
-        place = self._place(case.name, case.corpus, self._undisturbed[case.corpus])
+    def _run_case(self, case: Case, *, keep: bool) -> None:
+        scratch = self._scratch_library(case.name, case.corpus, self._undisturbed[case.corpus])
         try:
-            wrong = list(case.run(place, self._report))
-        except StoreError as error:  # it cannot even be looked at
-            wrong = [str(error)]
-        if wrong:
+            problems = list(case.run(scratch, self._report))
+        except StoreError as error:  # the library cannot be read
+            problems = [str(error)]
+        if problems:
             self._report.add(
                 Violation(
                     case=case.name,
-                    says=wrong,
-                    history=place.history,
+                    says=problems,
+                    history=scratch.history,
                     replay=f"fonds selftest {case.replay}",
-                    folder=str(place.folder),
+                    folder=str(scratch.folder),
                 )
             )
         elif not keep:
-            shutil.rmtree(place.folder)
+            shutil.rmtree(scratch.folder)
 
-    def _leave_alone(self, corpus: str) -> Undisturbed:
-        nothing = Undisturbed(state={}, operations={})
-        place = self._place(f"undisturbed {corpus}", corpus, nothing)
+    def _run_undisturbed(self, corpus: str) -> Undisturbed:
+        empty = Undisturbed(state={}, operations={})
+        scratch = self._scratch_library(f"undisturbed {corpus}", corpus, empty)
         operations: dict[str, int] = {}
         before: dict[str, Path] = {}
         for step in (OPENING, *STEPS):
             if corpus == SMALL:
-                before[step] = place.copied(step)
-            life = place.live(steps=[step] if step in STEPS else (), after=0)
-            if life.code:
-                raise StoreError(f"nobody disturbed it, and yet {told(life)}; see {place.folder}")
-            operations[step] = life.ended[step]
-        return Undisturbed(state=place.state(), operations=operations, before=before)
+                before[step] = scratch.copied(step)
+            run = scratch.run_steps(steps=[step] if step in STEPS else (), after=0)
+            if run.code:
+                raise StoreError(
+                    f"the undisturbed library failed: {describe(run)}; see {scratch.folder}"
+                )
+            operations[step] = run.ended[step]
+        return Undisturbed(state=scratch.state(), operations=operations, before=before)
 
-    def _place(self, name: str, corpus: str, undisturbed: Undisturbed) -> ScratchLibrary:
+    def _scratch_library(self, name: str, corpus: str, undisturbed: Undisturbed) -> ScratchLibrary:
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir(parents=True)
-        return ScratchLibrary(folder, self._nursery, self._hosts, corpus, self._later, undisturbed)
+        return ScratchLibrary(
+            folder, self._fork_server, self._hosts, corpus, self._later, undisturbed
+        )

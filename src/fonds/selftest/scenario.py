@@ -1,8 +1,6 @@
-"""What is done to a library, step by step, and has to come out the same in the end.
+"""The steps of the selftest, and its upstream: the bundled one and a small website.
 
-Each step is what one command does, and can be repeated.
-
-A website with a handful of PDFs, served beside the bundled upstream.
+Each step does the work of one command, and can be repeated.
 """
 
 from __future__ import annotations
@@ -54,12 +52,12 @@ _PAGE: Final = """<!DOCTYPE html>
 
 
 def upstream() -> DemoUpstream:
-    """The bundled upstream, and the website."""
-    site: Handler = _answer
+    """The bundled upstream with the website."""
+    site: Handler = _respond
     return DemoUpstream({**bundled_sites(), HOST: site})
 
 
-def _answer(request: Request) -> Response:
+def _respond(request: Request) -> Response:
     if request.path == "/":
         links = (
             f'<li><a href="{path}">Report of 202{n} (PDF)</a></li>'
@@ -67,8 +65,8 @@ def _answer(request: Request) -> Response:
         )
         return Response(body=_PAGE.format("\n".join(links)).encode(), media_type="text/html")
     if request.path in _REPORTS:
-        body = _REPORTS[request.path].read_bytes()
-        return Response(body=body, media_type="application/pdf")
+        content = _REPORTS[request.path].read_bytes()
+        return Response(body=content, media_type="application/pdf")
     return not_found()
 
 
@@ -77,22 +75,22 @@ USER: Final = "selftest"
 OUTPUT: Final = "output"
 """The folder for the files of the website."""
 OPENING: Final = "open"
-"""The step before all others: the library is opened, and made if there is none."""
+"""The first step, which opens or creates the library."""
 MEMORY_MIB: Final = 8192
-"""Room enough for a code to be worked on in the process that is to be killed."""
-CHOSEN: Final[Mapping[str, Any]] = {
+"""Enough for a code to be processed in the process that is killed."""
+OVERRIDES: Final[Mapping[str, Any]] = {
     "allow_private": True,
     "rate_factor": 0.0,
     "retry_wait": 0.01,
     "batch_records": 20,
     "embedder": "hashing:64",
 }
-"""Small batches, so that there is much to interrupt; no model, no politeness."""
+"""Small batches for more interruptions; no model, no rate limits."""
 SETTINGS: Final[Mapping[str, Any]] = {
     **{name: value for name, value in vars(Settings()).items() if name != "home"},
-    **CHOSEN,
+    **OVERRIDES,
 }
-"""Of the library: all of them, for whatever the user has set is about another."""
+"""All settings of the library, independent of those of the user."""
 
 _PAPER: Final = DATA / "www.whitehouse.gov/wp-content/uploads/2026/02/SAP-S880.pdf"
 _MEMO: Final = """# Memorandum
@@ -109,21 +107,21 @@ The salary threshold for overtime follows 29 U.S.C. § 213.
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What is taken in."""
+    """The content of the library."""
 
     feeds: Sequence[Sequence[str]]
-    """Groups of sources; those of a group run side by side."""
+    """Groups of sources; those of a group run concurrently."""
     papers: Mapping[str, bytes]
-    """Uploads, by their names."""
+    """Uploads by name."""
     limits: CrawlLimits = field(default_factory=CrawlLimits)
-    """Of what is crawled."""
+    """Limits of the crawl."""
 
 
-def corpus_named(name: str) -> Corpus:
+def corpus_by_name(name: str) -> Corpus:
     """The `whole` bundled upstream, or a `small` part of it."""
     memo = {"memo.md": _MEMO.encode()}
     if name == "small":
-        # One after the other, so that its durable operations come in the same order each time.
+        # Sequentially, so that the order of durable operations is always the same.
         limits = CrawlLimits(parallelism=1)
         return Corpus(feeds=[["taxonomy"], ["gao"]], papers=memo, limits=limits)
     return Corpus(feeds=[FEEDS], papers={**memo, "paper.pdf": _PAPER.read_bytes()})
@@ -148,22 +146,22 @@ def _unsuccessful(report: RunReport) -> Iterable[str]:
 
 
 def _site(library: Library, corpus: Corpus) -> Iterable[str]:
-    told = told_by_crawl(library)
+    metadata = crawl_metadata(library)
     plan = Plan(
         websites=[WEBSITE],
         output=str(library.settings.home / OUTPUT),
         config_path="sites.json",
         advisors=advisors_of(library.settings),
         limits=corpus.limits,
-        # One that came to its end is crawled anew, for the sake of what failed.
-        resume=told is not None and told.crawl_end_time is None,
+        # A finished crawl is repeated, to retry what failed.
+        resume=metadata is not None and metadata.crawl_end_time is None,
     )
     for report in asyncio.run(library.crawl(plan)):
         yield from _unsuccessful(report)
 
 
-def told_by_crawl(library: Library) -> CrawlMetadata | None:
-    """What a crawl has written down of itself."""
+def crawl_metadata(library: Library) -> CrawlMetadata | None:
+    """The metadata file of the crawl."""
     path = library.settings.home / OUTPUT / METADATA
     return read_metadata(path.read_bytes(), path=METADATA) if path.exists() else None
 
@@ -171,11 +169,11 @@ def told_by_crawl(library: Library) -> CrawlMetadata | None:
 def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
     context, settings, now = library.context, library.settings, library.seams.clock.now()
     with library.database.write() as connection:
-        # The ids of uploads follow from their user's.
+        # The ids of uploads depend on that of the user.
         user = ensure_user(connection, USER, now=now, rng=random.Random(USER))  # noqa: S311 — no secret
     for name, data in corpus.papers.items():
-        claim = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
-        job = begin_upload(context, settings, user, claim)
+        file = UploadRequest(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+        job = begin_upload(context, settings, user, file)
         if job.status is states.JobStatus.UPLOADED:
             library.blobs.put(staging_key(job), data)
             complete_upload(context, settings, job)
@@ -210,7 +208,7 @@ def _unfinished(report: Any) -> Iterable[str]:
 
 def _index(library: Library, _corpus: Corpus) -> Iterable[str]:
     index = open_index(library.blobs, INDEX)
-    # Whoever had a lock was killed, and needs not be waited for.
+    # Locks belong to killed processes and are replaced at once.
     compiled = Compiler(index, seams=library.seams, lifetime=timedelta()).run()
     if compiled.busy or compiled.failed or compiled.damaged:
         yield str(compiled)
@@ -227,10 +225,10 @@ STEPS: Final[dict[str, Callable[[Library, Corpus], Iterable[str]]]] = {
     "vectors": _vectors,
     "index": _index,
 }
-"""By name and in order; each says what it could not do."""
+"""The steps by name, in order; each yields its errors."""
 
 
 def steps_from(first: str) -> list[str]:
-    """The names of a step and of those after it; opening comes before each of them."""
+    """The names of a step and of those after it, without the opening step."""
     names = list(STEPS)
     return names[0 if first == OPENING else names.index(first) :]

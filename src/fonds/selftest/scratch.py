@@ -1,4 +1,4 @@
-"""A library in the scratch folder that is put through something, life by life."""
+"""A scratch library and the processes that run on it, one after another."""
 
 from __future__ import annotations
 
@@ -12,171 +12,173 @@ from typing import Any, Final
 
 from fonds.errors import StoreError
 from fonds.selftest import child
-from fonds.selftest.child import Nursery
-from fonds.selftest.faults import FaultLog, Strike
+from fonds.selftest.child import ForkServer
+from fonds.selftest.faults import FaultLog, InjectedFault
 from fonds.selftest.scenario import STEPS
 from fonds.selftest.state import State, differences
 
-LEASE: Final = 20 * 60.0
-"""Seconds after which nothing that a killed process held is held any more."""
-_LEFT_LATER: Final = {"index"}
-"""What a run may leave to the next without a word: see `fonds.runs.hosts`."""
+LEASE_SECONDS: Final = 20 * 60.0
+"""Time after which all leases of a killed process have expired."""
+_DEFERRED: Final = {"index"}
+"""Parts that a run may leave to the next one: see `fonds.runs.hosts`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undisturbed:
-    """What a library becomes that nobody disturbs."""
+    """The state of a library without faults."""
 
     state: State
     operations: Mapping[str, int]
-    """Durable ones, by step."""
+    """The number of durable operations by step."""
     before: Mapping[str, Path] = field(default_factory=dict)
-    """Copies of the library, each as it was when a step began."""
+    """Copies of the library before each step."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Life:
-    """What became of one process."""
+class ProcessRun:
+    """The outcome of one process."""
 
     code: int
-    """With which it ended; negative is a signal."""
+    """The exit code; negative for a signal."""
     ended: Mapping[str, int]
-    """Steps that it did to the end, with the number of their durable operations."""
-    struck: Mapping[str, Any] | None
-    """The operation it was struck at, if it came so far."""
-    trouble: Sequence[str]
-    """What it could not do, in its own words."""
+    """Finished steps with the number of their durable operations."""
+    injected: Mapping[str, Any] | None
+    """The injected fault and its operation, if it was reached."""
+    errors: Sequence[str]
+    """The errors that it reported."""
 
     @property
     def is_killed(self) -> bool:
-        """Whether it was killed."""
+        """Whether SIGKILL ended it."""
         return self.code == -signal.SIGKILL
 
     @property
     def is_crashed(self) -> bool:
-        """Whether it ended in a way that no user should ever see."""
-        return self.code not in (0, child.TROUBLE, -signal.SIGKILL)
+        """Whether it ended with an unexpected code."""
+        return self.code not in (0, child.FAILED, -signal.SIGKILL)
 
     @property
-    def point(self) -> tuple[str, str]:
-        """Step and kind of operation that it was struck at."""
-        assert self.struck is not None
-        return self.struck["struck"]["step"], self.struck["operation"]
+    def location(self) -> tuple[str, str]:
+        """Step and kind of operation of the fault."""
+        assert self.injected is not None
+        return self.injected["injected"]["step"], self.injected["operation"]
 
-    def left_of(self, steps: Iterable[str]) -> list[str]:
-        """Where to go on after it, if it was to do these."""
+    def remaining(self, steps: Iterable[str]) -> list[str]:
+        """The steps that it did not finish."""
         return [step for step in steps if step not in self.ended]
 
 
 @dataclass
 class ScratchLibrary:
-    """One library, and what it is compared with."""
+    """A library and the undisturbed one that it is compared with."""
 
     folder: Path
-    nursery: Nursery
+    fork_server: ForkServer
     hosts: Mapping[str, str]
     corpus: str
     later: float
-    """Seconds from now at which the last process began, as it was told."""
+    """The offset of the clock of the last process, in seconds."""
     undisturbed: Undisturbed
     history: list[str] = field(default_factory=list)
-    """What was done to it, line by line."""
-    lives: int = field(default=0, init=False)
+    """A line for each process."""
+    run_count: int = field(default=0, init=False)
 
     @property
     def home(self) -> Path:
-        """The library."""
+        """The home folder of the library."""
         return self.folder / "library"
 
     def copied(self, name: str) -> Path:
-        """A copy of the library, while nobody works on it."""
+        """Copy the library while no process uses it."""
         copy = self.folder / f"before-{name}"
         self.home.mkdir(exist_ok=True)
         return Path(shutil.copytree(self.home, copy))
 
     def begin_before(self, step: str) -> None:
-        """Take over the undisturbed library as it was when a step began."""
+        """Start from a copy of the undisturbed library before a step."""
         shutil.copytree(self.undisturbed.before[step], self.home)
 
-    def options(self, *, after: float = LEASE) -> dict[str, Any]:
-        """For a process that works on the library so many seconds after the one before it."""
-        self.lives += 1
+    def options(self, *, after: float = LEASE_SECONDS) -> dict[str, Any]:
+        """Options of a process whose clock is this many seconds after the previous one."""
+        self.run_count += 1
         self.later += after
         return {"home": str(self.home), "later": self.later}
 
     def start(
         self,
-        strikes: Iterable[Strike] = (),
+        faults: Iterable[InjectedFault] = (),
         *,
         steps: Iterable[str] = STEPS,
-        after: float = LEASE,
+        after: float = LEASE_SECONDS,
         **more: Any,
     ) -> int:
-        """A process that takes the library forward."""
-        return self.nursery.start(
-            child.live,
+        """Start a process that runs steps on the library; returns its id."""
+        return self.fork_server.start(
+            child.run_steps,
             **self.options(after=after),
             hosts=dict(self.hosts),
             corpus=self.corpus,
-            notes=str(self._notes(self.lives)),
+            notes=str(self._notes(self.run_count)),
             steps=list(steps),
-            strikes=[asdict(strike) for strike in strikes],
+            faults=[asdict(fault) for fault in faults],
             **more,
         )
 
-    def wait(self, pid: int, life: int | None = None) -> Life:
-        """What became of it; `life` says which one it was, if not the last."""
-        code = self.nursery.wait(pid)
-        notes = FaultLog(self._notes(life or self.lives)).read()
-        return Life(
+    def wait(self, pid: int, number: int | None = None) -> ProcessRun:
+        """Wait for a process; `number` is its number, if it is not the last."""
+        code = self.fork_server.wait(pid)
+        notes = FaultLog(self._notes(number or self.run_count)).read()
+        return ProcessRun(
             code=code,
             ended={note["ended"]: note["operations"] for note in notes if "ended" in note},
-            struck=next((note for note in notes if "struck" in note), None),
-            trouble=[line for note in notes for line in note.get("trouble", ())],
+            injected=next((note for note in notes if "injected" in note), None),
+            errors=[line for note in notes for line in note.get("errors", ())],
         )
 
-    def live(self, strikes: Iterable[Strike] = (), **more: Any) -> Life:
-        """Let a process take the library forward, to its end; what else is told is for `start`."""
-        return self.wait(self.start(strikes, **more))
+    def run_steps(self, faults: Iterable[InjectedFault] = (), **more: Any) -> ProcessRun:
+        """Run a process to its end, with the options of `start`."""
+        return self.wait(self.start(faults, **more))
 
     def state(self) -> State:
-        """What is in the library."""
-        told: State = self._ask(child.look)
-        return told
+        """The state of the library."""
+        state: State = self._read(child.dump_state)
+        return state
 
-    def problems(self, life: Life) -> Iterator[str]:
-        """What is wrong with the library after a process ended, however it ended."""
-        if life.is_crashed:
-            yield f"a process ended with code {life.code}; see {self.home}.{child.LOG}"
-        yield from self._ask(child.check, is_done=life.code == 0)
-        if life.code == 0:
-            # Whoever says that all is done must have done all.
-            yield from (f"done, it said, but {each}" for each in self._differences(_LEFT_LATER))
+    def problems(self, run: ProcessRun) -> Iterator[str]:
+        """Violations of invariants after a process, whatever its outcome."""
+        if run.is_crashed:
+            yield f"a process ended with code {run.code}; see {self.home}.{child.LOG}"
+        yield from self._read(child.check_invariants, is_done=run.code == 0)
+        if run.code == 0:
+            # A process that reports success must have finished everything.
+            yield from (
+                f"reported as done, but {difference}" for difference in self._differences(_DEFERRED)
+            )
 
     def recovered(self) -> Iterator[str]:
-        """What is not as it should be after a plain run."""
-        yield from self.violations(self.live())
+        """Run a process without faults, and compare the result."""
+        yield from self.violations(self.run_steps())
 
-    def violations(self, life: Life) -> Iterator[str]:
-        """What is not as it should be after a process that nothing kept from doing all."""
-        if life.code:
-            yield f"a plain run ended with code {life.code}: {'; '.join(life.trouble)}"
+    def violations(self, run: ProcessRun) -> Iterator[str]:
+        """Errors and differences after a process without faults."""
+        if run.code:
+            yield f"a run without faults ended with code {run.code}: {'; '.join(run.errors)}"
         else:
             yield from self._differences()
 
-    def _differences(self, but: Iterable[str] = ()) -> Iterator[str]:
-        found = self.state()
-        parts = (found.keys() | self.undisturbed.state.keys()) - set(but)
+    def _differences(self, ignored: Iterable[str] = ()) -> Iterator[str]:
+        state = self.state()
+        parts = (state.keys() | self.undisturbed.state.keys()) - set(ignored)
         expected = {part: self.undisturbed.state.get(part, ()) for part in parts}
-        return differences(expected, {part: found.get(part, ()) for part in parts})
+        return differences(expected, {part: state.get(part, ()) for part in parts})
 
-    def _ask(self, work: Any, **more: Any) -> Any:
+    def _read(self, work: Any, **more: Any) -> Any:
         options = self.options()
-        to = self.folder / f"{work.__name__}-{self.lives}.json"
-        code = self.nursery.run(work, **options, to=str(to), **more)
+        to = self.folder / f"{work.__name__}-{self.run_count}.json"
+        code = self.fork_server.run(work, **options, to=str(to), **more)
         if code:
             raise StoreError(f"the library cannot be read; see {self.home}.{child.LOG}")
         return json.loads(to.read_text())
 
-    def _notes(self, life: int) -> Path:
-        return self.folder / f"notes-{life}"
+    def _notes(self, number: int) -> Path:
+        return self.folder / f"notes-{number}"

@@ -1,7 +1,4 @@
-"""A library as its users see it, comparable with another: no moments, no generated names.
-
-What must hold of a library at every moment, also right after a process was killed.
-"""
+"""The comparable state of a library, without times and generated ids, and its invariants."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from fonds.maintenance.doctor import examine
 from fonds.maintenance.findings import Health
 from fonds.maintenance.references import references
 from fonds.runs.state import RunStatus
-from fonds.selftest.scenario import INDEX, OUTPUT, told_by_crawl
+from fonds.selftest.scenario import INDEX, OUTPUT, crawl_metadata
 from fonds.shards.index import open_index
 from fonds.shards.verify import verify
 from fonds.sources.registry import builtin_sources
@@ -40,15 +37,15 @@ from fonds.stores.tables import (
 )
 
 State = Mapping[str, Sequence[str]]
-"""Sorted lines by what they tell of: a table, the blobs, an index, what a search finds."""
+"""Sorted lines by part: a table, the blobs, an index, search results."""
 
 INDEXES: Final = "indexes/"
-QUESTIONS: Final = ("overtime salary threshold", "lead in drinking water", "a request for a record")
-FOUND: Final = 200
-SHOWN: Final = 3
-"""Lines of a kind that are told of each difference."""
+QUERIES: Final = ("overtime salary threshold", "lead in drinking water", "a request for a record")
+SEARCH_LIMIT: Final = 200
+MAX_LINES: Final = 3
+"""Lines displayed for each difference."""
 
-# How often something was tried, by whom and when: a killed process leaves more of it.
+# Tables of attempts and logs, which have more rows after a kill.
 HISTORY: Final = {
     "embedding_batches",
     "embedding_costs",
@@ -80,38 +77,38 @@ _GENERATED: Final = {
         "moved_why",
     },
 }
-# Plans, packs and pages tell when they were asked for.
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}(?:Z|\+00:00)")
-_MOMENT_IN_BYTES: Final = re.compile(_MOMENT.pattern.encode())
+# Plans, packs and pages contain the time of their request.
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}(?:Z|\+00:00)")
+_TIMESTAMP_BYTES: Final = re.compile(_TIMESTAMP.pattern.encode())
 
 
 def state_of(library: Library) -> dict[str, list[str]]:
-    """Everything that must be the same, however often the library was interrupted."""
+    """Everything that must be equal, regardless of interruptions."""
     return {
         **rows_of(library),
-        "how sources stand": sorted(_standings(library)),
-        "how uploads moved": sorted(_moves(library)),
+        "state of sources": sorted(_source_states(library)),
+        "events of uploads": sorted(_upload_events(library)),
         "blobs": sorted(blobs_of(library)),
         "output of a crawl": sorted(_output(library)),
         "index": sorted(_index(library)),
-        "found": sorted(_found(library)),
+        "search results": sorted(_search_results(library)),
     }
 
 
-def differences(expected: State, found: State) -> Iterator[str]:
-    """What is missing and what is too much, some of each kind."""
-    for part in sorted(expected.keys() | found.keys()):
-        before, after = list(expected.get(part, ())), list(found.get(part, ()))
+def differences(expected: State, actual: State) -> Iterator[str]:
+    """Missing and extra lines, some of each kind."""
+    for part in sorted(expected.keys() | actual.keys()):
+        before, after = list(expected.get(part, ())), list(actual.get(part, ()))
         if before == after:
             continue
         for sign, lines in (
             ("missing", _without(before, after)),
             ("extra", _without(after, before)),
         ):
-            for line in islice(lines, SHOWN):
+            for line in islice(lines, MAX_LINES):
                 yield f"{part}: {sign}: {line}"
-            if len(lines) > SHOWN:
-                yield f"{part}: {sign}: {len(lines) - SHOWN:,} more"
+            if len(lines) > MAX_LINES:
+                yield f"{part}: {sign}: {len(lines) - MAX_LINES:,} more"
 
 
 def _without(lines: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -122,14 +119,14 @@ def _without(lines: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def rows_of(library: Library) -> dict[str, list[str]]:
-    """All tables but those of history, rows sorted; of a moment only whether there is one."""
-    builtin_sources()  # they bring their tables
+    """All tables except those of history, as sorted rows; times only as null or not."""
+    builtin_sources()  # registers their tables
     with library.database.read() as connection:
-        there = set(inspect(connection).get_table_names())
-        tables = [table for table in metadata.sorted_tables if table.name in there - HISTORY]
+        existing = set(inspect(connection).get_table_names())
+        tables = [table for table in metadata.sorted_tables if table.name in existing - HISTORY]
         return {
             table.name: sorted(
-                _MOMENT.sub("", json.dumps(_visible(table, row), sort_keys=True, default=str))
+                _TIMESTAMP.sub("", json.dumps(_visible(table, row), sort_keys=True, default=str))
                 for row in connection.execute(select(table)).mappings()
             )
             for table in tables
@@ -145,18 +142,18 @@ def _visible(table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _standings(library: Library) -> Iterator[str]:
-    """Of each source how its last run ended, how far it came, and what failed for good."""
+def _source_states(library: Library) -> Iterator[str]:
+    """The last run, watermark and open errors of each source."""
     run, state, task = ingestion_runs.c, ingestion_source_state.c, ingestion_tasks.c
     last = select(run.source, func.max(run.started_at).label("at")).group_by(run.source).subquery()
-    ended = select(run.source, run.status).join(
+    last_status = select(run.source, run.status).join(
         last, (run.source == last.c.source) & (run.started_at == last.c.at)
     )
     failed = select(task.source, task.task_key, task.error).where(
         task.stage == "errored", task.resolved_at.is_(None)
     )
     with library.database.read() as connection:
-        for source, status in connection.execute(ended):
+        for source, status in connection.execute(last_status):
             yield f"{source}: the last run ended as {status}"
         for row in connection.execute(select(state.source, state.last_seen_key, state.custom)):
             yield f"{row.source}: up to {row.last_seen_key}, {json.dumps(row.custom)}"
@@ -164,7 +161,7 @@ def _standings(library: Library) -> Iterator[str]:
             yield f"{source}: {key} failed: {error}"
 
 
-def _moves(library: Library) -> Iterator[str]:
+def _upload_events(library: Library) -> Iterator[str]:
     event, job = upload_events.c, upload_jobs.c
     query = select(users.c.name, job.name, event.from_status, event.to_status)
     joined = query.join_from(upload_events, upload_jobs, event.job_id == job.job_id).join(
@@ -179,15 +176,15 @@ def _moves(library: Library) -> Iterator[str]:
 
 
 def blobs_of(library: Library) -> Iterator[str]:
-    """Keys and hashes of all objects that are not of an index."""
+    """Keys and hashes of all objects outside indexes."""
     for info in library.blobs.list():
         if not info.key.startswith(INDEXES):
-            data = _MOMENT_IN_BYTES.sub(b"", library.blobs.get(info.key))
+            data = _TIMESTAMP_BYTES.sub(b"", library.blobs.get(info.key))
             yield f"{info.key} {hashlib.sha256(data).hexdigest()}"
 
 
 def _index(library: Library) -> Iterator[str]:
-    """Objects and keys of an index; its records tell when they were noted, and by whom first."""
+    """Objects and keys of an index; other fields of its records vary with time."""
     index = open_index(library.blobs, INDEX)
     yield from verify(index).problems
     for info in library.blobs.list(INDEXES):
@@ -198,22 +195,22 @@ def _index(library: Library) -> Iterator[str]:
 
 
 def _output(library: Library) -> Iterator[str]:
-    """The files of a crawl, and what it says of them."""
-    told = told_by_crawl(library)
-    if told is not None:
-        yield f"{told.total_pdfs_discovered} PDFs, {told.errors}"
-        yield from (f"{one.original_url}: {one.local_path}" for one in told.downloaded_files)
+    """The files and metadata of a crawl."""
+    metadata = crawl_metadata(library)
+    if metadata is not None:
+        yield f"{metadata.total_pdfs_discovered} PDFs, {metadata.errors}"
+        yield from (f"{file.original_url}: {file.local_path}" for file in metadata.downloaded_files)
     folder = library.settings.home / OUTPUT
     for path in sorted(folder.rglob("*.pdf")):
         yield f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
-def _found(library: Library) -> Iterator[str]:
+def _search_results(library: Library) -> Iterator[str]:
     (user,) = _users(library) or (None,)
-    for question in QUESTIONS:
+    for query in QUERIES:
         for mode in ("lexical", "semantic"):
-            for hit in library.search(question, mode=mode, limit=FOUND, owner=user):
-                yield f"{mode} {question!r}: {hit.id}"
+            for hit in library.search(query, mode=mode, limit=SEARCH_LIMIT, owner=user):
+                yield f"{mode} {query!r}: {hit.id}"
 
 
 def _users(library: Library) -> list[Any]:
@@ -221,16 +218,16 @@ def _users(library: Library) -> list[Any]:
         return list(connection.scalars(select(users.c.id)))
 
 
-# A full disk is the user's; and it says nothing of what a kill did.
-_NOT_OURS: Final = {"disk"}
+# A full disk is a problem of the machine, not an effect of a kill.
+_IGNORED_CHECKS: Final = {"disk"}
 
 
 def problems(library: Library, *, is_done: bool) -> Iterator[str]:
-    """What is wrong; `is_done` is what the last process said when it ended."""
+    """Violated invariants; `is_done` if the last process reported success."""
     if current_version(library.database) is None:
-        return  # it was never made
+        return  # it was not created yet
     for finding in examine(library.settings, seams=library.seams):
-        if finding.status is Health.FAIL and finding.check not in _NOT_OURS:
+        if finding.status is Health.FAIL and finding.check not in _IGNORED_CHECKS:
             yield f"doctor: {finding.check}: {finding.found}"
     yield from _rows(library)
     yield from _runs(library, is_done=is_done)
@@ -241,33 +238,35 @@ def problems(library: Library, *, is_done: bool) -> Iterator[str]:
 
 def _rows(library: Library) -> Iterator[str]:
     document, chunk = documents.c, document_chunk_buffer.c
-    bare = select(document.id).where(document.uid.not_in(select(chunk.document_id)))
+    without_passages = select(document.id).where(document.uid.not_in(select(chunk.document_id)))
     with library.database.read() as connection:
-        yield from (f"{each} has no passage" for each in connection.scalars(bare))
+        yield from (
+            f"{document_id} has no passages" for document_id in connection.scalars(without_passages)
+        )
         if library.database.is_sqlite:
             for row in connection.execute(text("PRAGMA foreign_key_check")):
-                yield f"a row of {row[0]} refers to none of {row[2]}"
+                yield f"a row of {row[0]} refers to a missing row of {row[2]}"
 
 
 def _runs(library: Library, *, is_done: bool) -> Iterator[str]:
     run = ingestion_runs.c
-    many = select(run.source, func.count()).where(run.status == RunStatus.RUNNING)
+    running = select(run.source, func.count()).where(run.status == RunStatus.RUNNING)
     with library.database.read() as connection:
-        for source, count in connection.execute(many.group_by(run.source)):
-            # Whoever could not write that it failed is taken for dead by the next.
+        for source, count in connection.execute(running.group_by(run.source)):
+            # A run that could not record its failure is marked as failed by the next one.
             if is_done or count > 1:
-                yield f"{count} runs of {source} seem to go on, and none does"
+                yield f"{count} runs of {source} have the status running, but none is"
 
 
 def _files(library: Library) -> Iterator[str]:
-    there = {info.key for info in library.blobs.list()}
+    existing = {info.key for info in library.blobs.list()}
     file, job = fetched_files.c, upload_jobs.c
     with library.database.read() as connection:
-        referred = set(references(connection))
-        # The file of an upload is named when it is announced, and comes later.
-        referred -= set(connection.scalars(select(job.raw_path).where(job.arrived_at.is_(None))))
+        referenced = set(references(connection))
+        # The key of an upload is stored when it is announced, before the file arrives.
+        referenced -= set(connection.scalars(select(job.raw_path).where(job.arrived_at.is_(None))))
         fetched = connection.execute(select(file.blob_key, file.sha256)).all()
-    yield from (f"{key} is referred to, and not there" for key in sorted(referred - there))
+    yield from (f"{key} is referenced but missing" for key in sorted(referenced - existing))
     for key, sha256 in fetched:
-        if key in there and hashlib.sha256(library.blobs.get(key)).hexdigest() != sha256:
-            yield f"{key} is not what was fetched"
+        if key in existing and hashlib.sha256(library.blobs.get(key)).hexdigest() != sha256:
+            yield f"{key} differs from the fetched file"

@@ -14,7 +14,7 @@ from sqlalchemy import delete
 from fonds.errors import BlobExistsError, StoreError
 from fonds.library import Library
 from fonds.selftest import child, scenario
-from fonds.selftest.child import raise_children
+from fonds.selftest.child import serve
 from fonds.stores.folder import Data, FolderBlobs
 from fonds.stores.tables import citation_edges
 
@@ -50,4 +50,5 @@ if __name__ == "__main__":
     scenario.STEPS["citations"] = forgetful
     for name in ("create", "put"):
         setattr(FolderBlobs, name, careless(getattr(FolderBlobs, name)))
-    raise_children({work.__name__: work for work in (child.live, child.look, child.check)})
+    works = (child.run_steps, child.dump_state, child.check_invariants)
+    serve({work.__name__: work for work in works})

@@ -12,7 +12,7 @@ from fonds.runs.commands import KINDS, Command
 from fonds.runs.state import RunRequest
 from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
-from fonds.selftest.child import raise_children
+from fonds.selftest.child import serve
 from fonds.stores.database import open_database
 from fonds.testing import FAKE_HOST, FakeSource, LaterClock
 
@@ -46,4 +46,4 @@ def run_notes(*, home: str, address: str, upstream: str) -> None:
 
 
 if __name__ == "__main__":
-    raise_children({work.__name__: work for work in (dispatch, run_notes)})
+    serve({work.__name__: work for work in (dispatch, run_notes)})

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 
 from fonds.errors import StoreError
 from fonds.seams import Seams, SystemClock
-from fonds.selftest.child import raise_children
+from fonds.selftest.child import serve
 from fonds.sites.crawl_state import CrawlState
 from fonds.sites.journal import Downloaded
 from fonds.sites.models import METADATA_VERSION, CrawlError, CrawlMetadata, DownloadedPDF, PdfState
@@ -147,4 +147,4 @@ def some_seconds(seed: int, most: float) -> float:
 
 
 if __name__ == "__main__":
-    raise_children({crawl.__name__: crawl})
+    serve({crawl.__name__: crawl})

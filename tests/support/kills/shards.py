@@ -16,7 +16,7 @@ from tests.support.indexes import record
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
-from fonds.selftest.child import raise_children
+from fonds.selftest.child import serve
 from fonds.shards.compiler import Compiler
 from fonds.shards.inbox import put
 from fonds.shards.index import DOMAINS, Index, open_index
@@ -78,4 +78,4 @@ def _patiently(ask: Callable[[], Any]) -> Any:
 
 
 if __name__ == "__main__":
-    raise_children({work.__name__: work for work in (compile_once, compile_on, write)})
+    serve({work.__name__: work for work in (compile_once, compile_on, write)})

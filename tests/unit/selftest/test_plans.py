@@ -9,9 +9,16 @@ from itertools import islice
 import pytest
 
 from fonds.errors import UsageError
-from fonds.selftest.cases import MOST, MOST_OFTEN, all_faults, every_operation, lineages, plan
-from fonds.selftest.report import named, told
-from fonds.selftest.scratch import Life
+from fonds.selftest.cases import (
+    MAX_KILLS,
+    MAX_KILLS_BY_STEP,
+    all_faults,
+    all_operations,
+    lineages,
+    plan,
+)
+from fonds.selftest.report import describe, select_cases
+from fonds.selftest.scratch import ProcessRun
 from fonds.stores.leases import MAX_ATTEMPTS
 from fonds.uploads.worker import MAX_TAKEOVERS
 
@@ -20,22 +27,22 @@ OPERATIONS = {"open": 1, "feeds": 600, "code": 18, "worker": 13, "index": 122, "
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_planned_kill_is_at_an_operation_that_there_is(seed: int) -> None:
-    for strike in plan(random.Random(seed), OPERATIONS):
-        assert 1 <= strike.at <= OPERATIONS[strike.step]
+    for fault in plan(random.Random(seed), OPERATIONS):
+        assert 1 <= fault.at <= OPERATIONS[fault.step]
 
 
 def test_all_of_a_step_is_in_danger() -> None:
-    strikes = [strike for seed in range(400) for strike in plan(random.Random(seed), OPERATIONS)]
-    at = Counter(strike.at for strike in strikes if strike.step == "code")
+    faults = [fault for seed in range(400) for fault in plan(random.Random(seed), OPERATIONS)]
+    at = Counter(fault.at for fault in faults if fault.step == "code")
     assert set(at) == set(range(1, 19))
-    moments = Counter(strike.delay is None for strike in strikes)
-    assert min(moments.values()) > len(strikes) / 3
+    moments = Counter(fault.delay is None for fault in faults)
+    assert min(moments.values()) > len(faults) / 3
 
 
 def test_no_step_is_killed_so_often_that_its_work_is_given_up() -> None:
-    assert max(MOST, *(n for step, n in MOST_OFTEN.items() if step != "feeds"), 0) < min(
-        MAX_ATTEMPTS, MAX_TAKEOVERS
-    )
+    assert max(
+        MAX_KILLS, *(n for step, n in MAX_KILLS_BY_STEP.items() if step != "feeds"), 0
+    ) < min(MAX_ATTEMPTS, MAX_TAKEOVERS)
 
 
 @pytest.mark.parametrize("kills", [1, 20, 137])
@@ -54,7 +61,7 @@ def test_a_lineage_is_replayed_by_the_command_it_names() -> None:
 
 
 def test_every_operation_is_killed_once_and_failed_once() -> None:
-    names = [case.name for case in every_operation({"open": 1, "code": 2})]
+    names = [case.name for case in all_operations({"open": 1, "code": 2})]
     assert sorted(names) == [
         "fail code 1",
         "fail code 2",
@@ -66,16 +73,16 @@ def test_every_operation_is_killed_once_and_failed_once() -> None:
 
 
 def test_a_sample_of_operations_follows_from_its_seed() -> None:
-    names = [case.name for case in every_operation(OPERATIONS, sample=7, seed=3)]
+    names = [case.name for case in all_operations(OPERATIONS, sample=7, seed=3)]
     assert len(names) == 14
-    assert names == [case.name for case in every_operation(OPERATIONS, sample=7, seed=3)]
-    assert names != [case.name for case in every_operation(OPERATIONS, sample=7, seed=4)]
+    assert names == [case.name for case in all_operations(OPERATIONS, sample=7, seed=3)]
+    assert names != [case.name for case in all_operations(OPERATIONS, sample=7, seed=4)]
 
 
 def test_cases_are_chosen_by_their_names_or_the_words_these_begin_with() -> None:
-    cases = every_operation({"code": 12, "index": 3})
-    assert [case.name for case in named(cases, ["kill code 1"])] == ["kill code 1"]
-    several = named(cases, ["fail index", "fail index 2", "kill code 12"])
+    cases = all_operations({"code": 12, "index": 3})
+    assert [case.name for case in select_cases(cases, ["kill code 1"])] == ["kill code 1"]
+    several = select_cases(cases, ["fail index", "fail index 2", "kill code 12"])
     assert [case.name for case in several] == [
         "fail index 1",
         "fail index 2",
@@ -85,18 +92,20 @@ def test_cases_are_chosen_by_their_names_or_the_words_these_begin_with() -> None
 
 
 def test_a_case_that_is_not_there_is_refused_with_some_that_are() -> None:
-    with pytest.raises(UsageError, match="no case 'kill feeds 1'; there are: kill code 1, fail"):
-        named(every_operation({"code": 12}), ["kill feeds 1"])
+    with pytest.raises(UsageError, match="no case 'kill feeds 1'; some are: kill code 1, fail"):
+        select_cases(all_operations({"code": 12}), ["kill feeds 1"])
 
 
 def test_what_happened_to_a_process_is_told_with_what_it_said() -> None:
-    strike = {"step": "code", "at": 3, "how": "fail", "delay": None}
-    struck = {"struck": strike, "operation": "blob.put", "subject": "a.zip"}
-    life = Life(code=3, ended={}, struck=struck, trouble=["usc ended as failed", "and more"])
-    assert told(life) == (
-        "fail blob.put a.zip, number 3 of code; it said: usc ended as failed; and more"
+    fault = {"step": "code", "at": 3, "how": "fail", "delay": None}
+    injected = {"injected": fault, "operation": "blob.put", "subject": "a.zip"}
+    run = ProcessRun(
+        code=3, ended={}, injected=injected, errors=["usc ended as failed", "and more"]
     )
-    assert told(Life(code=0, ended={}, struck=None, trouble=[])) == "ended with code 0"
+    assert describe(run) == (
+        "fail blob.put a.zip, number 3 of code; errors: usc ended as failed; and more"
+    )
+    assert describe(ProcessRun(code=0, ended={}, injected=None, errors=[])) == "ended with code 0"
 
 
 def test_faults_have_names_of_their_own() -> None:

@@ -57,22 +57,22 @@ def test_people_are_told_what_was_lost_and_how_to_lose_it_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_report(report_of(lost(7)))
-    told = capsys.readouterr().out
-    assert "VIOLATION lineage 7\n  kill commit sqlite, number 1 of index\n  → blobs: miss" in told
-    assert "  → 8 more\n  replay: fonds selftest --chaos 3 --seed 7\n  library: scratch/" in told
-    assert "1 of 3 libraries differ from the undisturbed one" in told
-    assert "Nothing was lost" not in told
+    text = capsys.readouterr().out
+    assert "VIOLATION lineage 7\n  kill commit sqlite, number 1 of index\n  → blobs: miss" in text
+    assert "  → 8 more\n  replay: fonds selftest --chaos 3 --seed 7\n  library: scratch/" in text
+    assert "1 of 3 libraries differ from the undisturbed one" in text
+    assert "Nothing was lost" not in text
 
 
 def test_programs_are_told_all_of_it() -> None:
-    told = report_fields(report_of(lost(7)))
-    assert told["faults"] == [
+    fields = report_fields(report_of(lost(7)))
+    assert fields["faults"] == [
         {"fault": "disk full", "tried": 1, "refused": 0, "recovered": 1, "violations": 0}
     ]
-    assert {(row["step"], row["operation"]) for row in told["chaos"]} == {
+    assert {(row["step"], row["operation"]) for row in fields["chaos"]} == {
         ("feeds", "commit"),
         ("index", "commit"),
     }
-    (violation,) = told["violations"]
+    (violation,) = fields["violations"]
     assert len(violation["says"]) == 20
-    assert (told["seed"], told["seconds"], told["libraries"]) == (7, 61.3, 3)
+    assert (fields["seed"], fields["seconds"], fields["libraries"]) == (7, 61.3, 3)

@@ -12,7 +12,7 @@ from tests.support.libraries.notes import NoteOffice, ingest, note_library
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.library import Library
-from fonds.selftest.state import SHOWN, differences, problems, rows_of, state_of
+from fonds.selftest.state import MAX_LINES, differences, problems, rows_of, state_of
 from fonds.stores.tables import document_chunk_buffer, ingestion_runs
 
 
@@ -41,7 +41,9 @@ def test_what_differs_is_told_with_its_place() -> None:
 
 def test_of_many_differences_some_are_told_and_the_rest_counted() -> None:
     lines = [str(number) for number in range(10)]
-    assert list(differences({"blobs": lines}, {}))[SHOWN:] == [f"blobs: missing: {10 - SHOWN} more"]
+    assert list(differences({"blobs": lines}, {}))[MAX_LINES:] == [
+        f"blobs: missing: {10 - MAX_LINES} more"
+    ]
 
 
 def test_a_second_run_makes_no_difference(library: Library) -> None:
@@ -56,7 +58,7 @@ def test_a_row_that_is_lost_is_a_difference(library: Library) -> None:
     before = rows_of(library)
     with library.database.write() as connection:
         connection.execute(delete(document_chunk_buffer))
-    assert len(list(differences(before, rows_of(library)))) == SHOWN + 1
+    assert len(list(differences(before, rows_of(library)))) == MAX_LINES + 1
 
 
 def test_a_sound_library_is_legal(library: Library) -> None:
@@ -67,7 +69,7 @@ def test_a_document_without_passages_is_not_legal(library: Library) -> None:
     with library.database.write() as connection:
         connection.execute(delete(document_chunk_buffer))
         connection.execute(text("DELETE FROM chunk_index"))
-    assert "fake:1 has no passage" in found(library)
+    assert "fake:1 has no passages" in found(library)
 
 
 def test_a_file_that_is_lost_or_altered_is_not_legal(library: Library) -> None:
@@ -75,8 +77,8 @@ def test_a_file_that_is_lost_or_altered_is_not_legal(library: Library) -> None:
     library.blobs.delete(lost)
     library.blobs.put(altered, b"{}")
     assert found(library) == [
-        f"{lost} is referred to, and not there",
-        f"{altered} is not what was fetched",
+        f"{lost} is referenced but missing",
+        f"{altered} differs from the fetched file",
     ]
 
 
@@ -86,4 +88,4 @@ def test_a_run_may_seem_to_go_on_only_if_nobody_said_that_all_is_done(library: L
         now = library.seams.clock.now()
         connection.execute(ingestion_runs.insert().values(id=uuid4(), started_at=now, **row))
     assert found(library) == []
-    assert found(library, is_done=True) == ["1 runs of fake seem to go on, and none does"]
+    assert found(library, is_done=True) == ["1 runs of fake have the status running, but none is"]
