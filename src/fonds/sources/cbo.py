@@ -135,14 +135,14 @@ def once_each(entries: list[CboEntry]) -> Iterator[CboEntry]:
 
 
 def _estimate(item: Any, congress: int | None) -> CboEntry:
-    moment = read_date(xml.text(item, "Date"))
+    published_at = read_date(xml.text(item, "Date"))
     number = _ADDRESS.search(xml.text(item, "Link") or "")
     if number is None:
         raise MalformedError(f"item {item.get('key')} of the list has no link to a publication")
     return CboEntry(
         publication=number[1],
         title=plain_text(xml.text(item, "Title")) or f"Cost estimate {number[1]}",
-        issued=moment.isoformat() if moment else None,
+        issued=published_at.isoformat() if published_at else None,
         description=plain_text(xml.text(item, "Description")),
         bill_number=xml.text(item, "Bill_Number"),
         congress=congress,
@@ -205,8 +205,8 @@ def cite_cbo(*, title: str, published: date | None, estimate: bool, bill: str | 
 
     Without a date the parenthesis is left out.
     """
-    named = f"{bill}, {title}" if bill else title
-    label = f"Cost Estimate: {named}" if estimate else title
+    name = f"{bill}, {title}" if bill else title
+    label = f"Cost Estimate: {name}" if estimate else title
     cited = f"Cong. Budget Off., {label.rstrip('.')}"
     return f"{cited} ({bluebook_month(published)})." if published else f"{cited}."
 
@@ -249,18 +249,18 @@ class Cbo:
         for congress in _congresses(state):
             entries, archived = await _estimates(ask, congress, state)
             listed |= {entry.publication for entry in entries}
-            for entry in _asked_for(entries, state):
+            for entry in _requested(entries, state):
                 yield _task(entry, archived)
-        answer = await ask(FEED, path="rss/publications.xml")
-        others = list(once_each(read_publications(answer.data)))
+        listing = await ask(FEED, path="rss/publications.xml")
+        others = list(once_each(read_publications(listing.data)))
         if not others:
             raise SuspiciousYieldError("CBO's feed lists nothing; it always has the newest 30")
-        for entry in _asked_for(others, state):
+        for entry in _requested(others, state):
             if entry.publication not in listed:
-                yield _task(entry, answer.archived)
-        items = read_feed(answer.data).items
-        if (last_seen := newest(items)) and not state.backfill:
-            yield Watermark(last_seen_key=last_seen)
+                yield _task(entry, listing.archived)
+        items = read_feed(listing.data).items
+        if (newest_key := newest(items)) and not state.backfill:
+            yield Watermark(last_seen_key=newest_key)
             check_reach(items, state.last_seen_key, "CBO's feed")
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
@@ -301,15 +301,15 @@ async def _estimates(
     ask: Ask, congress: int, state: SourceState
 ) -> tuple[list[CboEntry], Archived | None]:
     try:
-        answer = await ask(list_address(congress), path=f"rss/{congress}-cost-estimates.xml")
+        listing = await ask(list_address(congress), path=f"rss/{congress}-cost-estimates.xml")
     except NotFoundError:
         if state.options.get("congresses") or not _may_lack_a_list(congress, state):
             raise
         return [], None
-    entries = list(once_each(read_estimates(answer.data, congress)))
+    entries = list(once_each(read_estimates(listing.data, congress)))
     if not entries and not _is_young(congress, state):
         raise SuspiciousYieldError(f"CBO's list of estimates for Congress {congress} is empty")
-    return entries, answer.archived
+    return entries, listing.archived
 
 
 def _is_young(congress: int, state: SourceState) -> bool:
@@ -322,7 +322,7 @@ def _may_lack_a_list(congress: int, state: SourceState) -> bool:
     return _is_young(congress, state) or first_day_of(congress).year < EVERY_LIST_SINCE
 
 
-def _asked_for(entries: Iterable[CboEntry], state: SourceState) -> Iterator[CboEntry]:
+def _requested(entries: Iterable[CboEntry], state: SourceState) -> Iterator[CboEntry]:
     for entry in entries:
         if not state.backfill or entry.day is None or _is_within(entry.day, state):
             yield entry
@@ -351,10 +351,10 @@ def _task(entry: CboEntry, origin: Archived | None) -> FetchTask:
 
 def _together(parts: Iterable[RawPart]) -> Iterator[ParsedRecord]:
     """The publications of loose files, each once: a list of estimates knows more than the feed."""
-    found = [(entry, part.archived) for part in parts for entry in _loose(part)]
-    found.sort(key=lambda one: one[0].congress is None)
+    entries = [(entry, part.archived) for part in parts for entry in _loose(part)]
+    entries.sort(key=lambda one: one[0].congress is None)
     chosen: dict[str, ParsedRecord] = {}
-    for entry, archived in found:
+    for entry, archived in entries:
         chosen.setdefault(entry.publication, _record(entry, archived))
     return iter(chosen.values())
 
@@ -364,8 +364,8 @@ def _loose(part: RawPart) -> Iterator[CboEntry]:
         raise WrongContentError("a PDF of CBO; its list says what it is, and has no PDFs")
     if b"<response" in part.data[:512]:
         # The list itself does not say which Congress it is of; its name does.
-        named = _LIST_NAME.search(part.archived.url)
-        return once_each(read_estimates(part.data, int(named[1]) if named else None))
+        match = _LIST_NAME.search(part.archived.url)
+        return once_each(read_estimates(part.data, int(match[1]) if match else None))
     return once_each(read_publications(part.data))
 
 
@@ -393,7 +393,7 @@ def _record(entry: CboEntry, raw: Archived) -> ParsedRecord:
 
 
 def _document(key: str, entry: CboEntry, raw: Archived) -> Document:
-    named = entry.bill if entry.bill and not entry.title_bill else None
+    bill = entry.bill if entry.bill and not entry.title_bill else None
     return Document(
         id=key,
         source=NAME,
@@ -407,7 +407,7 @@ def _document(key: str, entry: CboEntry, raw: Archived) -> Document:
             title=entry.title,
             published=entry.day,
             estimate=entry.is_estimate,
-            bill=named.written if named else None,
+            bill=bill.written if bill else None,
         ),
         raw=raw,
         aliases=(f"CBO {entry.publication}", _page(entry)),

@@ -33,7 +33,7 @@ from fonds.sources.formats.gpo_files import (
     children,
     committee_rows,
     govinfo_id,
-    written_day,
+    printed_day,
 )
 from fonds.sources.formats.mods import ModsBill, ModsCommittee, ModsItem
 from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
@@ -134,8 +134,8 @@ def cite_committee_reports(
 
 def report_number(*, series: str | None, number: str, part: str | None = None) -> str:
     """What a brief calls the report once it is known: `S. Rep. No. 119-12`."""
-    named = f"{_SERIES.get(series or '', 'Cong. Rep. No.')} {number}"
-    return f"{named}, pt. {part}" if part else named
+    name = f"{_SERIES.get(series or '', 'Cong. Rep. No.')} {number}"
+    return f"{name}, pt. {part}" if part else name
 
 
 # What a committee report becomes, and how reports without MODS are understood.
@@ -200,14 +200,14 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
         "preferred_citation": _preferred(item),
         "date_issued": _issued(item),
         "is_conference_report": item.flag("isConferenceReport"),
-        "bill_ref": next((found for found in reported if found), None),
-        "submitted_by_ref": next((found for found in submitters if found), None),
+        "bill_ref": next((reference for reference in reported if reference), None),
+        "submitted_by_ref": next((reference for reference in submitters if reference), None),
     }
 
 
 def _part(item: ModsItem) -> str | None:
-    for named in (item.part_name, item.field("heading"), item.id.removeprefix(item.package)):
-        if match := _PART.search(named or ""):
+    for text in (item.part_name, item.field("heading"), item.id.removeprefix(item.package)):
+        if match := _PART.search(text or ""):
             return match[1]
     return None
 
@@ -280,8 +280,8 @@ def _aliases(item: ModsItem) -> Iterator[str]:
 def _congress_page(item: ModsItem) -> Iterator[str]:
     congress, kind = item.number("congress"), _KINDS.get(item.field("docClass") or "")
     if congress and kind:
-        place = f"{ordinal(congress)}-congress/{kind}/{item.field('number')}"
-        yield f"https://www.congress.gov/committee-report/{place}"
+        path = f"{ordinal(congress)}-congress/{kind}/{item.field('number')}"
+        yield f"https://www.congress.gov/committee-report/{path}"
 
 
 # Without MODS -----------------------------------------------------------------------------
@@ -298,14 +298,14 @@ def from_text(name: str, text: str) -> ModsItem:
         id=name,
         leads=name in {match[0], f"{match[0]}-pt1"},
         title=" ".join((titled[1] if titled else "").split()) or name,
-        date_issued=written_day(dated[1]) if dated else None,
-        fields=_named(match),
+        date_issued=printed_day(dated[1]) if dated else None,
+        fields=_fields_of(match),
         bills=_accompanied(text, int(match["congress"])),
         committees=tuple(_reporting(text, match["series"])),
     )
 
 
-def _named(match: re.Match[str]) -> dict[str, tuple[str, ...]]:
+def _fields_of(match: re.Match[str]) -> dict[str, tuple[str, ...]]:
     return {
         "congress": (match["congress"],),
         "number": (match["number"],),
@@ -343,7 +343,7 @@ def _from_api(report: Mapping[str, Any]) -> ModsItem:
     congress, number = fields.required(report, "congress"), fields.required(report, "number")
     package = f"CRPT-{congress}{series.lower()}{number}"
     part = fields.whole(report, "part") or 1
-    known = {
+    values = {
         "congress": congress,
         "number": number,
         "chamber": (fields.text(report, "chamber") or "").upper(),
@@ -358,7 +358,7 @@ def _from_api(report: Mapping[str, Any]) -> ModsItem:
         title=fields.text(report, "title") or package,
         date_issued=mods.iso_day(fields.text(report, "issueDate")),
         citation=fields.text(report, "citation"),
-        fields={field: (value,) for field, value in known.items() if value},
+        fields={field: (value,) for field, value in values.items() if value},
         bills=tuple(_api_bill(one) for one in fields.sections(report, "associatedBill")),
         committees=tuple(
             ModsCommittee.of_api(one) for one in fields.sections(report, "committees")

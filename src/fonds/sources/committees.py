@@ -139,25 +139,25 @@ class _Committee:
 
 def _listed(part: RawPart, kind: str, entries: Iterable[Any]) -> dict[str, _Committee]:
     # The historical list names living committees too; it says of none that it is gone.
-    seen_in = {"archived": part.archived, "is_current": True if kind == _CURRENT else None}
-    found: dict[str, _Committee] = {}
+    origin = {"archived": part.archived, "is_current": True if kind == _CURRENT else None}
+    by_code: dict[str, _Committee] = {}
     for number, entry in enumerate(entries, 1):
         try:
-            for committee in _with_subcommittees(fields.mapping(entry), seen_in):
-                if committee.code in found:
+            for committee in _with_subcommittees(fields.mapping(entry), origin):
+                if committee.code in by_code:
                     raise DuplicateKeyError(f"{committee.code} stands twice in one list")
-                found[committee.code] = committee
+                by_code[committee.code] = committee
         except MalformedError as error:
             raise MalformedError(f"entry {number} of the list: {error}") from error
-    return found
+    return by_code
 
 
-def _with_subcommittees(entry: Mapping[str, Any], seen_in: _Row) -> Iterator[_Committee]:
+def _with_subcommittees(entry: Mapping[str, Any], origin: _Row) -> Iterator[_Committee]:
     code, chamber = required(entry, "thomas_id"), required(entry, "type")
-    yield _committee(entry, code=code, type=chamber, **seen_in)
+    yield _committee(entry, code=code, type=chamber, **origin)
     for below in sections(entry, "subcommittees"):
         full_code = code + required(below, "thomas_id")
-        yield _committee(below, code=full_code, type=chamber, parent=code, **seen_in)
+        yield _committee(below, code=full_code, type=chamber, parent=code, **origin)
 
 
 def _committee(entry: Mapping[str, Any], **more: Any) -> _Committee:
@@ -182,28 +182,30 @@ def _congress(value: Any) -> int:
 def _merged(old: dict[str, _Committee], new: dict[str, _Committee]) -> dict[str, _Committee]:
     if not old or not new:
         return {**old, **new}
-    gone = {code: replace(committee, is_current=False) for code, committee in old.items()}
-    kept = {code: _with_history(new[code], old.get(code)) for code in new}
-    return {**gone, **kept}
+    former_committees = {
+        code: replace(committee, is_current=False) for code, committee in old.items()
+    }
+    current = {code: _with_history(new[code], old.get(code)) for code in new}
+    return {**former_committees, **current}
 
 
 def _with_history(new: _Committee, old: _Committee | None) -> _Committee:
     if old is None:
         return new
-    known = {name: value for name, value in new.details.items() if value is not None}
+    details = {name: value for name, value in new.details.items() if value is not None}
     return replace(
         new,
-        details={**old.details, **known},
+        details={**old.details, **details},
         names={**old.names, **new.names},
         congresses=(*old.congresses, *new.congresses),
     )
 
 
-def _above_first(found: dict[str, _Committee]) -> list[_Committee]:
-    return sorted(found.values(), key=lambda committee: committee.parent is not None)
+def _above_first(listed: dict[str, _Committee]) -> list[_Committee]:
+    return sorted(listed.values(), key=lambda committee: committee.parent is not None)
 
 
-def _committee_record(committee: _Committee, found: dict[str, _Committee]) -> ParsedRecord:
+def _committee_record(committee: _Committee, listed: dict[str, _Committee]) -> ParsedRecord:
     key = committee_id(committee.code)
     row = {
         "id": key,
@@ -221,7 +223,7 @@ def _committee_record(committee: _Committee, found: dict[str, _Committee]) -> Pa
         key=key,
         payload=row,
         children=tuple(_history(key, committee)),
-        document=_document(key, committee, found.get(committee.parent or "")),
+        document=_document(key, committee, listed.get(committee.parent or "")),
     )
 
 
@@ -288,7 +290,7 @@ def _system_code(code: str) -> str:
 
 def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecord]:
     reference = committee_id(code)
-    for place, member in enumerate(listed, 1):
+    for ordinal, member in enumerate(listed, 1):
         bioguide = required(member, "bioguide")
         texts = ("name", "party", "title", "chamber", "start_date", "source")
         yield ParsedRecord(
@@ -299,7 +301,7 @@ def _members(code: str, listed: list[Mapping[str, Any]]) -> Iterator[ParsedRecor
                 "committee_ref": reference,
                 "bioguide": bioguide,
                 "legislator_ref": legislator_id(bioguide),
-                "ord": place,
+                "ord": ordinal,
                 "rank": fields.whole(member, "rank"),
                 **{name: text(member, name) for name in texts},
             },
@@ -322,16 +324,16 @@ def _membership(loaded: Mapping[str, Any]) -> Iterator[ParsedRecord]:
 def _from_api(part: RawPart, loaded: Mapping[str, Any]) -> dict[str, _Committee]:
     single = section(loaded, "committee")
     listed = [single] if single else sections(loaded, "committees")
-    found: dict[str, _Committee] = {}
+    by_code: dict[str, _Committee] = {}
     nested: dict[str, _Committee] = {}
     for entry in listed:
         committee = _api_committee(entry, part.archived, section(entry, "parent"))
-        if found.setdefault(committee.code, committee) != committee:
+        if by_code.setdefault(committee.code, committee) != committee:
             raise DuplicateKeyError(f"{committee.code} stands twice in one list, and differs")
         for below in sections(entry, "subcommittees"):
             inner = _api_committee(below, part.archived, entry)
             nested[inner.code] = inner
-    return {**nested, **found}
+    return {**nested, **by_code}
 
 
 def _api_committee(
@@ -378,15 +380,15 @@ def _parsed(raw: Raw) -> Iterator[ParsedRecord]:
             old = _listed(part, kind, loaded)
         else:
             new = _listed(part, kind, loaded) if kind == _CURRENT else _from_api(part, loaded)
-    found = _merged(old, new)
-    yield from (_committee_record(committee, found) for committee in _above_first(found))
+    merged = _merged(old, new)
+    yield from (_committee_record(committee, merged) for committee in _above_first(merged))
 
 
 def _kind(loaded: Any, name: str) -> str:
-    found = _sniffed(loaded)
-    if not name or name == found or {name, found} == {_HISTORICAL, _CURRENT}:
-        return name or found
-    raise WrongContentError(f"{name} holds something else: {found}")
+    kinds = _sniffed(loaded)
+    if not name or name == kinds or {name, kinds} == {_HISTORICAL, _CURRENT}:
+        return name or kinds
+    raise WrongContentError(f"{name} holds something else: {kinds}")
 
 
 def _sniffed(loaded: Any) -> str:
@@ -439,8 +441,8 @@ class Committees:
         """Count committees by the JSON that the publisher makes of the same lists."""
         del since, until  # Committees are not published by the day.
         for name in (_HISTORICAL, _CURRENT):
-            answer = await ask(f"{_SITE}/{name}.json", path=f"{name}.json")
-            codes = chain.from_iterable(map(_codes, yaml.items(answer.data)))
+            listing = await ask(f"{_SITE}/{name}.json", path=f"{name}.json")
+            codes = chain.from_iterable(map(_codes, yaml.items(listing.data)))
             yield Expected(scope=name, document_ids=frozenset(map(committee_id, codes)))
 
     def _task(self, key: str, *files: str) -> FetchTask:

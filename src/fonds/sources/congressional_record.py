@@ -37,7 +37,7 @@ from fonds.sources.formats.gpo_files import (
     children,
     govinfo_id,
     member_rows,
-    written_day,
+    printed_day,
 )
 from fonds.sources.formats.mods import ModsItem, ModsMember, ModsPackage
 from fonds.stores.columns import document_key, owned_by, position, reference, task_key, texts
@@ -184,7 +184,7 @@ _ADDRESSES: Final = {
     "EXTENSIONS": "extensions-of-remarks-section",
     "DAILYDIGEST": "daily-digest",
 }
-_LONGEST_TITLE: Final = 300
+_MAX_TITLE_LENGTH: Final = 300
 _TEXT_FIELDS: Final = {
     "granule_class": "granuleClass",
     "sub_granule_class": "subGranuleClass",
@@ -296,9 +296,9 @@ def _only_speaker(item: ModsItem) -> ModsMember | None:
 
 def _shortened(title: str) -> str:
     # Without a heading the publisher takes the first sentence, and takes it for a title.
-    if len(title) <= _LONGEST_TITLE:
+    if len(title) <= _MAX_TITLE_LENGTH:
         return title
-    return f"{title[:_LONGEST_TITLE].rsplit(' ', 1)[0]} …"
+    return f"{title[:_MAX_TITLE_LENGTH].rsplit(' ', 1)[0]} …"
 
 
 def _aliases(item: ModsItem) -> Iterator[str]:
@@ -311,8 +311,8 @@ def _aliases(item: ModsItem) -> Iterator[str]:
         yield record_page(volume=volume, page=page)
     section = _ADDRESSES.get(item.field("granuleClass") or "")
     if match and volume and section and item.field("issue"):
-        place = f"volume-{volume}/issue-{item.field('issue')}/{section}/article/{match['place']}"
-        yield f"https://www.congress.gov/congressional-record/{place}"
+        path = f"volume-{volume}/issue-{item.field('issue')}/{section}/article/{match['place']}"
+        yield f"https://www.congress.gov/congressional-record/{path}"
 
 
 # Without MODS -----------------------------------------------------------------------------
@@ -324,8 +324,8 @@ def from_text(name: str, text: str) -> ModsItem:
     if match is None or header is None:
         raise WrongContentError(f"{name} is not a granule of the Congressional Record")
     first, last = header["first"], header["last"]
-    day = written_day(header["day"])
-    known = {
+    day = printed_day(header["day"])
+    values = {
         "volume": header["volume"],
         "issue": header["issue"],
         "congress": str(congress_of(date.fromisoformat(day))) if day else None,
@@ -338,7 +338,7 @@ def from_text(name: str, text: str) -> ModsItem:
         title=_heading(text) or name,
         date_issued=day,
         pages=(first, last or first) if first else (),
-        fields={field: (value,) for field, value in known.items() if value},
+        fields={field: (value,) for field, value in values.items() if value},
     )
 
 

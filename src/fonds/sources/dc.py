@@ -60,22 +60,22 @@ _UNREAD: Final = frozenset({"include", "toc"})
 _STATUSES: Final = frozenset({"expired", "omitted", "repealed", "reserved", "transferred"})
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """A text on one line."""
     return " ".join(text.split())
 
 
 def plain_number(text: str) -> str:
     """A number without sign, white space and full stop."""
-    return plain(text).strip("§. ")
+    return plain_text(text).strip("§. ")
 
 
 def path_of(href: str | None, page: str) -> str:
     """The path of a page that another one includes; never one outside of the publisher's files."""
-    plain_href = unquote(href or "")
-    if not plain_href or _NO_PATH.search(plain_href):
+    address = unquote(href or "")
+    if not address or _NO_PATH.search(address):
         raise MalformedError(f"includes {href!r}, which is no path of a file")
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), plain_href))
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), address))
     if path.startswith("../"):
         raise MalformedError(f"includes {href!r}, which leads out of the publisher's files")
     return path
@@ -124,7 +124,7 @@ class TitleIndex:
         """What is being read to its end: a name, a section, a text."""
         self._inside = 0
         self._start = 0
-        self._pieces: list[str] = []
+        self._chunks: list[str] = []
         self._names: dict[str, str] = {}
         """What a section that stands in the index itself is called."""
         self._front: tuple[int, int] | None = None
@@ -140,7 +140,7 @@ class TitleIndex:
         """Enter a level, list what is included, or begin to read an element to its end."""
         if self._inside:
             if self._inside == 1 and self._element == SECTION:
-                self._pieces.clear()
+                self._chunks.clear()
             self._inside += 1
         elif name == "container":
             self._levels.append(_OpenContainer(self._depth_below() if self._levels else 0))
@@ -150,7 +150,7 @@ class TitleIndex:
             if name == "include":
                 self._include(attributes.get("href"))
             self._element, self._inside, self._start = name, 1, offset
-            self._pieces.clear()
+            self._chunks.clear()
             self._names.clear()
 
     def end(self, name: str, offset: int) -> None:
@@ -161,14 +161,14 @@ class TitleIndex:
             return
         self._inside -= 1
         if not self._inside:
-            self._place(name, plain("".join(self._pieces)), offset)
+            self._add_anchor(name, plain_text("".join(self._chunks)), offset)
         elif self._inside == 1 and self._element == SECTION:
-            self._names.setdefault(name, plain("".join(self._pieces)))
+            self._names.setdefault(name, plain_text("".join(self._chunks)))
 
     def text(self, data: str) -> None:
         """Keep what an element says; between elements nothing is said."""
         if self._inside:
-            self._pieces.append(data)
+            self._chunks.append(data)
         elif not data.isspace():
             raise MalformedError(f"{data.strip()[:40]!r} stands between the elements of an index")
 
@@ -248,7 +248,7 @@ class TitleIndex:
             )
         )
 
-    def _place(self, name: str, text: str, end: int) -> None:
+    def _add_anchor(self, name: str, text: str, end: int) -> None:
         level = self._levels[-1]
         if name in _NAMES and not level.is_listed and name not in level.names:
             level.names[name] = text
@@ -262,7 +262,7 @@ class TitleIndex:
             level.is_bare = False
 
 
-def _section(number: str, depth: int, *, heading: str = "", **known: Any) -> TocNode:
+def _section(number: str, depth: int, *, heading: str = "", **values: Any) -> TocNode:
     return TocNode(
         kind=SECTION,
         number=number,
@@ -270,7 +270,7 @@ def _section(number: str, depth: int, *, heading: str = "", **known: Any) -> Toc
         depth=depth,
         is_leaf=True,
         identifier=f"/us/dc/council/code/sections/{number}",
-        **known,
+        **values,
     )
 
 
@@ -300,10 +300,10 @@ def cite_dc(*, number: str, version: str) -> str:
 
 def cite_dc_part(*, levels: Iterable[tuple[str, str]], version: str) -> str:
     """`D.C. Code tit. 9, ch. 10 (2016).`: the levels (kind, number) from the title on."""
-    named = ", ".join(
+    parts = ", ".join(
         f"{_ABBREVIATIONS.get(kind, kind)} {number}" for kind, number in levels if number
     )
-    return f"D.C. Code {named}{_dated(version)}."
+    return f"D.C. Code {parts}{_dated(version)}."
 
 
 def dc_forms(number: str) -> tuple[str, ...]:
@@ -347,8 +347,8 @@ class Dc:
 
     async def newest_version(self, origin: Origin) -> str:
         """The day that the list of titles says it is effective on, if that is a real one."""
-        found = await _list_of_titles(origin)
-        meta = None if found is None else found[1].find("dc:meta", _NAMESPACES)
+        titles = await _list_of_titles(origin)
+        meta = None if titles is None else titles[1].find("dc:meta", _NAMESPACES)
         effective = "" if meta is None else meta.findtext("dc:effective", "", _NAMESPACES).strip()
         if _DAY.fullmatch(effective):
             return effective
@@ -360,12 +360,12 @@ class Dc:
 
     async def discover_unit_roots(self, origin: Origin) -> AsyncIterator[TocNode]:
         """The titles that the list of titles names; of files without that list, those there are."""
-        found = await _list_of_titles(origin)
-        if found is None:
+        titles = await _list_of_titles(origin)
+        if titles is None:
             for number, page in await _titles_of(origin):
                 yield _unit(number, page)
             return
-        name, code = found
+        name, code = titles
         for number, page in _listed(name, code):
             yield _unit(number, page)
 
@@ -456,27 +456,27 @@ def _listed(name: str, code: Any) -> list[tuple[str, str]]:
 
 
 async def _titles_of(origin: Origin) -> list[tuple[str, str]]:
-    found = []
+    titles = []
     for name in _indexes(origin.files or ()):
         root = await _root(origin, name)
         prefix = root.findtext("dc:prefix", "", _NAMESPACES).strip().lower()
         number = plain_number(root.findtext("dc:num", "", _NAMESPACES))
         if prefix == TITLE and number:
-            found.append((number, name))
-    if not found:
+            titles.append((number, name))
+    if not titles:
         raise WrongContentError(
             "no file of the D.C. Code: expected a folder with us/dc/council/code/index.xml, that "
             "folder `code`, or the folder of one title with its index.xml and sections"
         )
-    return sorted(found, key=_in_order)
+    return sorted(titles, key=_in_order)
 
 
 def _indexes(files: Iterable[str]) -> list[str]:
     """The files that may be an index, the outermost first."""
-    found = [name for name in files if name.lower().endswith(".xml")]
+    pages = [name for name in files if name.lower().endswith(".xml")]
     # A whole copy of the repository has tens of thousands of files; all indexes are called so.
-    named = [name for name in found if name.rpartition("/")[2] == "index.xml"]
-    return sorted(named or found, key=lambda name: (name.count("/"), name))
+    indexes = [name for name in pages if name.rpartition("/")[2] == "index.xml"]
+    return sorted(indexes or pages, key=lambda name: (name.count("/"), name))
 
 
 async def _root(origin: Origin, name: str) -> Any:

@@ -34,7 +34,7 @@ from urllib.parse import unquote, urlsplit
 from fonds.errors import MalformedError, SuspiciousYieldError
 from fonds.sources.base import Rate
 from fonds.sources.formats import xml
-from fonds.sources.formats.act_files import ActFiles, ActListener, Element
+from fonds.sources.formats.act_files import ActFiles, ActHandler, Element
 from fonds.sources.jurisdiction import FRONT, CodeInfo, Leaf, Page, Shard, TocNode
 
 # What acts, divisions and norms are called: kinds and numbers out of the publisher's names.
@@ -61,7 +61,7 @@ _DIVISIONS: Final = tuple(
         r"(?P<number>\d+ ?[a-z]?|[IVXLC]+ ?[a-z]?|[A-Z]|[a-z]{1,2})[.)]?",
     )
 )
-_LONGEST_NAME: Final = 60
+_MAX_NAME_LENGTH: Final = 60
 
 _OMITTED: Final = re.compile(r"\(X+\)\s*")
 _KINDS: Final = {
@@ -72,15 +72,17 @@ _KINDS: Final = {
 _OTHER: Final = re.compile(r"([^\W\d_]+)\s+((?:\d|[IVXLC]+\b|[A-Z]{1,3}\b).*)")
 _PARENTHESIS: Final = re.compile(r"\s*\(.*\)\s*$")
 
-_GONE: Final = re.compile(r"\W*(?:weggefallen|aufgehoben|gestrichen|entfallen)\W*", re.IGNORECASE)
+_REPEALED: Final = re.compile(
+    r"\W*(?:weggefallen|aufgehoben|gestrichen|entfallen)\W*", re.IGNORECASE
+)
 _STATUSES: Final = (
-    (_GONE, "repealed"),
+    (_REPEALED, "repealed"),
     (re.compile(r"\W*gegenstandslos\W*", re.IGNORECASE), "obsolete"),
     (re.compile(r"\(?.*zukünftig in Kraft\W*", re.IGNORECASE), "not in force"),
 )
 
 _SLUG: Final = re.compile(r"[a-z0-9_-]+")
-_PLAIN_NUMBER: Final = re.compile(r"\d+[a-z]{0,2}")
+_BARE_NUMBER: Final = re.compile(r"\d+[a-z]{0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +102,23 @@ def of_division(name: str, key: str) -> Name:
     if article := _KINDS["article"].fullmatch(name):
         return Name("article", article[1])
     for pattern in _DIVISIONS:
-        if found := pattern.fullmatch(name):
-            kind = found.groupdict().get("kind") or DIVISION
-            return Name(kind.lower(), " ".join(found["number"].split()))
-    return Name(DIVISION, name if len(name) <= _LONGEST_NAME else key[-3:])
+        if match := pattern.fullmatch(name):
+            kind = match.groupdict().get("kind") or DIVISION
+            return Name(kind.lower(), " ".join(match["number"].split()))
+    return Name(DIVISION, name if len(name) <= _MAX_NAME_LENGTH else key[-3:])
 
 
 def of_norm(name: str) -> Name:
     """`§ 433`, `(XXXX) §§ 92 bis 98`, `Art 1`, `Anlage 1`, `Anhang EV`, `Eingangsformel`."""
-    plain = without_mark(name)
+    label = without_mark(name)
     for kind, pattern in _KINDS.items():
-        if found := pattern.fullmatch(plain):
-            return Name(kind, _PARENTHESIS.sub("", found[1] or "").rstrip("."))
-    if found := _OTHER.fullmatch(plain):
-        return Name(found[1].lower(), _PARENTHESIS.sub("", found[2]).rstrip("."))
-    if not plain or not plain[0].isalpha():
-        return Name(NORM, plain)
-    return Name(plain.lower(), "")
+        if match := pattern.fullmatch(label):
+            return Name(kind, _PARENTHESIS.sub("", match[1] or "").rstrip("."))
+    if match := _OTHER.fullmatch(label):
+        return Name(match[1].lower(), _PARENTHESIS.sub("", match[2]).rstrip("."))
+    if not label or not label[0].isalpha():
+        return Name(NORM, label)
+    return Name(label.lower(), "")
 
 
 def without_mark(name: str) -> str:
@@ -151,9 +153,9 @@ def slug_of(page: str, abbreviation: str) -> str:
 def address_of(slug: str, norm: Name, article: str) -> str:
     """The page a person would open: the norm's own where its name follows from the number."""
     act = f"{SITE}{slug}/"
-    if not _PLAIN_NUMBER.fullmatch(norm.number):
+    if not _BARE_NUMBER.fullmatch(norm.number):
         return act
-    if norm.kind == "section" and _PLAIN_NUMBER.fullmatch(article):
+    if norm.kind == "section" and _BARE_NUMBER.fullmatch(article):
         return f"{act}art_{article}__{norm.number}.html"
     prefix = {"section": "__", "article": "art_", "annex": "anlage_"}.get(norm.kind)
     return act if prefix is None or article else f"{act}{prefix}{norm.number}.html"
@@ -165,10 +167,10 @@ _SHORT: Final = 60
 _NO_TITLES: Final = frozenset({"", "-"})
 
 
-class NormListener(ActListener):
+class NormHandler(ActHandler):
     """Lists the divisions and norms of one act."""
 
-    heard = frozenset(
+    text_elements = frozenset(
         {
             "langue",
             "standkommentar",
@@ -210,23 +212,23 @@ class NormListener(ActListener):
         if element.name == "text":
             self._is_text = False
         elif element.name in {"gliederungseinheit", "standangabe", "metadaten"}:
-            self.above[-1].said.update(element.said)
+            self.above[-1].texts.update(element.texts)
         elif element.name == "textdaten" and element.has_text:
-            self.above[-1].said["textdaten"] = "has words"
+            self.above[-1].texts["textdaten"] = "has words"
         elif element.name == "norm":
             self._norm(element)
 
     def _norm(self, norm: Element) -> None:
-        said = norm.said
-        has_words = "textdaten" in said
-        name, title = said.get("enbez", ""), said.get("titel", "")
-        if "gliederungsbez" in said or "gliederungskennzahl" in said:
+        texts = norm.texts
+        has_words = "textdaten" in texts
+        name, title = texts.get("enbez", ""), texts.get("titel", "")
+        if "gliederungsbez" in texts or "gliederungskennzahl" in texts:
             self._division(norm)
             if has_words and not name:
                 self._front(norm, self._names[-1])
-        elif "langue" in said and not name:
-            if has_words or said.get("standkommentar"):
-                self._front(norm, said["langue"])
+        elif "langue" in texts and not name:
+            if has_words or texts.get("standkommentar"):
+                self._front(norm, texts["langue"])
             return
         elif not name and (has_words or title):
             self._leaf(norm, name, title)
@@ -234,8 +236,8 @@ class NormListener(ActListener):
             self._leaf(norm, name, title)
 
     def _division(self, norm: Element) -> None:
-        key = norm.said.get("gliederungskennzahl", "")
-        label = headed(norm.said.get("gliederungsbez", ""), norm.said.get("gliederungstitel", ""))
+        key = norm.texts.get("gliederungskennzahl", "")
+        label = headed(norm.texts.get("gliederungsbez", ""), norm.texts.get("gliederungstitel", ""))
         if not key:
             raise MalformedError(f"the division {label!r} has no key that says where it belongs")
         if self._keys and self._keys[-1] == key and self._names[-1] == label:
@@ -245,7 +247,7 @@ class NormListener(ActListener):
             self._names.pop()
         self._keys.append(key)
         self._names.append(label or key)
-        name = of_division(norm.said.get("gliederungsbez", ""), key)
+        name = of_division(norm.texts.get("gliederungsbez", ""), key)
         self.nodes.append(
             TocNode(
                 kind=name.kind,
@@ -260,13 +262,13 @@ class NormListener(ActListener):
         self._append(norm, FRONT, "", label, "")
 
     def _leaf(self, norm: Element, name: str, title: str) -> None:
-        known = of_norm(name)
+        designation = of_norm(name)
         printed = without_mark(name)
         heading = printed if title in _NO_TITLES else f"{printed} {title}".strip()
-        label = heading or norm.attributes.get("doknr", known.kind)
+        label = heading or norm.attributes.get("doknr", designation.kind)
         beginning = " ".join(self._beginning.split())
         status = status_of(name, title, beginning)
-        self._append(norm, known.kind, known.number, label, status)
+        self._append(norm, designation.kind, designation.number, label, status)
 
     def _append(self, norm: Element, kind: str, number: str, label: str, status: str) -> None:
         self.nodes.append(
@@ -354,11 +356,11 @@ class GermanFederalLaw(ActFiles):
         title = title or xml.text(metadata, "langue") or ""
         if not short:
             raise MalformedError("the act has no abbreviation (jurabk), by which it is named")
-        named = f"{short} ({official})" if official not in {"", short} else short
+        full_name = f"{short} ({official})" if official not in {"", short} else short
         return TocNode(
             kind=self.info.unit,
             number=slug_of(name, short),
-            label=f"{named} – {title or short}",
+            label=f"{full_name} – {title or short}",
             pages=(name,),
             identifier=head.get("doknr", ""),
             published_at=_day(head.get("builddate", "")),
@@ -368,10 +370,10 @@ class GermanFederalLaw(ActFiles):
         """The publisher's folder, if the file is in one."""
         return slug_of(path, "")
 
-    def listener(self, unit: TocNode) -> ActListener:
+    def handler(self, unit: TocNode) -> ActHandler:
         """Lists divisions and norms."""
         del unit
-        return NormListener()
+        return NormHandler()
 
     def listed(self, index: Page) -> Iterator[TocNode]:
         """The acts that the publisher's list links to."""
@@ -384,15 +386,15 @@ class GermanFederalLaw(ActFiles):
             page = f"{slug}/{_MEMBER}!*.xml"
             yield TocNode(kind=self.info.unit, number=slug, label=label, pages=(page,))
 
-    def stamp(self, index: Page) -> str:
+    def edition_label(self, index: Page) -> str:
         """The day on which the list was fetched."""
         return index.archived.retrieved_at.date().isoformat()
 
     def shardify(self, leaf: Leaf) -> Shard:
         """A provision, by its number and the act's abbreviation."""
         unit, *divisions = leaf.lineage
-        found = _UNIT.match(unit.label)
-        act, official = (found["act"], found["official"]) if found else (unit.label, None)
+        match = _UNIT.match(unit.label)
+        act, official = (match["act"], match["official"]) if match else (unit.label, None)
         above = divisions[-1] if divisions else None
         article = above.number if above and above.kind == "article" else ""
         if leaf.kind == NORM:
@@ -418,8 +420,8 @@ source: Final = GermanFederalLaw()
 
 
 def _day(built: str) -> str | None:
-    found = _BUILT.match(built)
-    return "-".join(found.groups()) if found else None
+    match = _BUILT.match(built)
+    return "-".join(match.groups()) if match else None
 
 
 def _slug(link: str) -> str:

@@ -91,13 +91,13 @@ def read_product_page(data: bytes) -> ProductPage:
     """The facts of a product page; any other page is refused."""
     root = read_page(data)
     address = canonical_address(root) or ""
-    named = PRODUCT.search(address)
-    if named is None:
+    match = PRODUCT.search(address)
+    if match is None:
         raise WrongContentError("an HTML page that is no page of a GAO product")
     heading = next(root.iter("h1"), None)
     info = text_of(next(by_class(root, "block-post-title-info"), None)) or ""
     return ProductPage(
-        product=named[1].upper(),
+        product=match[1].upper(),
         address=address,
         title=text_of(heading),
         published=_printed_day(_PUBLISHED.search(info)),
@@ -108,11 +108,11 @@ def read_product_page(data: bytes) -> ProductPage:
     )
 
 
-def _printed_day(found: re.Match[str] | None) -> date | None:
-    if found is None:
+def _printed_day(match: re.Match[str] | None) -> date | None:
+    if match is None:
         return None
     try:
-        return datetime.strptime(" ".join(found.groups()), "%b %d %Y").date()  # noqa: DTZ007 — a day
+        return datetime.strptime(" ".join(match.groups()), "%b %d %Y").date()  # noqa: DTZ007 — a day
     except ValueError:
         return None
 
@@ -203,8 +203,8 @@ TABLES: Final = (gao_reports, gao_topics, gao_recommendations)
 
 def cite_gao(*, product: str, title: str, published: date | None) -> str:
     """`U.S. Gov't Accountability Off., GAO-25-107521, Title (Apr. 2025).`; undated without."""
-    named = f"U.S. Gov't Accountability Off., {product}, {title.rstrip('.')}"
-    return f"{named} ({bluebook_month(published)})." if published else f"{named}."
+    name = f"U.S. Gov't Accountability Off., {product}, {title.rstrip('.')}"
+    return f"{name} ({bluebook_month(published)})." if published else f"{name}."
 
 
 # From an entry of GAO's feed, a product page and a full text to rows and a document.
@@ -221,8 +221,8 @@ _KINDS: Final = {"T": "testimony", "R": "correspondence", "SP": "special_publica
 def product_of(item: FeedItem) -> str:
     """The number of the product an entry announces: its link's last part, in capitals."""
     for address in (item.link, item.guid):
-        if found := PRODUCT.search(address or ""):
-            return found[1].upper()
+        if match := PRODUCT.search(address or ""):
+            return match[1].upper()
     raise WrongContentError(f"an entry of the feed leads to no product: {item.link or item.title}")
 
 
@@ -305,12 +305,12 @@ def _children(key: str, item: FeedItem, page: ProductPage | None) -> Iterator[Pa
 
 
 def _below(table: str, key: str, rows: list[dict[str, Any]]) -> Iterator[ParsedRecord]:
-    for place, row in enumerate(rows, 1):
+    for ordinal, row in enumerate(rows, 1):
         yield ParsedRecord(
             source=NAME,
             table=table,
-            key=f"{key}#{table}/{place}",
-            payload={"report_id": key, "ord": place, **row},
+            key=f"{key}#{table}/{ordinal}",
+            payload={"report_id": key, "ord": ordinal, **row},
         )
 
 
@@ -371,15 +371,15 @@ class Gao:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The products of the feed, oldest first."""
-        answer = await ask(FEED, path="rss/reports.xml")
-        items = read_feed(answer.data).items
+        listing = await ask(FEED, path="rss/reports.xml")
+        items = read_feed(listing.data).items
         if not items:
             raise SuspiciousYieldError("GAO's feed lists no product; it always has the newest 25")
         for item in reversed(items):
-            if _is_asked_for(item, state):
-                yield _task(item, answer.archived)
-        if (last_seen := newest(items)) and not state.backfill:
-            yield Watermark(last_seen_key=last_seen)
+            if _is_requested(item, state):
+                yield _task(item, listing.archived)
+        if (newest_key := newest(items)) and not state.backfill:
+            yield Watermark(last_seen_key=newest_key)
             check_reach(items, state.last_seen_key, "GAO's feed")
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
@@ -392,7 +392,7 @@ class Gao:
 source: Final = Gao()
 
 
-def _is_asked_for(item: FeedItem, state: SourceState) -> bool:
+def _is_requested(item: FeedItem, state: SourceState) -> bool:
     if not state.backfill or item.published is None:
         return True
     day = item.published.astimezone(WASHINGTON).date()

@@ -35,7 +35,7 @@ from fonds.sources.formats.gpo_files import (
     committee_rows,
     govinfo_id,
     member_rows,
-    written_day,
+    printed_day,
 )
 from fonds.sources.formats.mods import ModsCommittee, ModsItem
 from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
@@ -180,8 +180,8 @@ def cite_hearings(
     `host` is who held it where no committee did. What is unknown is left out.
     """
     before = " and the ".join(_each_once(map(_committee, committees))) or host
-    held = f"Hearing Before the {before}" if before else "Hearing"
-    cited = f"{_SELF_DESCRIBED.sub('', title).rstrip(' .:')}: {held}"
+    name = f"Hearing Before the {before}" if before else "Hearing"
+    cited = f"{_SELF_DESCRIBED.sub('', title).rstrip(' .:')}: {name}"
     if congress:
         cited += f", {congress_ranges([congress])}"
     return f"{cited} ({year})." if year else f"{cited.removesuffix('.')}."
@@ -198,9 +198,9 @@ def _committee(committee: CitedCommittee) -> str:
     if inverted := _INVERTED.match(name):
         name = f"Committee on {inverted[1] or inverted[2]}"
         below = below or ([inverted[3]] if inverted[3] else [])
-    named = _shortened(_OWN_CHAMBER.sub("", name))
+    shortened = _shortened(_OWN_CHAMBER.sub("", name))
     prefix = _CHAMBER_LETTERS.get(chamber or "", "")
-    whole = named if named.startswith("J.") else f"{prefix} {named}".strip()
+    whole = shortened if shortened.startswith("J.") else f"{prefix} {shortened}".strip()
     if not below:
         return whole
     return f"{' and the '.join(map(_shortened, below))} of the {whole}"
@@ -261,7 +261,7 @@ def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecor
 
 
 def _row(key: str, item: ModsItem) -> dict[str, Any]:
-    held = _held(item)
+    days = _days_of(item)
     return {
         "id": key,
         "package_id": item.package,
@@ -271,8 +271,8 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
         "session": item.number("session"),
         **{column: item.field(field) for column, field in _TEXT_FIELDS.items()},
         "date_issued": item.date_issued,
-        "held_date": None if _is_placeholder(item) or not held else held[0],
-        "held_dates": held,
+        "held_date": None if _is_placeholder(item) or not days else days[0],
+        "held_dates": days,
         "date_is_placeholder": _is_placeholder(item),
         "is_appropriation": item.flag("isAppropriation"),
         "is_nomination": item.flag("isNomination"),
@@ -280,19 +280,19 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
     }
 
 
-def _held(item: ModsItem) -> list[str]:
-    return [day for held in item.fields.get("heldDate", ()) if (day := mods.iso_day(held))]
+def _days_of(item: ModsItem) -> list[str]:
+    return [day for text in item.fields.get("heldDate", ()) if (day := mods.iso_day(text))]
 
 
 def _is_placeholder(item: ModsItem) -> bool:
-    days = {*_held(item), item.date_issued} - {None}
+    days = {*_days_of(item), item.date_issued} - {None}
     is_scan = item.field("submittedMetadata") == "historical"
     return is_scan and len(days) == 1 and str(days.pop()).endswith("-12-31")
 
 
 def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -> Document:
-    held = _held(item)
-    issued = item.date_issued or (held[0] if held else None)
+    days = _days_of(item)
+    issued = item.date_issued or (days[0] if days else None)
     witnesses = "; ".join(item.fields.get("witness", ()))
     return Document(
         id=key,
@@ -306,7 +306,7 @@ def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -
             title=_title(item),
             committees=[(one.chamber, one.name, one.subcommittees) for one in item.committees],
             congress=item.number("congress"),
-            year=((held[0] if held else None) or issued or "")[:4] or None,
+            year=((days[0] if days else None) or issued or "")[:4] or None,
             host=item.field("otherHostingOrg"),
         ),
         published_at=issued,
@@ -346,7 +346,7 @@ def from_text(name: str, text: str) -> ModsItem:
     titled = _TITLE.search(text)
     day = _cover_day(text)
     numbered = _SENATE_NUMBER.search(text)
-    known = {
+    values = {
         "congress": match["congress"],
         "chamber": _CHAMBERS[match["chamber"]],
         "docClass": f"{match['chamber'].upper()}HRG",
@@ -359,12 +359,12 @@ def from_text(name: str, text: str) -> ModsItem:
         leads=name == match[0],
         title=" ".join((titled[1] if titled else "").split()) or name,
         date_issued=day,
-        fields={field: (value,) for field, value in known.items() if value},
+        fields={field: (value,) for field, value in values.items() if value},
     )
 
 
 def _cover_day(text: str) -> str | None:
-    days = (written_day(match[1]) for match in _COVER_DAY.finditer(text))
+    days = (printed_day(match[1]) for match in _COVER_DAY.finditer(text))
     return next((day for day in days if day), None)
 
 
@@ -391,9 +391,9 @@ def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
     jacket = fields.required(hearing, "jacketNumber")
     days = [fields.required(one, "date")[:10] for one in fields.sections(hearing, "dates")]
     offered = " ".join(fields.required(one, "url") for one in fields.sections(hearing, "formats"))
-    named = _PACKAGE.search(offered)
-    package = named[0] if named else f"CHRG-{congress}{letter}hrg{jacket}"
-    known = {
+    match = _PACKAGE.search(offered)
+    package = match[0] if match else f"CHRG-{congress}{letter}hrg{jacket}"
+    stated = {
         "congress": [congress],
         "chamber": [chamber],
         "docClass": [f"{letter.upper()}HRG"],
@@ -408,7 +408,7 @@ def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
         leads=True,
         title=fields.text(hearing, "title") or package,
         date_issued=mods.iso_day(days[0]) if days else None,
-        fields={field: tuple(values) for field, values in known.items() if values},
+        fields={field: tuple(values) for field, values in stated.items() if values},
         committees=tuple(
             ModsCommittee.of_api(one) for one in fields.sections(hearing, "committees")
         ),

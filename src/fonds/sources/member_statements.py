@@ -82,8 +82,8 @@ class MemberFeed:
     def is_of_the_office(self, address: str) -> bool:
         """Whether an address is the office's own, or at least one of a chamber's."""
         host = bare_host(address)
-        known = {bare_host(self.feed), bare_host(self.site or "")}
-        return host in known or host.endswith((".house.gov", ".senate.gov"))
+        hosts = {bare_host(self.feed), bare_host(self.site or "")}
+        return host in hosts or host.endswith((".house.gov", ".senate.gov"))
 
 
 def read_members(data: bytes) -> Iterator[MemberFeed]:
@@ -177,8 +177,8 @@ TABLES: Final = (member_feeds, member_statements)
 
 def cite_statement(*, member: str, title: str, published: date | None) -> str:
     """`Press Release, Rep. X, Title (Mar. 4, 2025).`; without a day the parenthesis is left out."""
-    named = f"Press Release, {member}, {title.rstrip('.')}"
-    return f"{named} ({bluebook_date(published)})." if published else f"{named}."
+    name = f"Press Release, {member}, {title.rstrip('.')}"
+    return f"{name} ({bluebook_date(published)})." if published else f"{name}."
 
 
 NAME: Final = "member_statements"
@@ -211,12 +211,12 @@ class MemberStatements:
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The feed of each member; a backfill asks for no more, for there is no more."""
         del state
-        answer = await ask(MEMBERS, path="legislators-current.yaml")
-        members = list(read_members(answer.data))
+        listing = await ask(MEMBERS, path="legislators-current.yaml")
+        members = list(read_members(listing.data))
         if not members:
             raise SuspiciousYieldError("the list of members names no feed at all")
         for member in members:
-            yield _feed_task(member, answer.archived)
+            yield _feed_task(member, listing.archived)
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """What a feed asks for, the statement of an entry, or all of a loose feed."""
@@ -289,14 +289,14 @@ def _read(part: RawPart | None, member: MemberFeed) -> Feed | None:
 
 def _with_links(feed: Feed) -> list[FeedItem]:
     """The entries that lead somewhere, one for each address; a feed without any is no feed."""
-    found = {
+    items = {
         _address(item): item
         for item in reversed(feed.items)
         if item.link and item.link.startswith(("http://", "https://"))
     }
-    if feed.items and not found:
+    if feed.items and not items:
         raise MalformedError(f"none of the {len(feed.items)} entries of the feed has an address")
-    return list(found.values())
+    return list(items.values())
 
 
 def _address(item: FeedItem) -> str:

@@ -133,14 +133,14 @@ def read_archive(data: bytes) -> Iterator[PolicyStatement]:
 
 def read_list(data: bytes, address: str = LIST) -> list[PolicyStatement]:
     """The statements a page of the White House links to."""
-    found = [
+    statements = [
         statement
         for link in read_page(data).iter("a")
         if (statement := _linked(link, address)) is not None
     ]
-    if not found:
+    if not statements:
         raise WrongContentError("an HTML page that lists no Statement of Administration Policy")
-    return list({statement.key: statement for statement in found}.values())
+    return list({statement.key: statement for statement in statements}.values())
 
 
 def _archived(record: Mapping[str, Any]) -> PolicyStatement:
@@ -164,14 +164,14 @@ def _linked(link: Any, address: str) -> PolicyStatement | None:
     target, title = _as_archived(joined(address, link.get("href") or "") or ""), text_of(link)
     if not title or not parts_of(target).path.lower().endswith(".pdf"):
         return None
-    issued = _date_beside(link, title)
+    issued = _date_near(link, title)
     if issued is None:
         return None
-    named = find_bill_numbers(_SEPARATOR.split(title)[0]) or find_bill_numbers(title)[:1]
+    numbers = find_bill_numbers(_SEPARATOR.split(title)[0]) or find_bill_numbers(title)[:1]
     return PolicyStatement(
         title=title,
         issued=issued.isoformat(),
-        bills=tuple(bill.code for bill in named),
+        bills=tuple(bill.code for bill in numbers),
         congress=congress_of(issued),
         fetched_from_url=target,
         source=address,
@@ -185,13 +185,13 @@ def _as_archived(url: str) -> str:
     return f"https://www.{same_address(url)}"
 
 
-def _date_beside(link: Any, title: str) -> date | None:
+def _date_near(link: Any, title: str) -> date | None:
     """The first date behind a link in its block; what stands before it is of another."""
     for block in link.iterancestors(*_ENTRY_ELEMENTS):
         words = text_of(block) or ""
         after = words.partition(title)[2] or words
-        if found := [day for match in _DATE.finditer(after) if (day := _day(match))]:
-            return found[0]
+        if days := [day for match in _DATE.finditer(after) if (day := _day(match))]:
+            return days[0]
         if block.tag != "div":
             return None
     return None
@@ -246,8 +246,8 @@ def cite_sap(*, bill: str | None, title: str, issued: date | None) -> str:
     day = f" ({bluebook_date(issued)})" if issued else ""
     if bill:
         return f"{_NAME} on {bill}{day}."
-    named = title if title.startswith(_NAME) else f"{_NAME}, {title}"
-    return f"{named.rstrip('.')}{day}."
+    name = title if title.startswith(_NAME) else f"{_NAME}, {title}"
+    return f"{name.rstrip('.')}{day}."
 
 
 NAME: Final = "sap"
@@ -297,22 +297,22 @@ class Sap:
         archived: set[str] = set()
         files: list[list[PolicyStatement]] = []
         for president in _presidents(state):
-            answer = await ask(f"{ARCHIVE}/{president}.yaml", path=f"archive/{president}.yaml")
-            statements = list(read_archive(answer.data))
+            page = await ask(f"{ARCHIVE}/{president}.yaml", path=f"archive/{president}.yaml")
+            statements = list(read_archive(page.data))
             if not statements:
                 raise SuspiciousYieldError(f"the archive's file {president} lists no statement")
             archived |= {same_address(statement.address) for statement in statements}
             files.append(statements)
-            for statement in _asked_for(statements, state):
-                yield _task(statement, answer.archived)
-        answer = await ask(LIST, path="lists/whitehouse.html")
+            for statement in _requested(statements, state):
+                yield _task(statement, page.archived)
+        page = await ask(LIST, path="lists/whitehouse.html")
         others = [
             statement
-            for statement in read_list(answer.data)
+            for statement in read_list(page.data)
             if same_address(statement.address) not in archived
         ]
-        for statement in _asked_for(others, state):
-            yield _task(statement, answer.archived)
+        for statement in _requested(others, state):
+            yield _task(statement, page.archived)
         for listing in _listings(files, others, state):
             yield listing
         if not state.backfill:
@@ -329,12 +329,12 @@ class Sap:
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
         """What the White House lists of this administration, whatever the archive has of it."""
-        answer = await ask(LIST, path="lists/whitehouse.html")
+        listing = await ask(LIST, path="lists/whitehouse.html")
         days = SourceState(
-            now=answer.archived.retrieved_at, backfill=True, since=since, until=until
+            now=listing.archived.retrieved_at, backfill=True, since=since, until=until
         )
-        found = [one for one in read_list(answer.data) if _is_within(one, days)]
-        documents = frozenset(key for one in found for key, _ in _documents(one))
+        statements = [one for one in read_list(listing.data) if _is_within(one, days)]
+        documents = frozenset(key for one in statements for key, _ in _documents(one))
         yield Expected(scope="the White House's list", document_ids=documents)
 
 
@@ -377,7 +377,7 @@ def _congresses(state: SourceState) -> list[int]:
     return [current - 1, current]
 
 
-def _asked_for(
+def _requested(
     statements: Iterable[PolicyStatement], state: SourceState
 ) -> Iterator[PolicyStatement]:
     whole = not state.backfill or (
@@ -456,15 +456,15 @@ def _fetched(raw: Raw) -> Iterator[ParsedRecord]:
 def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:
     """The statements of loose files; a PDF joins the statement whose file has its name."""
     pdfs = {_name(part.archived.url): part for part in parts if part.data.startswith(b"%PDF-")}
-    named: set[str] = set()
+    names: set[str] = set()
     for part in parts:
         for statement in () if part.data.startswith(b"%PDF-") else _loose(part):
             name = _name(statement.file or statement.fetched_from_url or "")
-            named.add(name)
+            names.add(name)
             pdf = pdfs.get(name)
             body = Body(archived=pdf.archived, format="pdf") if pdf else None
             yield from _records(statement, part.archived, body)
-    if alone := pdfs.keys() - named:
+    if alone := pdfs.keys() - names:
         raise WrongContentError(
             f"the PDF of a statement ({min(alone)}); the archive's YAML says what it is: name "
             "that with it"

@@ -121,14 +121,14 @@ Headings = Mapping[str, list[str]]
 def read_terms(data: bytes, vocabulary: str | None = None) -> Iterator[ParsedRecord]:
     """The terms of a list; of the one in use, its headings as policy areas before them."""
     headings = _headings(xml.read(data, "liv"))
-    found = _vocabulary(headings)
-    if vocabulary not in (None, found):
-        raise WrongContentError(f"the list of {vocabulary} holds something else: {found}")
-    if found == SUBJECTS:
+    listed = _vocabulary(headings)
+    if vocabulary not in (None, listed):
+        raise WrongContentError(f"the list of {vocabulary} holds something else: {listed}")
+    if listed == SUBJECTS:
         yield from _areas(headings)
     for heading, terms in headings.items():
-        for place, term in enumerate(terms, 1):
-            yield _term(found, heading, term, place)
+        for ordinal, term in enumerate(terms, 1):
+            yield _term(listed, heading, term, ordinal)
 
 
 def _vocabulary(headings: Headings) -> str:
@@ -139,16 +139,16 @@ def _vocabulary(headings: Headings) -> str:
 
 
 def _headings(root: Any) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_heading: dict[str, list[str]] = {}
     for top in root.iterchildren("top-term"):
         heading = _value(top)
-        if heading in found:
+        if heading in by_heading:
             raise DuplicateKeyError(f"the heading {heading!r} stands twice in one list")
         # A few terms are listed twice below one heading; it is one term all the same.
-        found[heading] = list(dict.fromkeys(map(_value, top.iterchildren("term"))))
-    if not any(found.values()):
+        by_heading[heading] = list(dict.fromkeys(map(_value, top.iterchildren("term"))))
+    if not any(by_heading.values()):
         raise WrongContentError("a list without any term")
-    return found
+    return by_heading
 
 
 def _value(element: Any) -> str:
@@ -159,16 +159,16 @@ def _value(element: Any) -> str:
 
 
 def _areas(headings: Headings) -> Iterator[ParsedRecord]:
-    for place, heading in enumerate(headings, 1):
+    for ordinal, heading in enumerate(headings, 1):
         yield ParsedRecord(
             source=NAME,
             table=policy_areas.name,
             key=f"policy_area/{heading}",
-            payload={"name": heading, "ord": place},
+            payload={"name": heading, "ord": ordinal},
         )
 
 
-def _term(vocabulary: str, heading: str, term: str, place: int) -> ParsedRecord:
+def _term(vocabulary: str, heading: str, term: str, ordinal: int) -> ParsedRecord:
     return ParsedRecord(
         source=NAME,
         table=subjects.name,
@@ -177,7 +177,7 @@ def _term(vocabulary: str, heading: str, term: str, place: int) -> ParsedRecord:
             "vocabulary": vocabulary,
             "top_term": heading,
             "name": term,
-            "ord": place,
+            "ord": ordinal,
             "policy_area_ref": heading if vocabulary == SUBJECTS else None,
         },
     )
@@ -218,7 +218,7 @@ def _record(agency: Mapping[str, Any]) -> ParsedRecord:
     number = fields.whole(agency, "id")
     if number is None:
         raise MalformedError("an agency has no id")
-    row: dict[str, Any] = {column: _folded(agency, column) for column in AGENCY_TEXTS}
+    row: dict[str, Any] = {column: _single_line(agency, column) for column in AGENCY_TEXTS}
     row |= {
         "id": number,
         "name": " ".join(fields.required(agency, "name").split()),
@@ -227,7 +227,7 @@ def _record(agency: Mapping[str, Any]) -> ParsedRecord:
     return ParsedRecord(source=NAME, table=agencies.name, key=f"agency/{number}", payload=row)
 
 
-def _folded(agency: Mapping[str, Any], field: str) -> str | None:
+def _single_line(agency: Mapping[str, Any], field: str) -> str | None:
     # Descriptions were pasted from web pages, line breaks and NUL bytes included.
     value = (fields.text(agency, field) or "").replace("\0", "")
     return " ".join(value.split()) or None

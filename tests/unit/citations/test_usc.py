@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sources.usc import cite_usc, edition_year, named_sections, rules_named
+from fonds.sources.usc import cite_usc, edition_year, named_rules, section_numbers
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_a_level_is_cited_by_the_way_down_to_it(
 
 
 def test_a_rule_of_a_known_set_has_a_name_of_its_own() -> None:
-    rules = rules_named(["FEDERAL RULES OF CRIMINAL PROCEDURE"])
+    rules = named_rules(["FEDERAL RULES OF CRIMINAL PROCEDURE"])
     cited = cite_usc(title="18a", number="11", rules=rules, is_rule=True, year="2024")
     assert cited == "Fed. R. Crim. P. 11 (2024)."
     assert cite_usc(title="18a", rules=rules, year="2024") == "Fed. R. Crim. P. (2024)."
 
 
 def test_a_rule_of_another_set_is_a_rule_of_the_appendix() -> None:
-    assert rules_named(["RULES OF THE SUPREME COURT OF THE UNITED STATES"]) == ""
-    assert rules_named([]) == ""
+    assert named_rules(["RULES OF THE SUPREME COURT OF THE UNITED STATES"]) == ""
+    assert named_rules([]) == ""
     cited = cite_usc(title="28a", number="10", is_rule=True, year="2024")
     assert cited == "28 U.S.C. app. r. 10 (2024)."
 
@@ -71,7 +71,7 @@ def test_a_rule_of_another_set_is_a_rule_of_the_appendix() -> None:
     ],
 )
 def test_rules_are_known_by_their_heading(heading: str, expected: str) -> None:
-    assert rules_named([heading]) == expected
+    assert named_rules([heading]) == expected
 
 
 def test_a_reorganization_plan_is_cited_by_number_and_year() -> None:
@@ -98,6 +98,6 @@ def test_the_year_is_that_of_the_edition_or_of_the_file(
 
 
 def test_a_list_names_all_its_sections_and_a_range_its_first_and_last() -> None:
-    assert named_sections("1, 2 and 2a") == ["1", "2", "2a"]
-    assert named_sections("451 to 460, 471") == ["451", "460", "471"]
-    assert named_sections("") == []
+    assert section_numbers("1, 2 and 2a") == ["1", "2", "2a"]
+    assert section_numbers("451 to 460, 471") == ["451", "460", "471"]
+    assert section_numbers("") == []

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.errors import MalformedError
-from fonds.sources.formats.xml import listen, portions
+from fonds.sources.formats.xml import portions
 
 BOM = b"\xef\xbb\xbf"
 DECLARED = "xmlns:b='urn:b' xmlns='urn:a'"
@@ -56,7 +56,8 @@ class Dribble(io.BytesIO):
 
 def heard(data: bytes, *, at_once: int = 1 << 16) -> Heard:
     listener = Heard()
-    listen(Dribble(data, at_once), listener)
+    for _ in portions(Dribble(data, at_once), listener):
+        pass
     return listener
 
 

@@ -56,7 +56,7 @@ from fonds.sources.bills.status import (
     title_of,
 )
 from fonds.sources.bills.tables import TABLES
-from fonds.sources.bills.texts import BODY, loose_record, task_record, text_tasks
+from fonds.sources.bills.texts import TEXT, loose_record, task_record, text_tasks
 from fonds.sources.formats import fields, xml, yaml
 from fonds.sources.formats.congress import congress_of
 from fonds.sources.formats.feeds import FeedItem, read_feed
@@ -134,19 +134,19 @@ async def listed_files(ask: Ask, folder: Folder) -> list[ListedFile]:
     congress, kind = folder
     where = f"{congress}/{kind}"
     entries = (await read_folder(ask, COLLECTION, *folder)).entries
-    found: dict[str, ListedFile] = {}
+    files: dict[str, ListedFile] = {}
     for entry in entries:
         file = _listed(entry)
         if file is None:
             continue  # the archive of the whole folder
         if (file.bill.congress, file.bill.kind) != folder:
             raise WrongContentError(f"the folder {where} lists {file.name}")
-        if file.bill.id in found:
+        if file.bill.id in files:
             raise SuspiciousYieldError(f"the folder {where} lists {file.name} twice")
-        found[file.bill.id] = file
-    if not found:
+        files[file.bill.id] = file
+    if not files:
         raise SuspiciousYieldError(f"the folder {where} lists no bill, of {len(entries)} entries")
-    return sorted(found.values(), key=lambda file: file.bill.number)
+    return sorted(files.values(), key=lambda file: file.bill.number)
 
 
 def _listed(entry: Any) -> ListedFile | None:
@@ -163,16 +163,16 @@ def _listed(entry: Any) -> ListedFile | None:
 
 async def read_news(ask: Ask) -> FeedNews:
     """The folders that the hundred files changed last are in."""
-    answer = await ask(_FEED, path="feeds/billstatus-bulkdata.xml")
-    items = read_feed(answer.data).items
-    folders = {folder for item in items for folder in _named(item)}
+    listing = await ask(_FEED, path="feeds/billstatus-bulkdata.xml")
+    items = read_feed(listing.data).items
+    folders = {folder for item in items for folder in _folders_in(item)}
     if not folders:
         raise SuspiciousYieldError("govinfo's feed of changed bill statuses names no file")
-    moments = [item.published for item in items if item.published]
-    return FeedNews(folders=frozenset(folders), oldest=min(moments, default=None))
+    times = [item.published for item in items if item.published]
+    return FeedNews(folders=frozenset(folders), oldest=min(times, default=None))
 
 
-def _named(item: FeedItem) -> Iterator[Folder]:
+def _folders_in(item: FeedItem) -> Iterator[Folder]:
     for text in (item.link, item.guid, item.title, item.html):
         for name in _FILE.findall(text or ""):
             if bill := BillName.of_status_file(name):
@@ -184,27 +184,27 @@ def _named(item: FeedItem) -> Iterator[Folder]:
 
 async def sitemap_folders(ask: Ask) -> dict[Folder, str]:
     """The sitemap of each folder, for the audit: made by another job than the listings."""
-    answer = await ask(_SITEMAPS, path="sitemaps/index.xml")
-    root = xml.without_namespaces(xml.read(answer.data, "sitemapindex"))
-    found: dict[Folder, str] = {}
+    listing = await ask(_SITEMAPS, path="sitemaps/index.xml")
+    root = xml.without_namespaces(xml.read(listing.data, "sitemapindex"))
+    folders: dict[Folder, str] = {}
     for address in xml.texts(root, "sitemap/loc"):
-        named = _SITEMAP.search(address)
-        if named and named[2] in TYPES and parts_of(address).hostname == _HOST:
-            found[int(named[1]), named[2]] = address
-    if not found:
+        match = _SITEMAP.search(address)
+        if match and match[2] in TYPES and parts_of(address).hostname == _HOST:
+            folders[int(match[1]), match[2]] = address
+    if not folders:
         raise SuspiciousYieldError("govinfo's index of sitemaps names no folder of bill statuses")
-    return found
+    return folders
 
 
 async def sitemap_bills(ask: Ask, folder: Folder, address: str) -> frozenset[str]:
     """The ids of the bills one sitemap names."""
-    answer = await ask(address, path=f"sitemaps/{folder[0]}/{folder[1]}.xml")
-    root = xml.without_namespaces(xml.read(answer.data, "urlset"))
+    listing = await ask(address, path=f"sitemaps/{folder[0]}/{folder[1]}.xml")
+    root = xml.without_namespaces(xml.read(listing.data, "urlset"))
     bills = (BillName.of_status_file(loc) for loc in xml.texts(root, "url/loc"))
-    found = frozenset(bill.id for bill in bills if bill)
-    if not found:
+    bill_ids = frozenset(bill.id for bill in bills if bill)
+    if not bill_ids:
         raise WrongContentError(f"the sitemap of {folder[0]}/{folder[1]} names no bill")
-    return found
+    return bill_ids
 
 
 # Loose files, distinguished by their bytes: a status file, a text, or what it is instead.
@@ -337,10 +337,10 @@ class Bills:
         """The status files of each folder that may hold news, and of it those that are new."""
         newest = ""
         if state.backfill:
-            for folder in await _asked_for(state, ask):
+            for folder in await _requested_folders(state, ask):
                 files = await listed_files(ask, folder)
                 for file in files:
-                    if _may_be_wanted(file, state):
+                    if _may_have_changed(file, state):
                         yield file.task()
                 if folder[0] == _current(state):
                     newest = max(newest, _newest(files))
@@ -365,7 +365,7 @@ class Bills:
             elif part.name == STATUS:
                 yield from read_status_part(part, raw.task.key)
         if "version" in raw.task.params:
-            yield task_record(raw.task, raw.part(BODY))
+            yield task_record(raw.task, raw.part(TEXT))
 
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
@@ -395,9 +395,9 @@ def _newest(files: Iterable[ListedFile]) -> str:
     return max((file.modified.isoformat() for file in files if file.modified), default="")
 
 
-def _news(files: list[ListedFile], last_seen: str | None, newest: str) -> Iterator[ListedFile]:
-    if last_seen is not None:
-        since = datetime.fromisoformat(last_seen) - OVERLAP
+def _news(files: list[ListedFile], previous_key: str | None, newest: str) -> Iterator[ListedFile]:
+    if previous_key is not None:
+        since = datetime.fromisoformat(previous_key) - OVERLAP
     elif newest:
         since = datetime.fromisoformat(newest) - FIRST_RUN
     else:
@@ -409,8 +409,8 @@ def _news(files: list[ListedFile], last_seen: str | None, newest: str) -> Iterat
 async def _with_news(state: SourceState, ask: Ask) -> list[Folder]:
     news = await read_news(ask)
     if state.last_seen_key is not None:
-        seen = datetime.fromisoformat(state.last_seen_key)
-        if news.oldest is not None and news.oldest <= seen:
+        last_seen_at = datetime.fromisoformat(state.last_seen_key)
+        if news.oldest is not None and news.oldest <= last_seen_at:
             return sorted(news.folders)
     current = _current(state)
     offered = [
@@ -420,20 +420,20 @@ async def _with_news(state: SourceState, ask: Ask) -> list[Folder]:
     return sorted({*folders, *news.folders})
 
 
-async def _asked_for(state: SourceState, ask: Ask) -> list[Folder]:
+async def _requested_folders(state: SourceState, ask: Ask) -> list[Folder]:
     offered = await offered_congresses(ask, COLLECTION)
-    wanted = _congresses(state)
-    missing = [number for number in wanted if number not in offered]
+    congresses = _congresses(state)
+    missing = [number for number in congresses if number not in offered]
     if missing and state.options.get("congresses"):
         raise SuspiciousYieldError(
             f"govinfo offers no bill statuses of Congress {missing[0]}; "
             f"it has those from {offered[0]} to {offered[-1]}"
         )
-    chosen = [number for number in wanted if number in offered]
+    chosen = [number for number in congresses if number in offered]
     return [folder for number in chosen for folder in await offered_folders(ask, number)]
 
 
-def _may_be_wanted(file: ListedFile, state: SourceState) -> bool:
+def _may_have_changed(file: ListedFile, state: SourceState) -> bool:
     """A bill introduced since a day has a file that was written since; the day is Washington's."""
     if state.since is None or file.modified is None:
         return True
@@ -442,8 +442,8 @@ def _may_be_wanted(file: ListedFile, state: SourceState) -> bool:
 
 def _congresses(state: SourceState) -> list[int]:
     current = _current(state)
-    if named := state.options.get("congresses"):
-        return sorted({_number(value) for value in named})
+    if values := state.options.get("congresses"):
+        return sorted({_number(value) for value in values})
     if state.since is None and state.until is None:
         return [current - 1, current]
     first = congress_of(state.since) if state.since else FIRST_CONGRESS

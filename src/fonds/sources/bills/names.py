@@ -89,18 +89,18 @@ class BillName:
     @classmethod
     def of_status_file(cls, name: str) -> Self | None:
         """The bill a status file is about, by the last part of its address."""
-        found = _STATUS_FILE.search(name)
-        return cls._named(*found.groups()) if found else None
+        match = _STATUS_FILE.search(name)
+        return cls._if_bill(*match.groups()) if match else None
 
     @classmethod
     def of_parts(cls, congress: int | None, kind: str | None, number: int | None) -> Self | None:
         """The bill of those parts, or None where one is missing or no type of bill."""
         if congress is None or kind is None or number is None:
             return None
-        return cls._named(str(congress), kind, str(number))
+        return cls._if_bill(str(congress), kind, str(number))
 
     @classmethod
-    def _named(cls, congress: str, kind: str, number: str) -> Self | None:
+    def _if_bill(cls, congress: str, kind: str, number: str) -> Self | None:
         if kind.lower() not in TYPES:
             return None
         return cls(congress=int(congress), kind=kind.lower(), number=int(number))
@@ -108,11 +108,11 @@ class BillName:
 
 def package_parts(name: str) -> tuple[BillName, str] | None:
     """The bill and the version code a package name begins with: `BILLS-119hr1ih.xml`."""
-    found = _PACKAGE.match(name)
-    if found is None:
+    match = _PACKAGE.match(name)
+    if match is None:
         return None
-    bill = BillName.of_parts(int(found[1]), found[2], int(found[3]))
-    return (bill, found[4].lower()) if bill else None
+    bill = BillName.of_parts(int(match[1]), match[2], int(match[3]))
+    return (bill, match[4].lower()) if bill else None
 
 
 def kind_of(text: str) -> str | None:
@@ -217,8 +217,8 @@ def code_of(stage: str | None) -> str | None:
     """The code of a stage by its name, in whatever punctuation, or by its code."""
     if stage is None:
         return None
-    folded = re.sub(r"[^a-z]+", " ", stage.lower()).strip()
-    return folded if folded in _STAGES else _BY_NAME.get(folded)
+    name = re.sub(r"[^a-z]+", " ", stage.lower()).strip()
+    return name if name in _STAGES else _BY_NAME.get(name)
 
 
 def fallback_code(stage: str | None) -> str:

@@ -38,21 +38,21 @@ _NOON: Final = 12
 
 def first(element: Any, *paths: str) -> str | None:
     """The first text at these paths; of a field that stands twice, one may be blank."""
-    found = (text for path in paths for text in xml.texts(element, path))
-    return next(found, None)
+    values = (text for path in paths for text in xml.texts(element, path))
+    return next(values, None)
 
 
 def number_at(element: Any, path: str) -> int | None:
     """The whole number at a path, or None."""
     return next(
-        (found for item in element.findall(path) if (found := xml.whole(item, ".")) is not None),
+        (number for item in element.findall(path) if (number := xml.whole(item, ".")) is not None),
         None,
     )
 
 
 def every(element: Any, *paths: str) -> list[Any]:
     """All elements at the first of these paths that has any."""
-    return next((found for path in paths if (found := element.findall(path))), [])
+    return next((elements for path in paths if (elements := element.findall(path))), [])
 
 
 def texts(element: Any, **paths: str) -> dict[str, str | None]:
@@ -62,32 +62,32 @@ def texts(element: Any, **paths: str) -> dict[str, str | None]:
 
 def day(value: str | None) -> str | None:
     """The date of a date or moment: `2019-11-19T05:00:00Z` is midnight in Washington."""
-    found = _DATE.match(value or "")
-    if found is None:
+    match = _DATE.match(value or "")
+    if match is None:
         return None
     try:
-        return date.fromisoformat(found[0]).isoformat()
+        return date.fromisoformat(match[0]).isoformat()
     except ValueError as error:
-        raise MalformedError(f"{found[0]} is no day of any year") from error
+        raise MalformedError(f"{match[0]} is no day of any year") from error
 
 
 def clock(value: str | None) -> str | None:
     """A time of day in 24 hours, however it was written."""
-    found = _TWELVE_HOURS.fullmatch(value or "")
-    if found is None:
+    match = _TWELVE_HOURS.fullmatch(value or "")
+    if match is None:
         return value
-    hour = int(found[1]) % _NOON + (_NOON if found[4].upper() == "P" else 0)
-    return f"{hour:02}:{found[2]}:{found[3] or '00'}"
+    hour = int(match[1]) % _NOON + (_NOON if match[4].upper() == "P" else 0)
+    return f"{hour:02}:{match[2]}:{match[3] or '00'}"
 
 
 def truth(value: str | None) -> bool | None:
     """`True`, `Y`, `False`, `N`; None where nothing is said."""
     if value is None:
         return None
-    folded = value.lower()
-    if folded not in _TRUE | _FALSE:
+    lowered = value.lower()
+    if lowered not in _TRUE | _FALSE:
         raise MalformedError(f"{value[:40]!r} should be true or false")
-    return folded in _TRUE
+    return lowered in _TRUE
 
 
 def latest_action(element: Any) -> dict[str, str | None]:
@@ -111,12 +111,12 @@ def as_json(element: Any) -> Any:
     names = {child.tag for child in children}
     if len(names) == 1 and (names & {"item", "link", "recordedVote"}):
         return [value for child in children if (value := as_json(child)) is not None]
-    found: dict[str, list[Any]] = {}
+    fields: dict[str, list[Any]] = {}
     for child in children:
         value = as_json(child)
         if value is not None and not child.tag.endswith("Counts"):
-            found.setdefault(child.tag, []).append(value)
-    return {name: _once(values) for name, values in found.items()} or None
+            fields.setdefault(child.tag, []).append(value)
+    return {name: _once(values) for name, values in fields.items()} or None
 
 
 def _once(values: list[Any]) -> Any:
@@ -125,8 +125,8 @@ def _once(values: list[Any]) -> Any:
 
 def listed(element: Any, path: str) -> Any:
     """The element at a path as JSON, or None."""
-    found = element.find(path)
-    return None if found is None else as_json(found)
+    child = element.find(path)
+    return None if child is None else as_json(child)
 
 
 def from_json(name: str, value: Any) -> Any:
@@ -213,12 +213,12 @@ def is_law_text(item: Any) -> bool:
 
 
 def _numbered(bill_id: str, table: Table, rows: Iterable[Row]) -> Iterator[ParsedRecord]:
-    for place, row in enumerate(rows, 1):
+    for ordinal, row in enumerate(rows, 1):
         yield ParsedRecord(
             source=NAME,
             table=table.name,
-            key=f"{bill_id}#{table.name}/{place}",
-            payload={"bill_id": bill_id, "ord": place, **row},
+            key=f"{bill_id}#{table.name}/{ordinal}",
+            payload={"bill_id": bill_id, "ord": ordinal, **row},
         )
 
 
@@ -280,16 +280,16 @@ def _action(item: Any) -> Row:
 
 
 def _codes(item: Any) -> list[str] | None:
-    found = xml.texts(item, "committees/item/systemCode")
-    return found or xml.texts(item, "committee/systemCode") or None
+    codes = xml.texts(item, "committees/item/systemCode")
+    return codes or xml.texts(item, "committee/systemCode") or None
 
 
 def _votes(bill: Any) -> Iterator[Row]:
     for vote in every(bill, "recordedVotes/recordedVote", "recordedVotes/item"):
         yield {"action_ord": None, **_vote(vote)}
-    for place, action in enumerate(actions(bill), 1):
+    for ordinal, action in enumerate(actions(bill), 1):
         for vote in every(action, "recordedVotes/recordedVote", "recordedVotes/item"):
-            yield {"action_ord": place, **_vote(vote)}
+            yield {"action_ord": ordinal, **_vote(vote)}
 
 
 def _vote(item: Any) -> Row:
@@ -339,10 +339,10 @@ def _reports(bill: Any) -> Iterator[Row]:
 
 
 def _report_ref(citation: str) -> str | None:
-    found = _REPORT.match(citation)
-    if found is None:
+    match = _REPORT.match(citation)
+    if match is None:
         return None
-    return govinfo_id(f"CRPT-{found[2]}{found[1].lower()}rpt{found[3]}")
+    return govinfo_id(f"CRPT-{match[2]}{match[1].lower()}rpt{match[3]}")
 
 
 # Subjects and titles ----------------------------------------------------------------------
@@ -396,11 +396,11 @@ def _laws(bill: Any) -> Iterator[Row]:
 
 
 def _law_ref(kind: str | None, number: str | None) -> str | None:
-    found = _LAW.search(number or "")
-    if found is None:
+    match = _LAW.search(number or "")
+    if match is None:
         return None
     private = "private" in (kind or "").lower()
-    return law_id(int(found[1]), int(found[2]), private=private)
+    return law_id(int(match[1]), int(match[2]), private=private)
 
 
 def _estimates(bill: Any) -> Iterator[Row]:
@@ -459,8 +459,8 @@ def _amendment(item: Any) -> Row:
 
 
 def _amendment_actions(item: Any) -> list[Any] | None:
-    found = every(item, "actions/actions/item", "actions/item")
-    return [as_json(action) for action in found] or None
+    actions = every(item, "actions/actions/item", "actions/item")
+    return [as_json(action) for action in actions] or None
 
 
 # The body is one element of the archived file, so no normalizer can make it from that file
@@ -470,8 +470,8 @@ _HTML: Final = Html()
 _TAG: Final = re.compile(r"<[^<>]+>")
 _SENTENCE: Final = re.compile(r"[.!?:;](?=\s)")
 _MARKER: Final = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
-_LONGEST_SUMMARY: Final = 600
-_SHORTEST_SUMMARY: Final = 200
+_MAX_SUMMARY_LENGTH: Final = 600
+_MIN_SUMMARY_LENGTH: Final = 200
 
 
 def read_status(data: bytes) -> Any:
@@ -604,19 +604,19 @@ def _shortened(body: NormalizedBody, title: str) -> str:
     # Most summaries repeat the title as their first line.
     if text.startswith(title) and len(text) > len(title):
         text = text[len(title) :].lstrip(" .:-") or text
-    if len(text) <= _LONGEST_SUMMARY:
+    if len(text) <= _MAX_SUMMARY_LENGTH:
         return text
-    ends = [found.end() for found in _SENTENCE.finditer(text, 0, _LONGEST_SUMMARY)]
-    if ends and ends[-1] >= _SHORTEST_SUMMARY:
+    ends = [match.end() for match in _SENTENCE.finditer(text, 0, _MAX_SUMMARY_LENGTH)]
+    if ends and ends[-1] >= _MIN_SUMMARY_LENGTH:
         return text[: ends[-1]].rstrip(":;") + ("" if text[ends[-1] - 1] in ".!?" else " …")
-    return text[:_LONGEST_SUMMARY].rpartition(" ")[0] + " …"
+    return text[:_MAX_SUMMARY_LENGTH].rpartition(" ")[0] + " …"
 
 
 def _official_title(bill: Any, title: str) -> str | None:
     for item in every(bill, "titles/item"):
-        found = first(item, "title")
-        if (first(item, "titleType") or "").startswith("Official Title") and found != title:
-            return found
+        text = first(item, "title")
+        if (first(item, "titleType") or "").startswith("Official Title") and text != title:
+            return text
     return None
 
 

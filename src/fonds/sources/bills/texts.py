@@ -62,7 +62,7 @@ _HUNDRED: Final = 100
 _TITLE: Final = re.compile(r"([0-9]{2,3})?\s*([A-Z]+)\s*([0-9]+)\s*([A-Z]+[0-9]?)?\s*:\s*(.*)")
 _NUMBERED: Final = re.compile(r"([A-Za-z. ]+?)\s*([0-9]+)")
 _ISO: Final = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
-_SPELLED: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
+_WRITTEN_OUT_DATE: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
 _MONTHS: Final = (
     "January",
     "February",
@@ -107,9 +107,9 @@ def _cited(root: Any) -> tuple[BillName, str] | None:
     """USLM gives the name of the package among the ways to cite it."""
     for element in root.iter("{*}citableAs"):
         text = xml.whole_text(element) or ""
-        found = package_parts(text)
-        if found and f"{found[0].package}{found[1]}" == text.lower():
-            return found
+        parts = package_parts(text)
+        if parts and f"{parts[0].package}{parts[1]}" == text.lower():
+            return parts
     return None
 
 
@@ -129,10 +129,10 @@ def _congress(root: Any) -> int | None:
     if counted := _COUNTED.search(text):
         return int(counted[1])
     words = _WORDS.search(text)
-    return _spelled_out(words[1].lower(), words[2].lower()) if words else None
+    return _in_words(words[1].lower(), words[2].lower()) if words else None
 
 
-def _spelled_out(word: str, unit: str) -> int | None:
+def _in_words(word: str, unit: str) -> int | None:
     """`one hundred nineteenth`, `one hundred twenty-first`."""
     if word in _UNITS:
         return _HUNDRED + _UNITS.index(word)
@@ -148,10 +148,10 @@ def _stage(root: Any) -> str | None:
 
 def _titled(root: Any, group: int) -> str | None:
     """`116 HR 1500 IH: Consumers First Act`; the House leaves out the Congress, some the stage."""
-    found = _TITLE.fullmatch(_first(root, "title") or "")
-    if found is None or not found[group]:
+    match = _TITLE.fullmatch(_first(root, "title") or "")
+    if match is None or not match[group]:
         return None
-    return code_of(found[group]) if group == _TITLE_CODE else found[group].strip() or None
+    return code_of(match[group]) if group == _TITLE_CODE else match[group].strip() or None
 
 
 _TITLE_CODE: Final = 4
@@ -176,12 +176,12 @@ def _day(element: Any) -> str | None:
 
 def _iso(text: str) -> str | None:
     try:
-        if found := _ISO.match(text):
-            return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
-        spelled = _SPELLED.search(text)
-        if spelled and spelled[1] in _MONTHS:
-            month = _MONTHS.index(spelled[1]) + 1
-            return date(int(spelled[3]), month, int(spelled[2])).isoformat()
+        if match := _ISO.match(text):
+            return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
+        written_out = _WRITTEN_OUT_DATE.search(text)
+        if written_out and written_out[1] in _MONTHS:
+            month = _MONTHS.index(written_out[1]) + 1
+            return date(int(written_out[3]), month, int(written_out[2])).isoformat()
     except ValueError:
         pass  # a day that no month has
     return None
@@ -195,7 +195,7 @@ def _first(root: Any, *names: str) -> str | None:
     return None
 
 
-BODY: Final = "text"
+TEXT: Final = "text"
 """The name of a text task's only part."""
 
 # Nothing is fetched from anywhere else, whatever a status file says.
@@ -267,19 +267,19 @@ def text_tasks(bill: Any, name: BillName, title: str, status: Archived) -> Itera
 def listed_versions(bill: Any, name: BillName, title: str) -> list[BillVersion]:
     """The versions a status file lists, each code once; a law's own text is none of them."""
     items = [item for item in every(bill, "textVersions/item") if not is_law_text(item)]
-    found: dict[str, BillVersion] = {}
+    versions: dict[str, BillVersion] = {}
     for item in sorted(items, key=lambda item: day(first(item, "date")) or "9"):
         version = _listed(item, name, title)
-        former = found.get(version.code)
-        if former is None:
-            found[version.code] = version
-        elif former.url is None and version.url:
-            found[version.code] = replace(version, date=version.date or former.date)
-        elif version.date != former.date and version.url is None:
+        previous = versions.get(version.code)
+        if previous is None:
+            versions[version.code] = version
+        elif previous.url is None and version.url:
+            versions[version.code] = replace(version, date=version.date or previous.date)
+        elif version.date != previous.date and version.url is None:
             # Two amendments of one house may have no file to tell them apart.
-            code = f"{version.code}~{1 + sum(key.startswith(version.code) for key in found)}"
-            found[code] = _listed(item, name, title, code)
-    return list(found.values())
+            code = f"{version.code}~{1 + sum(key.startswith(version.code) for key in versions)}"
+            versions[code] = _listed(item, name, title, code)
+    return list(versions.values())
 
 
 def _listed(item: Any, name: BillName, title: str, code: str | None = None) -> BillVersion:
@@ -311,8 +311,8 @@ def _rank(url: str) -> int:
 
 
 def _packaged(url: str | None, name: BillName) -> str | None:
-    found = package_parts((url or "").rpartition("/")[2])
-    return found[1] if found and found[0] == name else None
+    parts = package_parts((url or "").rpartition("/")[2])
+    return parts[1] if parts and parts[0] == name else None
 
 
 def _parts(version: BillVersion) -> Iterator[Part]:
@@ -320,7 +320,7 @@ def _parts(version: BillVersion) -> Iterator[Part]:
         ending = _FORMATS[_rank(version.url)]
         file = f"BILLS-{version.bill.package}{version.code}{ending}"
         path = f"text/{version.bill.congress}/{version.bill.kind}/{file}"
-        yield Part(name=BODY, url=version.url, path=path)
+        yield Part(name=TEXT, url=version.url, path=path)
 
 
 # Records ----------------------------------------------------------------------------------
@@ -352,9 +352,9 @@ def loose_record(part: RawPart) -> ParsedRecord:
     """The record of a text that nothing but itself, or the name of its file, describes."""
     header = _header(part)
     file = part.archived.url.rpartition("/")[2]
-    named = package_parts(file)
-    bill = header.bill or (named[0] if named else None)
-    code = header.code or (named[1] if named else _code_in(file))
+    parts = package_parts(file)
+    bill = header.bill or (parts[0] if parts else None)
+    code = header.code or (parts[1] if parts else _code_in(file))
     if bill is None or code is None:
         missing = "bill" if bill is None else "version"
         raise WrongContentError(

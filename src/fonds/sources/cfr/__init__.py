@@ -37,7 +37,7 @@ from fonds.citations.forms import cfr_form, cfr_part_form
 from fonds.errors import ParseError, UsageError, WrongContentError
 from fonds.sources.base import Rate
 from fonds.sources.cfr.heads import (
-    LONGEST,
+    MAX_HEAD_LENGTH,
     FileHead,
     Gpo,
     TitleShape,
@@ -180,14 +180,14 @@ def _pages(title: str, files: list[EditionFile]) -> list[EditionFile]:
     chosen = [file for file in files if file.head is None or file.head.shape == largest]
     ordered = sorted(chosen, key=_order)
     for one, other in pairwise(ordered):
-        if one.head and other.head and _holds(one.head) == _holds(other.head) != ():
+        if one.head and other.head and _numbers_in(one.head) == _numbers_in(other.head) != ():
             raise UsageError(
                 f"{one.name} and {other.name} both hold the same of title {title}; take one away"
             )
     return ordered
 
 
-def _holds(head: FileHead) -> tuple[int, ...]:
+def _numbers_in(head: FileHead) -> tuple[int, ...]:
     """What no two files can hold; pieces may overlap, and say so by their numbers."""
     if head.shape == TitleShape.WHOLE:
         return (0,)
@@ -227,8 +227,8 @@ _ANNEXES: Final = {
 
 def cite_cfr(title: str, *where: str, year: int | None) -> str:
     """`40 C.F.R. pt. 60, app. A (2025).`; of an edition whose year is unknown, none is stated."""
-    place = f"{title} C.F.R. {', '.join(where)}".rstrip()
-    return f"{place} ({year})." if year else f"{place}."
+    position = f"{title} C.F.R. {', '.join(where)}".rstrip()
+    return f"{position} ({year})." if year else f"{position}."
 
 
 def cite_level(kind: str, number: str, *, several: bool = False) -> str:
@@ -254,7 +254,15 @@ def cite_appendix(number: str) -> str:
 _SITE: Final = "https://www.ecfr.gov"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _YEAR: Final = re.compile(r"(?:17|18|19|20|21)\d\d(?!\d)")
-_NAMED: Final = ("subtitle", "chapter", "subchapter", "part", "subpart", "section", "appendix")
+_NAMED_LEVELS: Final = (
+    "subtitle",
+    "chapter",
+    "subchapter",
+    "part",
+    "subpart",
+    "section",
+    "appendix",
+)
 _OF_PART: Final = frozenset({"part", "subpart", "section", "appendix"})
 _BELONGS: Final = re.compile(
     r"\b(?:to|of)\s+"
@@ -267,11 +275,11 @@ _DESIGNATION: Final = re.compile(r"\s*(?:[—–\[]|\s-\s|--).*", re.DOTALL)
 
 def shard(leaf: Leaf) -> Shard:
     """All of it; a front goes by the name of the level it stands in."""
-    steps = [step for step in _steps(leaf) if step.kind in _NAMED]
+    steps = [step for step in _steps(leaf) if step.kind in _NAMED_LEVELS]
     title = leaf.lineage[0].number
     return Shard(
         title=leaf.label,
-        citation_string=cite_cfr(title, *_places(leaf, steps), year=_year(leaf)),
+        citation_string=cite_cfr(title, *_positions(leaf, steps), year=_year(leaf)),
         source_url=_address(leaf, title, steps),
         normalizer="uslm_v1" if leaf.identifier.startswith("/us/cfr/") else "ecfr_xml_v1",
         format="xml",
@@ -285,7 +293,7 @@ def _steps(leaf: Leaf) -> list[Step]:
     return [*leaf.lineage[1:], *([] if leaf.kind == FRONT else [own])]
 
 
-def _places(leaf: Leaf, steps: list[Step]) -> Iterator[str]:
+def _positions(leaf: Leaf, steps: list[Step]) -> Iterator[str]:
     """From the part down if there is one: its number is unique in the title, a chapter's too."""
     if leaf.kind == "section":
         yield _cited(steps[-1])
@@ -305,16 +313,16 @@ def _cited(step: Step) -> str:
 
 def _around_appendix(label: str, steps: list[Step]) -> Iterator[str]:
     """What it is appended to, as its heading says; where it stands does not always tell."""
-    found = _BELONGS.finditer(_designation(label))
-    said = {name: text for match in found for name, text in match.groupdict("").items() if text}
-    if "section" in said:
-        yield cite_level("section", said["section"].lstrip("§ "))
+    matches = _BELONGS.finditer(_designation(label))
+    stated = {name: text for match in matches for name, text in match.groupdict("").items() if text}
+    if "section" in stated:
+        yield cite_level("section", stated["section"].lstrip("§ "))
         return
-    stands = {step.kind: step.number for step in _from_part(steps)}
-    if part := said.get("part") or stands.pop("part", ""):
-        subpart = said.get("subpart", "") if said else stands.get("subpart", "")
-        stands = {"part": part, "subpart": subpart}
-    for kind, number in stands.items():
+    levels = {step.kind: step.number for step in _from_part(steps)}
+    if part := stated.get("part") or levels.pop("part", ""):
+        subpart = stated.get("subpart", "") if stated else levels.get("subpart", "")
+        levels = {"part": part, "subpart": subpart}
+    for kind, number in levels.items():
         if number:
             yield cite_level(kind, number)
 
@@ -385,16 +393,16 @@ class Adapter:
         if origin.files is None:
             index = await origin.read(INDEX)
             return newest_day(index.read())
-        return newest_edition(await _found(origin))
+        return newest_edition(await _files_of(origin))
 
     async def discover_unit_roots(self, origin: Origin) -> AsyncIterator[TocNode]:
         """The titles that are not reserved, or those that the files hold."""
         if origin.files is None:
             index = await origin.read(INDEX)
-            found = titles(index.read(), origin.version)
+            roots = titles(index.read(), origin.version)
         else:
-            found = units(await _found(origin), origin.version)
-        for root in found:
+            roots = units(await _files_of(origin), origin.version)
+        for root in roots:
             yield root
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
@@ -411,7 +419,7 @@ class Adapter:
 
 def _listed(node: TocNode, page: Page, outline: CfrOutline) -> Iterator[TocNode]:
     with page.open() as stream:
-        head = look(stream.read(LONGEST), page.name)
+        head = look(stream.read(MAX_HEAD_LENGTH), page.name)
     if head.title != node.number:
         raise WrongContentError(f"{page.name} is of title {head.title}, not {node.number}")
     outline.turn()
@@ -431,21 +439,21 @@ def _listed(node: TocNode, page: Page, outline: CfrOutline) -> Iterator[TocNode]
             yield from outline.drain()
 
 
-async def _found(origin: Origin) -> list[EditionFile]:
+async def _files_of(origin: Origin) -> list[EditionFile]:
     """The files of the CFR among all; a broken one counts if its name says that it is one."""
     names = origin.files or ()
-    found = []
+    files = []
     for name in names:
         with (await origin.read(name)).open() as stream:
-            start = stream.read(LONGEST)
+            start = stream.read(MAX_HEAD_LENGTH)
         try:
-            found.append(EditionFile(name, look(start, name)))
+            files.append(EditionFile(name, look(start, name)))
         except ParseError:
             if len(names) == 1:
                 raise
             if name.lower().endswith(".xml") and title_of_name(name):
-                found.append(EditionFile(name, None))
-    return found
+                files.append(EditionFile(name, None))
+    return files
 
 
 source: Final = Adapter()

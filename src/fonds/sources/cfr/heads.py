@@ -56,14 +56,14 @@ _STATUSES: Final = ("reserved", "removed", "redesignated", "suspended", "vacated
 _VOLUME: Final = re.compile(r"\s*--\s*Volume\s+\S+\s*$", re.IGNORECASE)
 
 
-def folded(text: str) -> str:
+def single_line(text: str) -> str:
     """On one line, every white space a plain one."""
     return " ".join(text.split())
 
 
 def stated_number(attribute: str | None) -> str:
     """The number in `N`, without sign or the level's name; the API escapes some of them twice."""
-    number = folded(unescape(unescape(attribute or "")))
+    number = single_line(unescape(unescape(attribute or "")))
     return _LEVEL_WORD.sub("", _SIGN.sub("", number, count=1), count=1).rstrip(".,; ")
 
 
@@ -76,7 +76,7 @@ def section_number(heading: str) -> str:
 
 def printed_number(text: str) -> str:
     """All of an element that holds nothing but a section's number."""
-    return folded(_SIGN.sub("", text.strip(), count=1)).partition("[")[0].rstrip(".,;: ")
+    return single_line(_SIGN.sub("", text.strip(), count=1)).partition("[")[0].rstrip(".,;: ")
 
 
 def level_number(heading: str) -> str:
@@ -93,14 +93,14 @@ def appendix_number(heading: str) -> str:
         return ""
     if _APPENDIX.fullmatch(match["word"]):
         return match["number"].rstrip(".,")
-    return folded(match[0]).rstrip(".,")
+    return single_line(match[0]).rstrip(".,")
 
 
 def status_of(heading: str) -> str:
     """`reserved` for what ends with `[Reserved]`, and the like; empty for what is in force."""
     match = _BRACKETED.search(heading)
-    said = match[1].lower() if match else ""
-    return next((status for status in _STATUSES if status in said), "")
+    word = match[1].lower() if match else ""
+    return next((status for status in _STATUSES if status in word), "")
 
 
 def without_volume(heading: str) -> str:
@@ -110,7 +110,7 @@ def without_volume(heading: str) -> str:
 
 _ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
 _READABLE: Final = frozenset({"utf-8", "us-ascii", "ascii"})
-LONGEST: Final = 1 << 20
+MAX_HEAD_LENGTH: Final = 1 << 20
 """Bytes; the matter before the text of an annual volume takes a tenth of it."""
 _TITLE_NAME: Final = re.compile(r"title[-_ ]?(\d{1,2})(?!\d)", re.IGNORECASE)
 _VOLUME_NAME: Final = re.compile(r"vol(?:ume)?[-_ ]?(\d+)", re.IGNORECASE)
@@ -153,14 +153,14 @@ class FileHead:
 def look(start: bytes, name: str) -> FileHead:
     """What the first `LONGEST` bytes of a file, or all, tell; raises if it is none of the CFR."""
     _refuse(start)
-    heard = _Heard()
-    for _ in portions(io.BytesIO(start), heard):
-        if heard.is_done or (heard.root and not _is_cfr(heard.root)):
+    handler = _HeadHandler()
+    for _ in portions(io.BytesIO(start), handler):
+        if handler.is_done or (handler.root and not _is_cfr(handler.root)):
             break
-    if not _is_cfr(heard.root):
-        root = heard.root[:40]
+    if not _is_cfr(handler.root):
+        root = handler.root[:40]
         raise WrongContentError(f"the root element is <{root}>, which is no file of the CFR")
-    return _head(heard, name)
+    return _head(handler, name)
 
 
 def title_of_name(name: str) -> str:
@@ -197,20 +197,20 @@ _SHAPES: Final = {
     "cfrDoc": TitleShape.VOLUME,
     "CFRGRANULE": TitleShape.PIECE,
 }
-_BODY: Final = re.compile(
+_LEVELS_BELOW: Final = re.compile(
     r"DIV[2-9]|SUBTITLE|CHAPTER|SUBCHAP|PART|SUBPART|SECTION|APPENDIX|chapter|part|section"
 )
 _TITLES: Final = ("CFRTITLE", "IDNO", "TITLENUM", "docNumber")
-_TOLD: Final = frozenset(
+_READ_ELEMENTS: Final = frozenset(
     {*_TITLES, "AMDDATE", "REVISED", "VOL", "DATE", "ORIGINALDATE", "GRANULENUM"}
     | {"PARTS", "docReleasePoint", "startingProvision"}
 )
 _FIRSTS: Final = ("GRANULENUM", "startingProvision", "PARTS")
-_APART: Final = frozenset({"FDSYS", "FMTR", "HEADER", "preface"})
+_SKIPPED_ELEMENTS: Final = frozenset({"FDSYS", "FMTR", "HEADER", "preface"})
 
 
 @dataclass(slots=True)
-class _Heard:
+class _HeadHandler:
     """Listens until the text begins."""
 
     told: dict[str, str] = field(default_factory=dict)
@@ -220,48 +220,48 @@ class _Heard:
     title: str = ""
     first: str = ""
     is_done: bool = False
-    _pieces: list[str] = field(default_factory=list)
+    _chunks: list[str] = field(default_factory=list)
     _heading: str = ""
-    _is_apart: bool = False
+    _is_skipped: bool = False
 
     def start(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
         """An element begins."""
         del offset
-        self._pieces = []
+        self._chunks = []
         if self.is_done:
             return
         self.root = self.root or name
-        if name in _APART:
-            self._is_apart = True
+        if name in _SKIPPED_ELEMENTS:
+            self._is_skipped = True
         if name == "PARENT":
             self._heading = attributes.get("HEADING", "")
         if name == "VOLUME":
             self.amended.append(attributes.get("AMDDATE", ""))
-        if not self._is_apart and name.startswith("DIV"):
+        if not self._is_skipped and name.startswith("DIV"):
             self._division(name, attributes)
-        if not self._is_apart and _BODY.fullmatch(name):
+        if not self._is_skipped and _LEVELS_BELOW.fullmatch(name):
             self.is_done = True
             self.first = self.first or attributes.get("N", "")
 
     def end(self, name: str, offset: int) -> None:
         """An element ends."""
         del offset
-        text = folded("".join(self._pieces))
-        self._pieces = []
+        text = single_line("".join(self._chunks))
+        self._chunks = []
         if self.is_done:
             return
-        if name in _APART:
-            self._is_apart = False
+        if name in _SKIPPED_ELEMENTS:
+            self._is_skipped = False
         if name == "PARENT":
-            heading = folded(self._heading)
+            heading = single_line(self._heading)
             self.ancestors.append((heading, f"{heading}—{text}" if text else heading))
-        elif name in _TOLD and text:
+        elif name in _READ_ELEMENTS and text:
             self.told.setdefault(name, text)
 
     def text(self, data: str) -> None:
         """Some text."""
         if not self.is_done:
-            self._pieces.append(data)
+            self._chunks.append(data)
 
     def _division(self, name: str, attributes: Mapping[str, str]) -> None:
         node = attributes.get("NODE", "").partition(":")[0]
@@ -279,33 +279,33 @@ def _metadata(attributes: Mapping[str, str]) -> str:
     return attributes.get("hierarchy_metadata", "")
 
 
-def _head(heard: _Heard, name: str) -> FileHead:
-    root, told = heard.root, heard.told
+def _head(handler: _HeadHandler, name: str) -> FileHead:
+    root, told = handler.root, handler.told
     is_ecfr = root in {"ECFR", "DLPSTEXTCLASS"} or root.startswith("DIV")
     shape = TitleShape.WHOLE if root == "DIV1" else _SHAPES.get(root, TitleShape.PIECE)
-    title = _number(_one_of(_TITLES, told) or heard.title) or int(title_of_name(name) or 0)
+    title = _number(_one_of(_TITLES, told) or handler.title) or int(title_of_name(name) or 0)
     if not title:
         raise WrongContentError("it does not say which title it is of; name it title-40.xml or so")
     revised = _day(_one_of(("ORIGINALDATE", "REVISED", "docReleasePoint"), told))
-    amended = max([*filter(None, map(_day, heard.amended)), _day(told.get("AMDDATE")) or ""])
+    amended = max([*filter(None, map(_day, handler.amended)), _day(told.get("AMDDATE")) or ""])
     volume = _VOLUME_NAME.search(name)
     return FileHead(
         shape=shape,
         is_uslm=root == "cfrDoc",
         title=str(title),
         volume=_number(told.get("VOL")) or (int(volume[1]) if volume else 0),
-        first=_number(_one_of(_FIRSTS, told) or heard.first),
+        first=_number(_one_of(_FIRSTS, told) or handler.first),
         edition=_edition(name, {} if is_ecfr else told),
         published_at=(amended if is_ecfr else revised) or None,
-        label=heard.ancestors[0][1] if heard.ancestors else f"Title {title}",
-        ancestors=tuple(heard.ancestors[1:]),
+        label=handler.ancestors[0][1] if handler.ancestors else f"Title {title}",
+        ancestors=tuple(handler.ancestors[1:]),
     )
 
 
 def _edition(name: str, told: Mapping[str, str]) -> str:
     # A volume that has not changed is printed again in a new cover; inside it is of an older year.
-    if named := edition_of_name(name):
-        return named
+    if edition := edition_of_name(name):
+        return edition
     day = _day(_one_of(("DATE", "REVISED", "docReleasePoint"), told))
     return day[:4] if day else ""
 
@@ -322,16 +322,16 @@ def _number(text: str | None) -> int:
 def _day(text: str | None) -> str | None:
     """The day in `2022-12-29`, `Dec. 29, 2022(fm)` and `Revised as of July 1, 2018`."""
     if match := _DAY.search(text or ""):
-        written, form = match[1], "%Y-%m-%d"
+        printed, form = match[1], "%Y-%m-%d"
     elif match := _LONG_DAY.search(text or ""):
-        written, form = " ".join(match.groups()), "%b %d %Y"
+        printed, form = " ".join(match.groups()), "%b %d %Y"
     else:
         return None
     try:
-        found: date = datetime.strptime(written, form).date()  # noqa: DTZ007 — a day has no zone
+        day: date = datetime.strptime(printed, form).date()  # noqa: DTZ007 — a day has no zone
     except ValueError:
         return None
-    return found.isoformat()
+    return day.isoformat()
 
 
 Part = Literal["number", "heading"]

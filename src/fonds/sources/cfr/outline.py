@@ -18,11 +18,11 @@ from fonds.sources.cfr.heads import (
     Dialect,
     Part,
     appendix_number,
-    folded,
     level_number,
     printed_number,
     rank,
     section_number,
+    single_line,
     stated_number,
     status_of,
     without_volume,
@@ -31,7 +31,7 @@ from fonds.sources.jurisdiction import FRONT, Span, TocNode
 
 
 @dataclass(slots=True)
-class _Placed:
+class _OutlineBuilder:
     kind: str
     number: str
     volume: int
@@ -42,8 +42,8 @@ class CfrOutline:
 
     def __init__(self) -> None:
         self._ready: list[TocNode] = []
-        self._path: list[_Placed] = []
-        self._held: list[TocNode] = []
+        self._path: list[_OutlineBuilder] = []
+        self._pending: list[TocNode] = []
         self._volume = 0
         self._is_titled = False
 
@@ -54,14 +54,14 @@ class CfrOutline:
     def container(self, node: TocNode) -> bool:
         """List a level that has others below it; False if it only goes on from the last volume."""
         position = self._position(node)
-        placed = _Placed(node.kind, node.number, self._volume)
+        added = _OutlineBuilder(node.kind, node.number, self._volume)
         last = self._path[position] if position < len(self._path) else None
-        is_same = last is not None and (last.kind, last.number) == (placed.kind, placed.number)
+        is_same = last is not None and (last.kind, last.number) == (added.kind, added.number)
         if last and is_same and node.number and last.volume != self._volume:
             last.volume = self._volume
             return False
         self._leave(position)
-        self._path.append(placed)
+        self._path.append(added)
         self._ready.append(node)
         return True
 
@@ -73,7 +73,7 @@ class CfrOutline:
     def hold(self, node: TocNode) -> None:
         """List a leaf of a level that goes on, once nothing below that level can go on any more."""
         self._position(node)
-        self._held.append(node)
+        self._pending.append(node)
 
     def title(self, node: TocNode) -> bool:
         """Know the unit itself better; False if an earlier volume told already."""
@@ -101,14 +101,14 @@ class CfrOutline:
 
     def _leave(self, position: int) -> None:
         """Nothing from here on can go on; the innermost is told first."""
-        for node in sorted(self._held, key=lambda node: -node.depth):
+        for node in sorted(self._pending, key=lambda node: -node.depth):
             if node.depth > position:
                 self._ready.append(node)
-                self._held.remove(node)
+                self._pending.remove(node)
         del self._path[position:]
 
 
-_SHOWN: Final = 60
+_EXCERPT_LENGTH: Final = 60
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class _CfrLevel:
     """Where its first element begins."""
     text: tuple[int, int] | None = None
     """From the first to the last of its own elements since the last level below it."""
-    is_placed: bool = False
+    is_added: bool = False
     is_continued: bool = False
     is_over: bool = False
 
@@ -215,8 +215,8 @@ class CfrFileParser:
         elif self._inner:
             self._has_words = self._has_words or not data.isspace()
         elif (level := self._level) and level.kind not in LEAVES and not data.isspace():
-            shown = folded(data)[:_SHOWN]
-            raise MalformedError(f"words outside of any element in {level.label!r}: {shown!r}")
+            excerpt = single_line(data)[:_EXCERPT_LENGTH]
+            raise MalformedError(f"words outside of any element in {level.label!r}: {excerpt!r}")
 
     # Levels -----------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class CfrFileParser:
         if self._is_forgotten:
             self._make_room(kind)
         for level in self._open():
-            self._place(level)
+            self._add_level(level)
             self._flush(level)
         self._begin(kind, attributes, offset)
         return True
@@ -282,32 +282,32 @@ class CfrFileParser:
         """After a forgotten end, nesting tells nothing: a level ends those it cannot stand in."""
         for level in self._open():
             if rank(level.kind) >= rank(kind) > 0:
-                self._place(level)
+                self._add_level(level)
                 self._flush(level)
                 level.is_over = True
 
     def _finish(self, level: _CfrLevel, offset: int) -> None:
         if level.kind in LEAVES:
             self._outline.leaf(self._leaf(level, level.start, offset))
-        elif level.is_placed:
+        elif level.is_added:
             self._flush(level)
         elif not any(level.words.values()) and level.text is None:
             return  # an empty element, in the place of a heading that was left out
         elif level.kind == "title":
-            self._place(level)
+            self._add_level(level)
             self._outline.leaf(self._front(level, level.start, offset))
         elif status_of(level.label):
             self._outline.leaf(self._leaf(level, level.start, offset))
         else:
-            self._place(level)
+            self._add_level(level)
             self._flush(level)
 
     # Nodes ------------------------------------------------------------------------------------
 
-    def _place(self, level: _CfrLevel) -> None:
-        if level.is_placed:
+    def _add_level(self, level: _CfrLevel) -> None:
+        if level.is_added:
             return
-        level.is_placed = True
+        level.is_added = True
         node = TocNode(
             kind=level.kind,
             number=self._title if level.kind == "title" else level.number,
@@ -315,8 +315,8 @@ class CfrFileParser:
             depth=level.depth,
             identifier=level.identifier,
         )
-        place = self._outline.title if level.kind == "title" else self._outline.container
-        level.is_continued = not place(node)
+        add = self._outline.title if level.kind == "title" else self._outline.container
+        level.is_continued = not add(node)
 
     def _flush(self, level: _CfrLevel) -> None:
         if level.text is None:
@@ -365,10 +365,10 @@ class CfrFileParser:
             self._capture(name, attributes)
 
     def _keep_heading(self, captured: tuple[Part, int, list[str]]) -> None:
-        part, _, pieces = captured
+        part, _, chunks = captured
         self._captured = None
         if self._level is not None:
-            self._level.words[part] = folded("".join(pieces))
+            self._level.words[part] = single_line("".join(chunks))
 
     def _extend(self, offset: int) -> None:
         level = self._level

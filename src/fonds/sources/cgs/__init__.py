@@ -46,7 +46,7 @@ from fonds.sources.cgs.index import (
     Pair,
     Title,
     Titles,
-    all_gone,
+    all_repealed,
     paired,
     read_title,
     read_titles,
@@ -69,12 +69,12 @@ def merged(base: Sequence[ChapterItem], supplement: Sequence[ChapterItem]) -> li
     that differ are kept beside the older ones.
     """
     items = list(base)
-    known = {item.text for item in base if item.kind == FRONT}
-    placed: set[int] = set()
+    front_texts = {item.text for item in base if item.kind == FRONT}
+    added: set[int] = set()
     for batch in _batches(supplement):
-        placed.add(id(batch.section))
-        at = _behind_heading(items, _put(items, batch, placed), batch.path)
-        items[at:at] = [note for note in batch.notes if note.text not in known]
+        added.add(id(batch.section))
+        at = _behind_heading(items, _put(items, batch, added), batch.path)
+        items[at:at] = [note for note in batch.notes if note.text not in front_texts]
     return items
 
 
@@ -115,7 +115,7 @@ def _with_paths(items: Sequence[ChapterItem]) -> Iterator[tuple[ChapterItem, Pat
         yield item, path
 
 
-def _put(items: list[ChapterItem], batch: _SupplementSection, placed: set[int]) -> int:
+def _put(items: list[ChapterItem], batch: _SupplementSection, added: set[int]) -> int:
     """Put a section where it belongs; gives its place."""
     section = batch.section
     if section is None:
@@ -124,14 +124,14 @@ def _put(items: list[ChapterItem], batch: _SupplementSection, placed: set[int]) 
         at
         for at, old in enumerate(items)
         # Of two sections that the supplement has under one number, both are kept.
-        if old.kind == SECTION and id(old) not in placed and covers(section.number, old.number)
+        if old.kind == SECTION and id(old) not in added and covers(section.number, old.number)
     ]
     for at in reversed(replaced[1:]):
         del items[at]
     if replaced:
         items[replaced[0]] = section
         return replaced[0]
-    at = _place(items, section, batch.path)
+    at = _position_for(items, section, batch.path)
     paths = {path for _, path in _with_paths(items)}
     opened = [batch.path[:depth] for depth in range(1, len(batch.path) + 1)]
     missing = [batch.headings[path] for path in opened if path not in paths]
@@ -139,30 +139,30 @@ def _put(items: list[ChapterItem], batch: _SupplementSection, placed: set[int]) 
     return at + len(missing)
 
 
-def _place(items: list[ChapterItem], section: ChapterItem, path: Path) -> int:
+def _position_for(items: list[ChapterItem], section: ChapterItem, path: Path) -> int:
     sections = [at for at, old in enumerate(items) if old.kind == SECTION]
     key = key_of(section.number)
     before = [at for at in sections if key_of(items[at].number) <= key]
     if not before:
         return sections[0] if sections else len(items)
     at = before[-1] + 1
-    paths = [known for _, known in _with_paths(items)]
+    paths = [item_path for _, item_path in _with_paths(items)]
     if paths[at - 1] == path:
         return at
     # The first section of a part follows the last one of the part before.
-    gap = takewhile(lambda place: items[place].kind != SECTION, range(at, len(items)))
-    headed = [place for place in gap if paths[place] == path]
+    gap = takewhile(lambda index: items[index].kind != SECTION, range(at, len(items)))
+    headed = [index for index in gap if paths[index] == path]
     return headed[-1] + 1 if headed else at
 
 
 def _behind_heading(items: list[ChapterItem], at: int, path: Path) -> int:
     """Where notes go: behind the heading of their part and its notes, or where the section is."""
-    paths = [known for _, known in _with_paths(items)]
+    paths = [item_path for _, item_path in _with_paths(items)]
     starts = [0] if not path else []
     starts += [
-        place + 1
-        for place, item in enumerate(items[:at])
-        if item.kind in PARTS and paths[place] == path
+        index + 1
+        for index, item in enumerate(items[:at])
+        if item.kind in PARTS and paths[index] == path
     ]
     if not starts:
         return at
@@ -191,7 +191,7 @@ def title_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
             titles.append((page, read_title(page.name, data)))
     yield from _notes(node, titles)
     if chapters:
-        yield from _held(titles, paired(chapters))
+        yield from _chapters_in(titles, paired(chapters))
     else:
         yield from _listed(node, titles)
 
@@ -200,7 +200,7 @@ def _listed(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[Toc
     entries: list[ListedNode] = []
     for _, title in titles:
         entries = with_new_entries(entries, title.chapters)
-    if not entries and not all_gone(node.label):
+    if not entries and not all_repealed(node.label):
         raise MalformedError(f"{titles[0][0].name} lists no chapter of {node.label}")
     for entry in entries:
         yield TocNode(
@@ -227,7 +227,7 @@ def chapter_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
     yield from _content(pair, depth=1)
 
 
-def _held(titles: Sequence[tuple[Page, Title]], pairs: Sequence[Pair]) -> Iterator[TocNode]:
+def _chapters_in(titles: Sequence[tuple[Page, Title]], pairs: Sequence[Pair]) -> Iterator[TocNode]:
     for page, title in titles:
         _check_complete(page.name, title, pairs)
     for pair in pairs:
@@ -237,10 +237,10 @@ def _held(titles: Sequence[tuple[Page, Title]], pairs: Sequence[Pair]) -> Iterat
 
 
 def _check_complete(name: str, title: Title, pairs: Sequence[Pair]) -> None:
-    held = [pair.base if title.supplement is None else pair.supplement for pair in pairs]
-    known = {(chapter.kind, chapter.number.lower()) for chapter in held if chapter}
+    chapters = [pair.base if title.supplement is None else pair.supplement for pair in pairs]
+    existing = {(chapter.kind, chapter.number.lower()) for chapter in chapters if chapter}
     for entry in title.chapters:
-        if (entry.kind, entry.number.lower()) not in known:
+        if (entry.kind, entry.number.lower()) not in existing:
             raise NotFoundError(
                 f"{name} lists {entry.label}, but the folder has no {entry.file}; "
                 "add it, or take the list away to go without it"
@@ -248,11 +248,11 @@ def _check_complete(name: str, title: Title, pairs: Sequence[Pair]) -> None:
 
 
 def _notes(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[TocNode]:
-    said: set[str] = set()
+    texts: set[str] = set()
     for page, title in titles:
-        if title.notes is None or title.text in said:
+        if title.notes is None or title.text in texts:
             continue
-        said.add(title.text)
+        texts.add(title.text)
         yield TocNode(
             kind=FRONT,
             label=f"Notes to {node.label}",
@@ -315,10 +315,10 @@ def cite_cgs_notes(*, levels: Mapping[str, str], edition: str) -> str:
     Levels are names with their numbers, outermost first. Chapters are counted through all titles
     and cited without theirs; articles begin anew in the only title that has them.
     """
-    named = [f"{_SHORT[kind]} {number}" for kind, number in levels.items() if kind in _SHORT]
+    parts = [f"{_SHORT[kind]} {number}" for kind, number in levels.items() if kind in _SHORT]
     if "chapter" not in levels:
-        named.insert(0, f"tit. {levels['title']}")
-    return f"Conn. Gen. Stat. {', '.join(named)} ({edition})."
+        parts.insert(0, f"tit. {levels['title']}")
+    return f"Conn. Gen. Stat. {', '.join(parts)} ({edition})."
 
 
 NAME: Final = "cgs"
@@ -363,12 +363,12 @@ class Cgs:
                 yield root
             return
         folder = await scan(origin)
-        for held in folder.in_order():
+        for files in folder.in_order():
             yield TocNode(
                 kind="title",
-                number=held.number,
-                label=held.label,
-                pages=(*held.title_pages, *held.chapters),
+                number=files.number,
+                label=files.label,
+                pages=(*files.title_pages, *files.chapters),
                 published_at=f"{folder.revision}-01-01" if folder.revision else None,
             )
 

@@ -56,7 +56,7 @@ TITLE_LINK: Final = re.compile(
 _ID_ATTRIBUTE: Final = re.compile(rb"""\bid\s*=\s*["']?([^\s"'<>]+)""", re.IGNORECASE)
 
 
-def seen(data: bytes) -> str:
+def visible_text(data: bytes) -> str:
     """The text of a piece of a page, on one line."""
     text = _SILENT.sub(" ", decode(data).text)
     text = unescape(_TAG.sub(" ", _INLINE.sub("", text)))
@@ -77,11 +77,11 @@ _ONE: Final = re.compile(_NUMBER)
 _JOINTS: Final = frozenset({"to", "and", "or"})
 _ID: Final = re.compile(r"secs?_(.+)")
 _PRINTED: Final = re.compile(rf"Secs?\.\s*({_NUMBER}(?:(?:,\s*|\s+(?:to|and|or)\s+){_NUMBER})*)")
-_PIECE: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
+_NUMBER_PART: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 
 _DEAD: Final = r"(?P<status>repealed|transferred|obsolete|expired)"
 _LIST: Final = rf"{_NUMBER}(?:(?:,\s*|,?\s+(?:to|and|or)\s+){_NUMBER})*(?:,\s+inclusive,?)?"
-_BODY: Final = re.compile(
+_STATUS_SENTENCE: Final = re.compile(
     rf"(?:Sections?|Secs?\.)\s+{_LIST}"
     rf"(?:,?\s+(?:of|as|revised)\s[^.;:]{{0,120}}?)?\s+(?:is|are)\s+{_DEAD}\b"
     r"|(?P<reserved>Reserved)(?:\s+for\s+future\s+use|\W*$)"
@@ -122,18 +122,20 @@ def members(number: str) -> list[str]:
 
 def key_of(number: str) -> Key:
     """The place of a number, or of the first one that is named."""
-    pieces = (_PIECE.match(piece) for piece in number.partition(" ")[0].rstrip(",").split("-"))
-    found = [(int(piece[1]), len(piece[2]), piece[2].lower()) for piece in pieces if piece]
-    return tuple(found)
+    matches = (
+        _NUMBER_PART.match(match) for match in number.partition(" ")[0].rstrip(",").split("-")
+    )
+    parts = [(int(match[1]), len(match[2]), match[2].lower()) for match in matches if match]
+    return tuple(parts)
 
 
 def covers(number: str, other: str) -> bool:
     """Whether all that `other` names is named by `number`, or stands within its range."""
     ends = [key_of(member) for member in members(number)]
-    named = [key_of(member) for member in members(other)]
+    keys = [key_of(member) for member in members(other)]
     if " to " in number:
-        return all(ends[0] <= one <= ends[-1] for one in named)
-    return all(one in ends for one in named) and " to " not in other
+        return all(ends[0] <= one <= ends[-1] for one in keys)
+    return all(one in ends for one in keys) and " to " not in other
 
 
 def title_of(number: str) -> str:
@@ -150,8 +152,8 @@ def status_of(catchline: str, text: str) -> str:
     """`repealed`, `reserved`, … if its heading or the beginning of its text says so."""
     if dead := _HEADING.fullmatch(heading_of(catchline)):
         return dead[1].lower()
-    if body := _BODY.match(text):
-        return next(word for word in body.groupdict().values() if word).lower()
+    if match := _STATUS_SENTENCE.match(text):
+        return next(word for word in match.groupdict().values() if word).lower()
     return ""
 
 
@@ -170,7 +172,7 @@ _SUPPLEMENT: Final = re.compile(
 _SUPPLEMENTED: Final = re.compile(rb"\brefer\s+to\s+the\s+([0-9]{4})\s+Supplement\b", re.IGNORECASE)
 _SUPPLEMENT_PATH: Final = re.compile(r"(?:^|/)(?:([0-9]{4})/)?sup/")
 _FIRST: Final = re.compile(rb"""\bid\s*=\s*["']?secs?_([0-9]+[a-z]*-[0-9]+)""", re.IGNORECASE)
-_NAMED: Final = 3
+_MAX_NAMED_SECTIONS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,8 +227,8 @@ def revised_to(name: str, data: bytes) -> str:
     if supplement := supplement_year(name, data):
         return supplement
     # A supplement brings the revision of the year before it up to date.
-    noted = _SUPPLEMENTED.search(data)
-    return str(int(noted[1]) - 1) if noted else ""
+    match = _SUPPLEMENTED.search(data)
+    return str(int(match[1]) - 1) if match else ""
 
 
 def supplement_year(name: str, data: bytes) -> str | None:
@@ -264,7 +266,7 @@ def read_chapter(name: str, data: bytes) -> Chapter:
 def _described(name: str, data: bytes, tokens: list[re.Match[bytes]]) -> Chapter:
     printed = {field: _heading(tokens, "chap", field) for field in ("no", "name")}
     title = _TITLE.search(data)
-    called = seen(title[1]) if title else ""
+    called = visible_text(title[1]) if title else ""
     kind, number = _numbered(printed["no"] or called.partition(" - ")[0], "chapter")
     if not number:
         raise MalformedError(f"{name} does not say which chapter it is")
@@ -287,8 +289,8 @@ def file_name(kind: str, number: str) -> str:
 
 
 def _heading(tokens: list[re.Match[bytes]], level: str, field: str) -> str:
-    found = (token for token in tokens if _is_heading(token, level, field))
-    return next((_unmarked(seen(token["heading"])) for token in found), "")
+    headings = (token for token in tokens if _is_heading(token, level, field))
+    return next((_unmarked(visible_text(token["heading"])) for token in headings), "")
 
 
 def _is_heading(token: re.Match[bytes], level: str, field: str) -> bool:
@@ -361,12 +363,12 @@ class _ChapterPage:
             self._divide(token)
 
     def _close(self, position: int) -> None:
-        piece = self._data[self._since : position]
-        span = Span(start=self._since, length=len(piece.rstrip()))
+        content = self._data[self._since : position]
+        span = Span(start=self._since, length=len(content.rstrip()))
         opened, self._open = self._open, None
         if opened is not None:
             self._items.append(replace(opened, span=span))
-        elif any(map(str.isalnum, text := seen(piece))):
+        elif any(map(str.isalnum, text := visible_text(content))):
             front = ChapterItem(kind=FRONT, number="", label=f"Notes to {self._above}", text=text)
             front = replace(front, page=self._name, span=span, address=self._address)
             self._items.append(front)
@@ -377,12 +379,12 @@ class _ChapterPage:
         return before[-1].start() if before and not before[-1][1] else position
 
     def _section(self, token: re.Match[bytes]) -> ChapterItem:
-        fragment, line = identifier(token["catchln"]), seen(token["line"])
+        fragment, line = identifier(token["catchln"]), visible_text(token["line"])
         number = number_of(fragment, line)
         if number is None:
             raise MalformedError(f"{self._name}: {(line or fragment)[:80]!r} has no section number")
         closing = PARAGRAPH.search(self._data, token.end(), self._end)
-        first = seen(self._data[token.end() : closing.start() if closing else self._end])
+        first = visible_text(self._data[token.end() : closing.start() if closing else self._end])
         status = status_of(line, first)
         bare = status and not any(map(str.isalnum, heading_of(line)))
         return ChapterItem(
@@ -397,7 +399,7 @@ class _ChapterPage:
 
     def _divide(self, token: re.Match[bytes]) -> None:
         """A heading between sections: its number opens a level, and its name completes it."""
-        level, text = token["level"].decode(), _unmarked(seen(token["heading"]))
+        level, text = token["level"].decode(), _unmarked(visible_text(token["heading"]))
         if level not in PARTS:
             raise MalformedError(f"{self._name} holds two chapters: {text[:80]!r} is the second")
         last = self._items[-1] if self._items else None
@@ -413,15 +415,17 @@ class _ChapterPage:
 def _check_contents(name: str, tokens: list[re.Match[bytes]], items: list[ChapterItem]) -> None:
     """The table of contents and the sections must be the same list: pages come cut and mixed."""
     anchors = (ANCHOR.search(token["entry"]) for token in tokens if token["toc"])
-    listed = Counter(unescape(found[1].decode("utf-8", "replace")) for found in anchors if found)
-    held = Counter(item.fragment or item.label for item in items if item.kind == SECTION)
+    listed = Counter(unescape(label[1].decode("utf-8", "replace")) for label in anchors if label)
+    counts = Counter(item.fragment or item.label for item in items if item.kind == SECTION)
     if not listed and not any(item.span for item in items):
         raise SuspiciousYieldError(f"{name} holds no section and no note")
-    for more, less, what in ((listed, held, "only listed"), (held, listed, "not listed")):
+    for more, less, what in ((listed, counts, "only listed"), (counts, listed, "not listed")):
         if missing := sorted((more - less).elements(), key=_order):
-            shown = ", ".join(missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
+            names = ", ".join(missing[:_MAX_NAMED_SECTIONS]) + (
+                ", …" if len(missing) > _MAX_NAMED_SECTIONS else ""
+            )
             raise SuspiciousYieldError(
-                f"{name}: table of contents and text differ; {len(missing)} {what}: {shown}"
+                f"{name}: table of contents and text differ; {len(missing)} {what}: {names}"
             )
 
 

@@ -18,9 +18,9 @@ from fonds.sources.cgs.chapter import (
     is_chapter,
     key_of,
     revised_to,
-    seen,
     supplement_year,
     title_number,
+    visible_text,
 )
 from fonds.sources.formats.html import by_class, read_page, text_of
 from fonds.sources.jurisdiction import Origin, Page, Span
@@ -29,7 +29,7 @@ _TITLE_FILE: Final = re.compile(r"(?:^|/)(title_0*([0-9]+[a-z]*)\.html?)(?:#|$)"
 _CHAPTER_FILE: Final = re.compile(
     r"(?:^|/)((chap|art)_0*([0-9]+[a-z]*)\.html?)(?:#|$)", re.IGNORECASE
 )
-_NAMED: Final = re.compile(r"(?:title|chapter|article)\s+(\w+)", re.IGNORECASE)
+_NAME: Final = re.compile(r"(?:title|chapter|article)\s+(\w+)", re.IGNORECASE)
 _DEAD: Final = re.compile(r"\(\s*(All sections [^)]*)\)", re.IGNORECASE)
 _REVISED: Final = re.compile(r"Revised to January 1, ([0-9]{4})", re.IGNORECASE)
 _SUPPLEMENT: Final = re.compile(r"\brefer to the ([0-9]{4}) Supplement\b", re.IGNORECASE)
@@ -42,7 +42,9 @@ _NOTE: Final = re.compile(
     rb"[^<>]*>.*?(?:</p\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_BODY: Final = re.compile(rb"<body\b[^<>]*>(.*?)(?:</body|</html|\Z)", re.DOTALL | re.IGNORECASE)
+_PAGE_CONTENT: Final = re.compile(
+    rb"<body\b[^<>]*>(.*?)(?:</body|</html|\Z)", re.DOTALL | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,7 +121,7 @@ def read_titles(name: str, data: bytes) -> Titles:
     )
 
 
-def all_gone(label: str) -> bool:
+def all_repealed(label: str) -> bool:
     """Whether a title is listed with the remark that none of its sections is left."""
     return _DEAD.search(label) is not None
 
@@ -130,22 +132,22 @@ def read_title(name: str, data: bytes) -> Title:
         raise WrongContentError(f"{name} is no page of a title: it may have moved")
     root = read_page(data)
     printed = {field: _heading(root, field) for field in ("title-no", "title-name")}
-    number = _NAMED.match(printed["title-no"])
+    number = _NAME.match(printed["title-no"])
     file = _TITLE_FILE.search(name)
     if number is None and file is None:
         raise MalformedError(f"{name} does not say which title it is")
     chapters = tuple(_chapters(root))
     notes = _notes(data) if chapters else _whole(data)
     supplement = supplement_year(name, data)
-    known = (number[1] if number else file[2] if file else "").lower()
+    title = (number[1] if number else file[2] if file else "").lower()
     return Title(
-        number=known,
+        number=title,
         label=" - ".join(filter(None, printed.values())),
         chapters=chapters,
         notes=notes,
-        text=seen(data[notes.start : notes.start + notes.length]) if notes else "",
+        text=visible_text(data[notes.start : notes.start + notes.length]) if notes else "",
         supplement=supplement,
-        address=address_of(supplement, _file_name(known)),
+        address=address_of(supplement, _file_name(title)),
     )
 
 
@@ -162,34 +164,34 @@ def with_new_entries(
     for entry in supplement:
         if not entry.in_(entries):
             key = key_of(entry.number)
-            before = [at for at, known in enumerate(entries) if key_of(known.number) <= key]
+            before = [at for at, existing in enumerate(entries) if key_of(existing.number) <= key]
             entries.insert(before[-1] + 1 if before else 0, entry)
     return entries
 
 
 def _titles(root: Any) -> Iterator[ListedNode]:
-    for file, (found, links) in _linked(root, _TITLE_FILE).items():
+    for file, (entry, links) in _linked(root, _TITLE_FILE).items():
         texts = [text for text in map(text_of, links) if text]
-        number = _NAMED.match(texts[0]) if texts else None
+        number = _NAME.match(texts[0]) if texts else None
         remark = _DEAD.search(_row(links[-1]))
         yield ListedNode(
             kind="title",
-            number=number[1] if number else found[2].lower(),
-            label=" - ".join(dict.fromkeys(texts)) or f"Title {found[2]}",
+            number=number[1] if number else entry[2].lower(),
+            label=" - ".join(dict.fromkeys(texts)) or f"Title {entry[2]}",
             file=file,
             remark=remark[1] if remark else "",
         )
 
 
 def _chapters(root: Any) -> Iterator[ListedNode]:
-    for file, (found, links) in _linked(root, _CHAPTER_FILE).items():
-        kind = "article" if found[2].lower() == "art" else "chapter"
+    for file, (entry, links) in _linked(root, _CHAPTER_FILE).items():
+        kind = "article" if entry[2].lower() == "art" else "chapter"
         texts = [text for text in map(text_of, links) if text]
-        number = _NAMED.match(texts[0]) if texts else None
+        number = _NAME.match(texts[0]) if texts else None
         yield ListedNode(
             kind=kind,
-            number=number[1] if number else found[3],
-            label=" - ".join(dict.fromkeys(texts)) or f"{kind.capitalize()} {found[3]}",
+            number=number[1] if number else entry[3],
+            label=" - ".join(dict.fromkeys(texts)) or f"{kind.capitalize()} {entry[3]}",
             file=file,
         )
 
@@ -198,8 +200,8 @@ def _linked(root: Any, pattern: re.Pattern[str]) -> dict[str, tuple[re.Match[str
     """Links by the file they lead to, in the page's order: number and name are two links."""
     files: dict[str, tuple[re.Match[str], list[Any]]] = {}
     for link in root.iter("a"):
-        if found := pattern.search((link.get("href") or "").strip()):
-            files.setdefault(found[1], (found, []))[1].append(link)
+        if match := pattern.search((link.get("href") or "").strip()):
+            files.setdefault(match[1], (match, []))[1].append(link)
     return files
 
 
@@ -214,17 +216,17 @@ def _heading(root: Any, name: str) -> str:
 
 
 def _notes(data: bytes) -> Span | None:
-    found = list(_NOTE.finditer(data))
-    if not found:
+    matches = list(_NOTE.finditer(data))
+    if not matches:
         return None
-    return Span(start=found[0].start(), length=found[-1].end() - found[0].start())
+    return Span(start=matches[0].start(), length=matches[-1].end() - matches[0].start())
 
 
 def _whole(data: bytes) -> Span | None:
-    body = _BODY.search(data)
-    if body is None or not seen(body[1]):
+    match = _PAGE_CONTENT.search(data)
+    if match is None or not visible_text(match[1]):
         return None
-    return Span(start=body.start(1), length=len(body[1]))
+    return Span(start=match.start(1), length=len(match[1]))
 
 
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
@@ -253,15 +255,15 @@ class StatutesFolder:
     def in_order(self) -> list[TitleFiles]:
         """The titles by their number, named as the lists of titles name them."""
         names = {entry.number: entry.full_label for one in self.lists for entry in one.entries}
-        for number, held in self.titles.items():
-            held.label = names.get(number) or held.label or f"Title {number}"
-        return sorted(self.titles.values(), key=lambda held: key_of(held.number))
+        for number, files in self.titles.items():
+            files.label = names.get(number) or files.label or f"Title {number}"
+        return sorted(self.titles.values(), key=lambda files: key_of(files.number))
 
     @property
     def revision(self) -> str:
         """The newest year that any page is revised to, if they tell."""
-        told = [one.revision or "" for one in self.lists]
-        return max([*self.years, *told], default="")
+        years = [one.revision or "" for one in self.lists]
+        return max([*self.years, *years], default="")
 
 
 async def scan(origin: Origin) -> StatutesFolder:
@@ -273,14 +275,14 @@ async def scan(origin: Origin) -> StatutesFolder:
             data = stream.read(_LOOKED_AT)
             data = data + stream.read() if _HTML.search(data) else b""
         if is_chapter(data):
-            held = _held(folder, title_number(name, data))
-            held.chapters.append(name)
+            files = _files_for(folder, title_number(name, data))
+            files.chapters.append(name)
             folder.years.add(revised_to(name, data))
         elif lists_chapters(data):
             title = read_title(name, data)
-            held = _held(folder, title.number)
-            held.title_pages.append(name)
-            held.label = held.label or title.label
+            files = _files_for(folder, title.number)
+            files.title_pages.append(name)
+            files.label = files.label or title.label
         elif is_list_of_titles(data):
             folder.lists.append(read_titles(name, data))
         elif _PROMISED.search(name):
@@ -293,7 +295,7 @@ async def scan(origin: Origin) -> StatutesFolder:
     return folder
 
 
-def _held(folder: StatutesFolder, number: str) -> TitleFiles:
+def _files_for(folder: StatutesFolder, number: str) -> TitleFiles:
     return folder.titles.setdefault(number, TitleFiles(number))
 
 
@@ -306,8 +308,8 @@ class Pair:
 
     def add(self, chapter: Chapter, name: str) -> None:
         """Take one of the two; raises if it is there already."""
-        known = self.base if chapter.supplement is None else self.supplement
-        if known is not None:
+        chapters = self.base if chapter.supplement is None else self.supplement
+        if chapters is not None:
             raise MalformedError(f"{name} differs from another page of {chapter.label}: keep one")
         if chapter.supplement is None:
             self.base = chapter
@@ -317,9 +319,9 @@ class Pair:
     @property
     def chapter(self) -> Chapter:
         """What it is called, by the page of the statutes if there is one."""
-        known = self.base or self.supplement
-        assert known is not None
-        return known
+        page = self.base or self.supplement
+        assert page is not None
+        return page
 
 
 def paired(chapters: Iterable[tuple[Page, Chapter]]) -> list[Pair]:
@@ -328,10 +330,10 @@ def paired(chapters: Iterable[tuple[Page, Chapter]]) -> list[Pair]:
     The same bytes under two names are one page; two pages of one chapter that differ are an error.
     """
     pairs: dict[tuple[str, str], Pair] = {}
-    known: set[str] = set()
+    numbers: set[str] = set()
     for page, chapter in chapters:
-        if page.archived.sha256 not in known:
-            known.add(page.archived.sha256)
+        if page.archived.sha256 not in numbers:
+            numbers.add(page.archived.sha256)
             key = (chapter.kind, chapter.number.lower())
             pairs.setdefault(key, Pair()).add(chapter, page.name)
     return sorted(pairs.values(), key=lambda pair: key_of(pair.chapter.number))

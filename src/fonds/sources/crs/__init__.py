@@ -152,9 +152,9 @@ def cite_crs(*, number: str, title: str, published: date | None) -> str:
     The day is that of the newest version.
     """
     words = title.strip().rstrip(".").rstrip()
-    named = f"{number}, {words}" if words and words != number else number
+    name = f"{number}, {words}" if words and words != number else number
     dated = f" ({bluebook_date(published)})" if published else ""
-    return f"Cong. Rsch. Serv., {named}{dated}."
+    return f"Cong. Rsch. Serv., {name}{dated}."
 
 
 # From a report and its text to rows and a document.
@@ -229,12 +229,12 @@ def pdf_body(part: RawPart) -> Body:
 
 
 def _below(table: str, key: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[ParsedRecord]:
-    for place, row in enumerate(rows, 1):
+    for ordinal, row in enumerate(rows, 1):
         yield ParsedRecord(
             source=NAME,
             table=table,
-            key=f"{key}#{table}/{place}",
-            payload={"report_id": key, "ord": place, **row},
+            key=f"{key}#{table}/{ordinal}",
+            payload={"report_id": key, "ord": ordinal, **row},
         )
 
 
@@ -265,11 +265,11 @@ def _document(row: Mapping[str, Any], raw: Archived, body: Body | None) -> Docum
     )
 
 
-def _summary(written: str | None, body: Body | None) -> str | None:
+def _summary(stated: str | None, body: Body | None) -> str | None:
     text = body.normalized if body else None
     # Some old summaries are the whole report once more.
-    is_text = written is not None and text is not None and 2 * len(written) > len(text.markdown)
-    return None if is_text else written
+    is_text = stated is not None and text is not None and 2 * len(stated) > len(text.markdown)
+    return None if is_text else stated
 
 
 # Loose files: which of them describe reports, which are texts, and what the others are.
@@ -394,12 +394,12 @@ class Crs:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The reports of the list, the oldest first, each with its newest text."""
-        answer = await ask(LIST, path="reports.csv")
-        rows, unusable = _read_list(answer.data)
-        since, until = _asked_for(state)
+        listing = await ask(LIST, path="reports.csv")
+        rows, unusable = _read_list(listing.data)
+        since, until = _requested_days(state)
         for day, row in rows:
             if since <= day <= until:
-                yield _task(row, answer.archived)
+                yield _task(row, listing.archived)
         days = [day for day, _ in rows]
         keys = frozenset(crs_id(row["number"]) for _, row in rows)
         yield Listing(
@@ -438,9 +438,9 @@ class Crs:
         if since is None and until is None:
             since = max(days.values()) - FIRST_RUN
         years: dict[int, set[str]] = {}
-        for known, day in days.items():
+        for document_id, day in days.items():
             if (since or date.min) <= day <= (until or date.max):
-                years.setdefault(day.year, set()).add(known)
+                years.setdefault(day.year, set()).add(document_id)
         for year in sorted(years):
             scope = f"published in {year}" if year > 1 else "undated"
             yield Expected(scope=scope, document_ids=frozenset(years[year]))
@@ -486,7 +486,7 @@ def _day(row: Row) -> date | None:
         return None
 
 
-def _asked_for(state: SourceState) -> tuple[date, date]:
+def _requested_days(state: SourceState) -> tuple[date, date]:
     if state.backfill:
         return state.since or date.min, state.until or date.max
     if since := state.custom.get("since"):
@@ -496,10 +496,10 @@ def _asked_for(state: SourceState) -> tuple[date, date]:
 
 def _reached(state: SourceState, since: date) -> str | None:
     """The first day from which on everything was listed; None where this run leaves a gap."""
-    known: str | None = state.custom.get("since")
-    if state.backfill and state.until is not None and (known or "~") > state.until.isoformat():
+    reached: str | None = state.custom.get("since")
+    if state.backfill and state.until is not None and (reached or "~") > state.until.isoformat():
         return None
-    return min(known or "~", since.isoformat())
+    return min(reached or "~", since.isoformat())
 
 
 # Tasks ------------------------------------------------------------------------------------

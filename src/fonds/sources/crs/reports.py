@@ -74,8 +74,8 @@ class CrsReport:
 
     def with_columns(self, columns: Mapping[str, Any]) -> CrsReport:
         """The same report with columns that it does not know by itself."""
-        known = {name: value for name, value in self.columns.items() if value is not None}
-        return replace(self, columns={**columns, **known})
+        stated = {name: value for name, value in self.columns.items() if value is not None}
+        return replace(self, columns={**columns, **stated})
 
     def completed_by(self, other: CrsReport | None) -> CrsReport:
         """The same report with what another publisher knows besides: authors, topics, status."""
@@ -87,9 +87,9 @@ class CrsReport:
         )
 
 
-def report_number(written: str | None) -> str:
+def report_number(text: str | None) -> str:
     """The number of a report, fit for addresses."""
-    number = (written or "").strip().upper()
+    number = (text or "").strip().upper()
     if not NUMBER.fullmatch(number):
         raise MalformedError(f"{number[:40]!r} is not the number of a CRS report")
     return number
@@ -109,10 +109,10 @@ def read_everycrs(content: Mapping[str, Any]) -> CrsReport:
         raise WrongContentError(f"the metadata of {number} names no version of it")
     report = CrsReport(number=number, versions=versions, is_whole=True)
     newest = fields.sections(content, "versions")[versions.index(report.newest)]
-    named = (Topic(name=name, source=EVERYCRS) for name in _names(content, "topics"))
+    topics = (Topic(name=name, source=EVERYCRS) for name in _names(content, "topics"))
     return replace(
         report,
-        topics=tuple(dict.fromkeys((*_everycrs_topics(newest), *named))),
+        topics=tuple(dict.fromkeys((*_everycrs_topics(newest), *topics))),
         columns={
             "type": fields.text(content, "type"),
             "type_id": fields.text(content, "typeId"),
@@ -157,7 +157,7 @@ def _everycrs_topics(version: Mapping[str, Any]) -> Iterator[Topic]:
 def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
     """The report that the API describes, whole or as an entry of its list."""
     number = report_number(fields.required(entry, "id"))
-    published = _moment(entry, "publishDate")
+    published = _timestamp(entry, "publishDate")
     formats = {
         (fields.text(one, "format") or "").upper(): fields.text(one, "url")
         for one in fields.sections(entry, "formats")
@@ -181,7 +181,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
             "status": fields.text(entry, "status"),
             "version": fields.whole(entry, "version"),
             "publish_date": published,
-            "update_date": _moment(entry, "updateDate"),
+            "update_date": _timestamp(entry, "updateDate"),
             "authors": _authors(entry),
             "related_materials": _related(entry),
         },
@@ -190,7 +190,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
 
 def publish_day(entry: Mapping[str, Any]) -> date | None:
     """The day in Washington on which an entry of the API's list was published."""
-    published = _moment(entry, "publishDate")
+    published = _timestamp(entry, "publishDate")
     return published.astimezone(WASHINGTON).date() if published else None
 
 
@@ -265,32 +265,32 @@ def _flag(content: Mapping[str, Any], name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _day(written: str | None) -> str | None:
-    if written is None:
+def _day(text: str | None) -> str | None:
+    if text is None:
         return None
     try:
-        return datetime.fromisoformat(written).date().isoformat()
+        return datetime.fromisoformat(text).date().isoformat()
     except ValueError as error:
-        raise MalformedError(f"`date` should be a day and is {written[:40]!r}") from error
+        raise MalformedError(f"`date` should be a day and is {text[:40]!r}") from error
 
 
 def _american_day(row: Row, name: str) -> str | None:
-    written = row[name].strip()
-    if not written:
+    text = row[name].strip()
+    if not text:
         return None
     try:
-        return datetime.strptime(written, _AMERICAN).date().isoformat()  # noqa: DTZ007 — a day has no zone
+        return datetime.strptime(text, _AMERICAN).date().isoformat()  # noqa: DTZ007 — a day has no zone
     except ValueError as error:
-        raise MalformedError(f"`{name}` should be a day and is {written[:40]!r}") from error
+        raise MalformedError(f"`{name}` should be a day and is {text[:40]!r}") from error
 
 
-def _moment(entry: Mapping[str, Any], name: str) -> datetime | None:
-    written = fields.text(entry, name)
-    if written is None:
+def _timestamp(entry: Mapping[str, Any], name: str) -> datetime | None:
+    text = fields.text(entry, name)
+    if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(written)
+        timestamp = datetime.fromisoformat(text)
     except ValueError as error:
-        raise MalformedError(f"`{name}` should be a moment and is {written[:40]!r}") from error
+        raise MalformedError(f"`{name}` should be a moment and is {text[:40]!r}") from error
     # A bare day is one of Washington, where the others are midnight too.
-    return moment if moment.tzinfo else moment.replace(tzinfo=WASHINGTON)
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=WASHINGTON)

@@ -145,8 +145,8 @@ class FederalRegister:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The documents of each week; a week is whole or an error."""
-        since, until = _asked_for(state)
-        last_seen = state.last_seen_key or ""
+        since, until = _requested_days(state)
+        previous_key = state.last_seen_key or ""
         listed = 0
         async for first, last, tasks in _windows(ask, since, until):
             for task in tasks:
@@ -155,9 +155,9 @@ class FederalRegister:
             listed += len(keys)
             yield Listing(since=first, until=last, task_keys=keys)
             # A backfill of older years must not turn the watermark back.
-            last_seen = max(last_seen, last.isoformat())
+            previous_key = max(previous_key, last.isoformat())
             if listed or until - since < WINDOW:
-                yield Watermark(last_seen_key=last_seen)
+                yield Watermark(last_seen_key=previous_key)
         if not listed and until - since >= WINDOW:
             raise SuspiciousYieldError(
                 f"no document was published from {since} to {until}, says the list; no such "
@@ -184,17 +184,17 @@ class FederalRegister:
         Without days: the thirty before the day the publisher's current issue was asked for.
         """
         if until is None:
-            answer = await ask(f"{API}/issues/current.json", path="issues/current.json")
-            until = answer.archived.retrieved_at.astimezone(NEW_YORK).date()
+            listing = await ask(f"{API}/issues/current.json", path="issues/current.json")
+            until = listing.archived.retrieved_at.astimezone(NEW_YORK).date()
         for day in _days(since or until - FIRST_RUN, until):
             if day.weekday() >= SATURDAY:
                 continue
             address = f"{API}/issues/{day}.json"
             try:
-                answer = await ask(address, path=f"issues/{day:%Y/%m}/{day}.json")
+                listing = await ask(address, path=f"issues/{day:%Y/%m}/{day}.json")
             except NotFoundError:
                 continue  # a holiday
-            numbers = frozenset(_numbers(read_json(answer.data)))
+            numbers = frozenset(_numbers(read_json(listing.data)))
             if not numbers:
                 raise WrongContentError(f"the table of contents of {day} names no document")
             document_ids = frozenset(federal_register_id(number, day) for number in numbers)
@@ -220,7 +220,7 @@ def list_address(since: date, until: date, page: int) -> str:
 # Windows ----------------------------------------------------------------------------------
 
 
-def _asked_for(state: SourceState) -> tuple[date, date]:
+def _requested_days(state: SourceState) -> tuple[date, date]:
     today = state.now.astimezone(NEW_YORK).date()
     until = min(state.until or today, today)
     if state.backfill:
@@ -287,8 +287,8 @@ async def _tasks(ask: Ask, since: date, until: date, first: _ResultPage) -> list
 async def _page(ask: Ask, since: date, until: date, number: int) -> _ResultPage:
     # Addresses are built here: next_page_url may lead to another host.
     path = f"lists/{since}_{until}/{number}.json"
-    answer = await ask(list_address(since, until, number), path=path)
-    content = read_json(answer.data)
+    listing = await ask(list_address(since, until, number), path=path)
+    content = read_json(listing.data)
     if not isinstance(content, dict) or not isinstance(content.get("count"), int):
         raise WrongContentError(f"page {number} of {since} to {until} is not a list of documents")
     pages = content.get("total_pages")
@@ -296,7 +296,7 @@ async def _page(ask: Ask, since: date, until: date, number: int) -> _ResultPage:
         entries=entries_of(content),
         count=content["count"],
         pages=max(pages, 1) if isinstance(pages, int) else 1,
-        archived=answer.archived,
+        archived=listing.archived,
     )
 
 
@@ -307,8 +307,8 @@ def _tasks_of(page: _ResultPage) -> dict[str, FetchTask]:
     tasks: dict[str, FetchTask] = {}
     for entry in page.entries:
         task = _task(entry, page.archived)
-        former = tasks.setdefault(task.key, task)
-        if former.fingerprint != task.fingerprint:
+        previous = tasks.setdefault(task.key, task)
+        if previous.fingerprint != task.fingerprint:
             raise DuplicateKeyError(f"{task.key} stands for two different documents of one page")
     return tasks
 
@@ -361,9 +361,9 @@ def _document(raw: Raw) -> ParsedRecord:
     origin = raw.task.origin
     if details := raw.part("metadata"):
         described = [
-            found
-            for found in entries_of(read_json(details.data))
-            if entry_id(found) == raw.task.key
+            entries
+            for entries in entries_of(read_json(details.data))
+            if entry_id(entries) == raw.task.key
         ]
         # Of a repeated number the API may describe the other document.
         if described:

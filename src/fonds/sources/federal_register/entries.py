@@ -34,8 +34,8 @@ def cite_federal_register(
     Without volume or page the document's own number stands for them, and without a date the
     year that number begins with: `FR Doc. 2016-12100 (2016).`
     """
-    place = f"{volume} Fed. Reg. {page}" if volume and page else f"FR Doc. {number}"
-    return f"{place} ({day})." if (day := _day(number, published)) else f"{place}."
+    position = f"{volume} Fed. Reg. {page}" if volume and page else f"FR Doc. {number}"
+    return f"{position} ({day})." if (day := _day(number, published)) else f"{position}."
 
 
 def _day(number: str, published: date | None) -> str | None:
@@ -55,7 +55,7 @@ Entry = Mapping[str, Any]
 _KINDS: Final = {"prorule": "proposed_rule", "presdocu": "presidential_document"}
 _CITED: Final = re.compile(r"(\d+) FR (\d+)")
 _INTEGERS: Final = frozenset({"volume", "start_page", "end_page", "page_length"})
-_SET_APART: Final = frozenset({"id", "document_number", "title", "president", "significant"})
+_OWN_COLUMNS: Final = frozenset({"id", "document_number", "title", "president", "significant"})
 
 # Since 2010 a Federal Register number starts with its four-digit year, and a correction with
 # its own prefix before it; older ones (`00-111`) were handed out again within days.
@@ -120,12 +120,12 @@ def with_body(parsed: ParsedRecord, body: Body) -> ParsedRecord:
 
 def once_each(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
     """The records, one that is repeated word for word only once."""
-    seen: dict[str, ParsedRecord] = {}
+    by_key: dict[str, ParsedRecord] = {}
     for parsed in records:
-        former = seen.setdefault(parsed.key, parsed)
-        if former is parsed:
+        previous = by_key.setdefault(parsed.key, parsed)
+        if previous is parsed:
             yield parsed
-        elif former != parsed:
+        elif previous != parsed:
             raise DuplicateKeyError(f"{parsed.key} stands for two different documents")
 
 
@@ -134,9 +134,9 @@ def _row(entry: Entry) -> dict[str, Any]:
     row = {
         column.name: _value(entry, column.name)
         for column in tables.fr_documents.columns
-        if column.name not in _SET_APART
+        if column.name not in _OWN_COLUMNS
     }
-    volume, page = _place(entry)
+    volume, page = _volume_and_page(entry)
     president, significant = entry.get("president"), entry.get("significant")
     return row | {
         "id": entry_id(entry),
@@ -154,7 +154,7 @@ def _value(entry: Entry, field: str) -> Any:
     return _integer(entry, field) if field in _INTEGERS else _text(entry.get(field))
 
 
-def _place(entry: Entry) -> tuple[int | None, int | None]:
+def _volume_and_page(entry: Entry) -> tuple[int | None, int | None]:
     volume, page = _integer(entry, "volume"), _integer(entry, "start_page")
     cited = _CITED.fullmatch(_text(entry.get("citation")) or "")
     return (volume or int(cited[1]), page or int(cited[2])) if cited else (volume, page)
@@ -328,12 +328,12 @@ _CONTENTS: Final = (
 
 def read_together(parts: Sequence[RawPart]) -> Iterator[ParsedRecord]:
     """All records of files that belong together: a text joins the entry that has its number."""
-    found = [parsed for part in parts for parsed in read_loose(part)]
-    described = Counter(_number_of(parsed) for parsed in found if not _body_of(parsed))
-    texts = {_number_of(parsed): body for parsed in found if (body := _body_of(parsed))}
+    records = [parsed for part in parts for parsed in read_loose(part)]
+    described = Counter(_number_of(parsed) for parsed in records if not _parsed_body(parsed))
+    texts = {_number_of(parsed): body for parsed in records if (body := _parsed_body(parsed))}
     joined = {number for number in texts if described[number] == 1}
     for parsed in once_each(
-        parsed for parsed in found if not (_body_of(parsed) and _number_of(parsed) in joined)
+        parsed for parsed in records if not (_parsed_body(parsed) and _number_of(parsed) in joined)
     ):
         number = _number_of(parsed)
         yield with_body(parsed, texts[number]) if number in joined else parsed
@@ -343,7 +343,7 @@ def _number_of(parsed: ParsedRecord) -> str:
     return str(parsed.payload.get("document_number"))
 
 
-def _body_of(parsed: ParsedRecord) -> Body | None:
+def _parsed_body(parsed: ParsedRecord) -> Body | None:
     return parsed.document.body if parsed.document else None
 
 
@@ -386,11 +386,11 @@ def read_body(part: RawPart) -> Body:
     )
 
 
-def entries_of(answer: Any) -> list[Entry]:
+def entries_of(content: Any) -> list[Entry]:
     """The entries of a list, of an answer for several numbers, or of a single document."""
-    if isinstance(answer, dict) and "document_number" in answer:
-        return [answer]
-    results = answer.get("results", []) if isinstance(answer, dict) else answer
+    if isinstance(content, dict) and "document_number" in content:
+        return [content]
+    results = content.get("results", []) if isinstance(content, dict) else content
     if not isinstance(results, list):
         raise WrongContentError("`results` is not a list")
     return _all_objects(results)
@@ -405,10 +405,10 @@ def _all_objects(values: list[Any]) -> list[Entry]:
 # JSON -------------------------------------------------------------------------------------
 
 
-def _from_json(answer: Any, archived: Archived) -> Iterator[ParsedRecord]:
-    if isinstance(answer, dict):
-        _refuse_json(answer)
-    entries = entries_of(answer)
+def _from_json(content: Any, archived: Archived) -> Iterator[ParsedRecord]:
+    if isinstance(content, dict):
+        _refuse_json(content)
+    entries = entries_of(content)
     if not entries:
         raise WrongContentError("a list without any document")
     if "document_number" not in entries[0] and {"id", "name"} <= entries[0].keys():
@@ -420,16 +420,16 @@ def _from_json(answer: Any, archived: Archived) -> Iterator[ParsedRecord]:
         yield record(entry, raw=archived)
 
 
-def _refuse_json(answer: dict[str, Any]) -> None:
-    if "results" in answer or "document_number" in answer:
+def _refuse_json(content: dict[str, Any]) -> None:
+    if "results" in content or "document_number" in content:
         return
-    agencies = answer.get("agencies")
+    agencies = content.get("agencies")
     if isinstance(agencies, list) and "document_categories" in str(agencies[:1]):
         raise WrongContentError(_CONTENTS)
     for key, what in _OTHER_JSON.items():
-        if key in answer:
+        if key in content:
             raise WrongContentError(what)
-    if "count" not in answer:
+    if "count" not in content:
         raise WrongContentError("JSON of some other kind than the Federal Register's")
 
 
@@ -454,11 +454,11 @@ def _from_xml(part: RawPart, start: bytes) -> Iterator[ParsedRecord]:
     if root.tag in DOCUMENTS:
         yield _xml_record(root, _IssuePosition(), part.archived, warnings)
         return
-    found = False
-    for document, place in _documents_of(root):
-        found = True
-        yield _xml_record(document, place, part.archived, warnings)
-    if not found:
+    has_documents = False
+    for document, position in _documents_of(root):
+        has_documents = True
+        yield _xml_record(document, position, part.archived, warnings)
+    if not has_documents:
         raise WrongContentError(f"a <{root.tag}> without any document in it")
 
 
@@ -483,7 +483,7 @@ def _issue_date(issue: Any) -> date | None:
 
 
 def _xml_record(
-    document: Any, place: _IssuePosition, archived: Archived, warnings: tuple[str, ...]
+    document: Any, position: _IssuePosition, archived: Archived, warnings: tuple[str, ...]
 ) -> ParsedRecord:
     body = Body(
         archived=archived,
@@ -491,29 +491,29 @@ def _xml_record(
         normalizer=NORMALIZER.label,
         normalized=element_to_markdown(document, warnings),
     )
-    return record(_xml_entry(document, place), raw=archived, body=body)
+    return record(_xml_entry(document, position), raw=archived, body=body)
 
 
-def _xml_entry(document: Any, place: _IssuePosition) -> Entry:
+def _xml_entry(document: Any, position: _IssuePosition) -> Entry:
     """What the text itself says, under the names the API would use."""
     number = document_number(document)
     if number is None:
         raise MalformedError("the document states no number ([FR Doc. …])")
-    first, last = _pages(document, place)
+    first, last = _pages(document, position)
     agencies = _texts(document, "AGENCY", "SUBAGY") or _texts(document, "PRES")[:1]
     headline = " ".join(_texts(document, "PROC", "EXECORDR"))
     return {
         "document_number": number,
-        "publication_date": place.published.isoformat() if place.published else None,
+        "publication_date": position.published.isoformat() if position.published else None,
         "type": _TYPES[document.tag],
         "title": _xml_title(document),
         "abstract": _section(document, "SUM"),
         "action": _section(document, "ACT"),
         "dates": _section(document, "DATES") or _section(document, "EFFDATE"),
-        "volume": place.volume,
+        "volume": position.volume,
         "start_page": first,
         "end_page": last,
-        "citation": f"{place.volume} FR {first}" if place.volume and first else None,
+        "citation": f"{position.volume} FR {first}" if position.volume and first else None,
         "agencies": [{"raw_name": name} for name in agencies],
         "docket_ids": [docket.strip("[]") for docket in _texts(document, "DEPDOC")],
         "regulation_id_numbers": _RIN.findall(" ".join(_texts(document, "RIN"))),
@@ -534,12 +534,12 @@ def _xml_title(document: Any) -> str | None:
 
 def _texts(document: Any, *tags: str) -> list[str]:
     """What those elements say in the head of the document."""
-    found = (
+    elements = (
         _reading(element)
         for element in document.iter(*tags)
         if element.getparent().tag in {"PREAMB", "PROCLA", "EXECORD"}
     )
-    return [text for text in found if text]
+    return [text for text in elements if text]
 
 
 def _section(document: Any, tag: str) -> str | None:
@@ -554,15 +554,15 @@ def _reading(element: Any) -> str:
     return plain(re.sub(r"^#+ ", "", text))
 
 
-def _pages(document: Any, place: _IssuePosition) -> tuple[int | None, int | None]:
+def _pages(document: Any, position: _IssuePosition) -> tuple[int | None, int | None]:
     marks = [_number(mark.get("P")) for mark in document.iter("PRTPAGE")]
     pages = [page for page in marks if page is not None]
     if not pages:
-        return place.page, place.page
+        return position.page, position.page
     # A presidential document begins a page; the mark follows its first words.
     if document.tag == "PRESDOCU" or _begins_with_page(document):
         return pages[0], max(pages)
-    return place.page or pages[0] - 1, max(pages)
+    return position.page or pages[0] - 1, max(pages)
 
 
 def _begins_with_page(document: Any) -> bool:

@@ -2,7 +2,7 @@
 
 In a folder the acts are found by looking into its files: by the root element, and by the element
 that holds the act's metadata, which stands near the beginning. At an address they are taken from
-the publisher's index. Either way an act is read once, from beginning to end, by a listener that
+the publisher's index. Either way an act is read once, from beginning to end, by a handler that
 lists its nodes while it hears of elements, and keeps no text but that of headings.
 
 A file that is no XML of this kind is ignored. One that is called `.xml` but is empty, cut off
@@ -32,8 +32,8 @@ from fonds.errors import (
 from fonds.sources.formats.xml import local_name, portions
 from fonds.sources.jurisdiction import CodeInfo, Leaf, Origin, Page, Shard, Span, TocNode
 
-_PIECE: Final = 1 << 14
-_LONGEST_HEAD: Final = 1 << 20
+_CHUNK_SIZE: Final = 1 << 14
+_MAX_HEAD_SIZE: Final = 1 << 20
 
 
 class ActFiles(ABC):
@@ -52,7 +52,7 @@ class ActFiles(ABC):
         """The unit in a file of that name, by its root element as far as the metadata's end."""
 
     @abstractmethod
-    def listener(self, unit: TocNode) -> ActListener:
+    def handler(self, unit: TocNode) -> ActHandler:
         """What lists the nodes of one act."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class ActFiles(ABC):
         del index
         raise UsageError(f"{self.info.name} is read from files only: say --from")
 
-    def stamp(self, index: Page) -> str:
+    def edition_label(self, index: Page) -> str:
         """The edition that the publisher's index belongs to."""
         del index
         raise UsageError(f"the publisher of {self.info.name} names no edition: say --version")
@@ -90,8 +90,8 @@ class ActFiles(ABC):
     async def newest_version(self, origin: Origin) -> str:
         """The day of the newest file, or what the publisher's index says."""
         if origin.files is None:
-            return self.stamp(await self._index(origin))
-        days = [unit.published_at for unit in await self._found(origin, origin.files)]
+            return self.edition_label(await self._index(origin))
+        days = [unit.published_at for unit in await self._units_in(origin, origin.files)]
         if not any(days):
             raise UsageError("the files do not tell of what day they are: say --version")
         return max(day for day in days if day)
@@ -101,7 +101,7 @@ class ActFiles(ABC):
         if origin.files is None:
             units: Iterable[TocNode] = self.listed(await self._index(origin))
         else:
-            units = self.chosen(await self._found(origin, origin.files), origin.version)
+            units = self.chosen(await self._units_in(origin, origin.files), origin.version)
         for unit in units:
             yield unit
 
@@ -110,12 +110,12 @@ class ActFiles(ABC):
         page = pages[node.pages[0]]
         with page.open() as stream:
             yield replace(self.act(page.name, self._head(stream)), depth=0)
-        listener = self.listener(node)
+        handler = self.handler(node)
         with page.open() as stream:
-            for _ in portions(stream, listener):
-                yield from listener.take()
-        listener.finish()
-        yield from listener.take()
+            for _ in portions(stream, handler):
+                yield from handler.take()
+        handler.finish()
+        yield from handler.take()
 
     # Files ------------------------------------------------------------------------------------
 
@@ -124,12 +124,12 @@ class ActFiles(ABC):
             raise UsageError(f"{self.info.name} is read from files only: say --from")
         return await origin.read(self.index)
 
-    async def _found(self, origin: Origin, files: Sequence[str]) -> list[TocNode]:
+    async def _units_in(self, origin: Origin, files: Sequence[str]) -> list[TocNode]:
         units, usable = [], False
         for name in files:
-            unit, known = await self._look(origin, name)
+            unit, identity = await self._look(origin, name)
             units += [unit] if unit else []
-            usable = usable or known
+            usable = usable or identity
         if not usable:
             roots = " or ".join(f"<{root}>" for root in self.roots)
             raise WrongContentError(
@@ -161,15 +161,15 @@ class ActFiles(ABC):
             ("start", "end"), resolve_entities=False, no_network=True, load_dtd=False
         )
         root, read, error = None, 0, None
-        while read < _LONGEST_HEAD and error is None and (piece := stream.read(_PIECE)):
-            read += len(piece)
-            error = _fed(parser, piece)
+        while read < _MAX_HEAD_SIZE and error is None and (chunk := stream.read(_CHUNK_SIZE)):
+            read += len(chunk)
+            error = _fed(parser, chunk)
             for event, element in parser.read_events():
                 root = self._checked(element) if root is None else root
                 if event == "end" and local_name(element) == self.metadata:
                     return root
-        cause = f"the file ends before its <{self.metadata}> does" if read else "the file is empty"
-        raise MalformedError(error or cause)
+        reason = f"the file ends before its <{self.metadata}> does" if read else "the file is empty"
+        raise MalformedError(error or reason)
 
     def _checked(self, root: Any) -> Any:
         name = local_name(root)
@@ -184,10 +184,10 @@ class _OtherRootError(WrongContentError):
     """XML, but of another kind: not even a broken act."""
 
 
-def _fed(parser: Any, piece: bytes) -> str | None:
+def _fed(parser: Any, chunk: bytes) -> str | None:
     """Why the file cannot be read any further, if so; what was read before stays known."""
     try:
-        parser.feed(piece)
+        parser.feed(chunk)
     except etree.XMLSyntaxError as error:
         return f"not well-formed XML: {error.msg}"
     return None
@@ -208,7 +208,7 @@ class Element:
     end: int = 0
     has_text: bool = False
     """Whether any word was heard in it so far."""
-    said: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     """The text of its children that are listened to, by name; of several, the first."""
 
     @property
@@ -217,10 +217,10 @@ class Element:
         return Span(start=self.start, length=self.end - self.start)
 
 
-class ActListener:
+class ActHandler:
     """Hears an act and appends to `nodes`; a subclass overrides `opened`, `closed` or both."""
 
-    heard: ClassVar[frozenset[str]] = frozenset()
+    text_elements: ClassVar[frozenset[str]] = frozenset()
     """The elements whose text is kept, white space folded, in the `said` of the one above."""
     breaks: ClassVar[frozenset[str]] = frozenset()
     """The elements that part two words, as a line break in a heading does."""
@@ -260,8 +260,8 @@ class ActListener:
         self.opened(element)
         self.above.append(element)
         if name in self.breaks:
-            self._hear(" ")
-        if name in self.heard:
+            self._collect(" ")
+        if name in self.text_elements:
             self._hearing.append([])
 
     def end(self, name: str, offset: int) -> None:
@@ -270,19 +270,19 @@ class ActListener:
         element.end = offset
         if self.above:
             self.above[-1].has_text |= element.has_text
-        if name in self.heard:
-            said = " ".join("".join(self._hearing.pop()).split())
+        if name in self.text_elements:
+            text = " ".join("".join(self._hearing.pop()).split())
             if self.above:
-                self.above[-1].said.setdefault(name, said)
+                self.above[-1].texts.setdefault(name, text)
         self.closed(element)
 
     def text(self, data: str) -> None:
         """Some text of the element that is open."""
-        self._hear(data)
+        self._collect(data)
         element = self.above[-1]
         element.has_text = element.has_text or not data.isspace()
 
-    def _hear(self, data: str) -> None:
+    def _collect(self, data: str) -> None:
         for hearing in self._hearing:
             hearing.append(data)
 

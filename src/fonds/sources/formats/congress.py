@@ -78,22 +78,22 @@ async def read_list(
     The pages are archived as `<path>-<offset>.json`. An empty list, a page that is short, and an
     entry that comes twice are errors: nothing may be concluded from half a list.
     """
-    found: dict[Hashable, Entry] = {}
+    entries_by_key: dict[Hashable, Entry] = {}
     count = 1
-    while len(found) < count:
-        offset = len(found)
+    while len(entries_by_key) < count:
+        offset = len(entries_by_key)
         data = await _page(ask, resource, offset, f"{path}-{offset}.json")
         count, entries = read_page(data, name)
         _check_length(resource, offset, len(entries), count)
         for entry in entries:
-            known = identify(entry)
-            if known in found:
+            key = identify(entry)
+            if key in entries_by_key:
                 raise SuspiciousYieldError(
                     f"{HOST} repeats an entry of /{resource} on the page from {offset} on; the "
                     "list changed while it was read, or its pages are all the same: try again"
                 )
-            found[known] = entry
-    return list(found.values())
+            entries_by_key[key] = entry
+    return list(entries_by_key.values())
 
 
 def read_page(data: bytes, name: str) -> tuple[int, list[Entry]]:
@@ -139,8 +139,8 @@ def _check_length(resource: str, offset: int, listed: int, count: int) -> None:
 
 
 def _refusal(error: Any, where: str) -> Exception:
-    said = error if isinstance(error, Mapping) else {"message": error}
-    code, message = str(said.get("code") or ""), str(said.get("message") or "no reason")[:200]
+    details = error if isinstance(error, Mapping) else {"message": error}
+    code, message = str(details.get("code") or ""), str(details.get("message") or "no reason")[:200]
     if code.startswith("API_KEY_"):
         return MissingKeyError(f"{where}: refused, {message} ({_NO_KEY})")
     if code == "OVER_RATE_LIMIT":
@@ -226,7 +226,7 @@ def _numbered(congress: int, kind: str, number: int) -> str:
 
 _RESOLUTIONS: Final = {"": "res", "c": "conres", "j": "jres"}
 # `H.R. 21`, `H R 22`, `S. 4429`, `H.J. Res. 38`, `H. Con. Res. 108`; but not `U.S. 5`.
-_WRITTEN: Final = re.compile(
+_BILL_NUMBER: Final = re.compile(
     r"(?<![\w.])(?:"
     r"(?P<chamber>[HS])\.?\s?(?:R\.\s?)?(?:(?P<form>C)on\.?\s?|(?P<joint>J)\.?\s?)?Res\.?"
     r"|(?P<bill>H\.?\s?R\.?|S\.?)"
@@ -260,12 +260,12 @@ class BillNumber:
 
 def find_bill_numbers(text: str) -> list[BillNumber]:
     """The bills a text names, each once, in its order."""
-    return list(dict.fromkeys(_found(text)))
+    return list(dict.fromkeys(_bill_numbers(text)))
 
 
 def leading_bill_number(text: str) -> BillNumber | None:
     """The bill a text begins with, or None where it begins otherwise."""
-    match = _WRITTEN.match(text)
+    match = _BILL_NUMBER.match(text)
     return _read(match) if match else None
 
 
@@ -286,8 +286,8 @@ def first_day_of(congress: int) -> date:
     return date(2 * congress + 1787, 1, 3)
 
 
-def _found(text: str) -> Iterator[BillNumber]:
-    return map(_read, _WRITTEN.finditer(text))
+def _bill_numbers(text: str) -> Iterator[BillNumber]:
+    return map(_read, _BILL_NUMBER.finditer(text))
 
 
 def _read(match: re.Match[str]) -> BillNumber:
@@ -306,7 +306,7 @@ _SHORT: Final = (
     (re.compile(r"^Joint\b"), "J."),
 )
 # Most are listed without the words "Subcommittee on"; these already say what they are.
-_SELF_NAMED: Final = re.compile(r"Subcommittee|Task Force|Panel", re.IGNORECASE)
+_NAMES_ITSELF: Final = re.compile(r"Subcommittee|Task Force|Panel", re.IGNORECASE)
 _CHAMBERS: Final = {"house": "U.S. House of Representatives", "senate": "U.S. Senate"}
 _TEENS: Final = frozenset({11, 12, 13})
 _ENDINGS: Final = {1: "st", 2: "d", 3: "d"}
@@ -328,7 +328,7 @@ def citation_for(
 
 def subcommittee_name(name: str) -> str:
     """`Subcommittee on Defense` for `Defense`, which is all that the lists say."""
-    return name if _SELF_NAMED.search(name) else f"Subcommittee on {name}"
+    return name if _NAMES_ITSELF.search(name) else f"Subcommittee on {name}"
 
 
 def title_for(name: str, parent: str | None = None) -> str:
@@ -353,14 +353,14 @@ def summary_for(
 ) -> str:
     """Whole sentences that a search for a field, a former name or a Congress finds."""
     what = f"Subcommittee of the {parent}" if parent else "Committee"
-    known = congress_ranges(congresses)
-    former = "; ".join(one for one in dict.fromkeys(names) if one not in name)
+    ranges = congress_ranges(congresses)
+    former_names = "; ".join(one for one in dict.fromkeys(names) if one not in name)
     sentences = [
         f"{what} ({publisher_for(chamber)})",
         jurisdiction,
         "No longer in existence" if is_current is False else None,
-        f"Bills were referred to it in the {known}" if known else None,
-        f"Listed as {former}" if former else None,
+        f"Bills were referred to it in the {ranges}" if ranges else None,
+        f"Listed as {former_names}" if former_names else None,
     ]
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 

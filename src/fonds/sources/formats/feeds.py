@@ -59,7 +59,7 @@ _REFERENCE: Final = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][
 _SILENT: Final = ("script", "style", "head", "template")
 # RFC 822 puts the zone last, by name or as an offset.
 _ZONE: Final = re.compile(r":\d\d\s*([A-Za-z]{1,4}|[-+]\d{2}:?\d{2})$")
-_ESCAPED_AT_MOST: Final = 3
+_MAX_ESCAPES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ def read_feed(data: bytes) -> Feed:
     """The feed in these bytes; anything else is a named error."""
     if _PAGE.search(data[:_LOOKED_AT]):
         raise WrongContentError("an HTML page where a feed was expected")
-    root = _in_plain_names(xml.read(_cleaned(data), "rss", "RDF", "feed"))
+    root = _without_namespace(xml.read(_cleaned(data), "rss", "RDF", "feed"))
     channel = _first(root, "channel")
     head = root if channel is None else channel
     link = _link(head, None)
@@ -103,29 +103,29 @@ def read_feed(data: bytes) -> Feed:
     return Feed(title=_title(head), link=link, items=tuple(_item(entry, link) for entry in entries))
 
 
-def read_date(written: str | None) -> datetime | None:
+def read_date(text: str | None) -> datetime | None:
     """The moment a feed names in RFC 822 or ISO 8601; None where it names none.
 
     The four American clocks are taken by the wall: `EST` in July is daylight time. Without a zone
     the clock is Washington's.
     """
-    folded = " ".join((written or "").split())
-    if not folded:
+    line = " ".join((text or "").split())
+    if not line:
         return None
     try:
-        return _iso(folded) or _rfc_822(folded)
+        return _iso(line) or _rfc_822(line)
     except (ValueError, OverflowError):
         return None
 
 
-def plain_text(written: str | None) -> str | None:
+def plain_text(text: str | None) -> str | None:
     """What a reader sees of a text that may hold HTML: one line, escaped no more than needed."""
-    if written is None:
+    if text is None:
         return None
-    seen = written if _TAG.search(written) else _unescaped(written)
-    if _TAG.search(seen):
-        seen = _unescaped(_without_tags(seen))
-    return " ".join(seen.split()) or None
+    visible = text if _TAG.search(text) else _unescaped(text)
+    if _TAG.search(visible):
+        visible = _unescaped(_without_tags(visible))
+    return " ".join(visible.split()) or None
 
 
 def to_params(item: FeedItem) -> dict[str, Any]:
@@ -152,16 +152,16 @@ def from_params(params: Mapping[str, Any]) -> FeedItem:
 
 def newest(items: Iterable[FeedItem]) -> str | None:
     """The moment of the newest entry, as a watermark; None where no entry has a date."""
-    moments = [item.published.astimezone(UTC) for item in items if item.published]
-    return max(moments).isoformat() if moments else None
+    times = [item.published.astimezone(UTC) for item in items if item.published]
+    return max(times).isoformat() if times else None
 
 
-def check_reach(items: Iterable[FeedItem], last_seen: str | None, feed: str) -> None:
+def check_reach(items: Iterable[FeedItem], previous_key: str | None, feed: str) -> None:
     """Raise for a feed that no longer reaches back to the newest entry of the run before."""
-    moments = [item.published for item in items if item.published]
-    if last_seen and moments and datetime.fromisoformat(last_seen) < min(moments):
+    times = [item.published for item in items if item.published]
+    if previous_key and times and datetime.fromisoformat(previous_key) < min(times):
         raise SuspiciousYieldError(
-            f"everything in {feed} is newer than what the last run saw, of {last_seen}; entries "
+            f"everything in {feed} is newer than what the last run saw, of {previous_key}; entries "
             "in between may have been missed: run this source more often"
         )
 
@@ -186,22 +186,22 @@ def _item(entry: Any, base: str | None) -> FeedItem:
 
 
 def _title(element: Any) -> str | None:
-    found = _first(element, "title")
-    if found is None:
-        found = _first(element, "title", within=(_DUBLIN_CORE,))
-    return plain_text(_markup(found))
+    title = _first(element, "title")
+    if title is None:
+        title = _first(element, "title", within=(_DUBLIN_CORE,))
+    return plain_text(_markup(title))
 
 
 def _link(element: Any, base: str | None) -> str | None:
-    written = next(_addresses(element), None)
-    if written is None:
+    stated = next(_addresses(element), None)
+    if stated is None:
         guid = _first(element, "guid")
-        named = _markup(guid)
+        guid_text = _markup(guid)
         is_address = guid is not None and (guid.get("isPermaLink") or "true").lower() == "true"
-        written = named if named and is_address and "://" in named else None
-    if written is None:
+        stated = guid_text if guid_text and is_address and "://" in guid_text else None
+    if stated is None:
         return None
-    address = quote(_unescaped(written), safe="%/:=&?~#+!$,;'@()*[]|")
+    address = quote(_unescaped(stated), safe="%/:=&?~#+!$,;'@()*[]|")
     return joined(base, address) if base else address
 
 
@@ -214,21 +214,21 @@ def _addresses(element: Any) -> Iterator[str]:
 
 
 def _guid(entry: Any) -> str | None:
-    named = _first(entry, "guid", "id")
-    return (xml.whole_text(named) if named is not None else None) or entry.get(_ABOUT)
+    guid = _first(entry, "guid", "id")
+    return (xml.whole_text(guid) if guid is not None else None) or entry.get(_ABOUT)
 
 
 def _published(entry: Any) -> datetime | None:
     names = (("pubdate", _OWN), ("published", _OWN), ("issued", _OWN), ("date", (_DUBLIN_CORE,)))
     later = (("created", (_TERMS,)), ("updated", _OWN), ("modified", _OWN))
-    found = (_first(entry, name, within=within) for name, within in (*names, *later))
-    moments = (read_date(xml.whole_text(one)) for one in found if one is not None)
-    return next((moment for moment in moments if moment), None)
+    elements = (_first(entry, name, within=within) for name, within in (*names, *later))
+    times = (read_date(xml.whole_text(one)) for one in elements if one is not None)
+    return next((time for time in times if time), None)
 
 
 def _categories(entry: Any) -> Iterator[str]:
-    for found in (*_all(entry, "category"), *_all(entry, "subject", within=(_DUBLIN_CORE,))):
-        name = plain_text(found.get("label") or found.get("term") or xml.whole_text(found))
+    for category in (*_all(entry, "category"), *_all(entry, "subject", within=(_DUBLIN_CORE,))):
+        name = plain_text(category.get("label") or category.get("term") or xml.whole_text(category))
         if name:
             yield name
 
@@ -263,7 +263,7 @@ def _cleaned(data: bytes) -> bytes:
     return data.translate(None, _CONTROLS).removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def _in_plain_names(root: Any) -> Any:
+def _without_namespace(root: Any) -> Any:
     """The same tree; a few publishers give RSS 2.0, which has no namespace, one of their own."""
     own = etree.QName(root).namespace
     if xml.local_name(root) == "rss" and own:
@@ -272,24 +272,24 @@ def _in_plain_names(root: Any) -> Any:
     return root
 
 
-def _unescaped(written: str) -> str:
+def _unescaped(text: str) -> str:
     """The text without a second layer of escapes.
 
     That there is one is proven when every ampersand begins a character reference: a text that
     was escaped once may hold `&amp;` as its own words, but then its other ampersands are bare.
     """
-    for _ in range(_ESCAPED_AT_MOST):
-        references = _REFERENCE.findall(written)
-        if not references or len(references) != written.count("&"):
+    for _ in range(_MAX_ESCAPES):
+        references = _REFERENCE.findall(text)
+        if not references or len(references) != text.count("&"):
             break
-        written = _REFERENCE.sub(lambda found: html.unescape(found[0]), written)
-    return written
+        text = _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
+    return text
 
 
-def _without_tags(written: str) -> str:
+def _without_tags(markup: str) -> str:
     # A NUL would end the text early for the parser underneath.
     root = etree.fromstring(
-        f"<div>{written}</div>".replace("\0", ""),
+        f"<div>{markup}</div>".replace("\0", ""),
         etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True),
     )
     if root is None:
@@ -301,24 +301,24 @@ def _without_tags(written: str) -> str:
 # Dates ------------------------------------------------------------------------------------
 
 
-def _iso(written: str) -> datetime | None:
+def _iso(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(written)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=WASHINGTON)
+    return time if time.tzinfo else time.replace(tzinfo=WASHINGTON)
 
 
-def _rfc_822(written: str) -> datetime | None:
-    parts = parsedate_tz(written if ":" in written else f"{written} 00:00:00")
+def _rfc_822(text: str) -> datetime | None:
+    parts = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
     if parts is None:
         return None
-    return datetime(*parts[:6], tzinfo=_zone(written, parts[9] or 0))
+    return datetime(*parts[:6], tzinfo=_zone(text, parts[9] or 0))
 
 
-def _zone(written: str, offset: int) -> tzinfo:
-    named = _ZONE.search(written)
-    if named is None:
+def _zone(text: str, offset: int) -> tzinfo:
+    match = _ZONE.search(text)
+    if match is None:
         return WASHINGTON
     # The standard library takes `EST` by the book, five hours behind even in July.
-    return _CLOCKS.get(named[1].upper()) or timezone(timedelta(seconds=offset))
+    return _CLOCKS.get(match[1].upper()) or timezone(timedelta(seconds=offset))

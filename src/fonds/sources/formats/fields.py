@@ -27,11 +27,11 @@ def describe(value: Any) -> str:
 
 def distinct(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
     """The same records; a key met twice is an error, never an overwrite."""
-    seen: set[str] = set()
+    keys: set[str] = set()
     for record in records:
-        if record.key in seen:
+        if record.key in keys:
             raise DuplicateKeyError(f"{record.key} stands twice in one file; keep one of them")
-        seen.add(record.key)
+        keys.add(record.key)
         yield record
 
 
@@ -69,8 +69,8 @@ def texts(record: Mapping[str, Any], field: str) -> list[str]:
     """A field that holds one scalar or a list of them."""
     value = record.get(field)
     listed = value if isinstance(value, list) else [value]
-    found = [text({field: item}, field) for item in listed]
-    return [item for item in found if item is not None]
+    values = [text({field: item}, field) for item in listed]
+    return [item for item in values if item is not None]
 
 
 def section(record: Any, field: str) -> Mapping[str, Any]:

@@ -77,44 +77,44 @@ class GovinfoCollection:
         year (by day where packages are issues of a day), or `congresses`; without any of them
         the current Congress and the one before it.
         """
-        wanted = _asked_for(self, state)
+        requested = _requested_years(self, state)
         newest, listed = state.last_seen_key or "", 0
-        for year in wanted.years:
-            answer = await self._sitemap(ask, year)
-            if answer is None:
+        for year in requested.years:
+            listing = await self._sitemap(ask, year)
+            if listing is None:
                 continue
-            for package, entry in self._listed(answer.data, year):
+            for package, entry in self._listed(listing.data, year):
                 listed += 1
                 newest = max(newest, entry.get("lastmod", ""))
-                if wanted.includes(package):
-                    yield self._package_task(package, entry, answer.archived)
+                if requested.includes(package):
+                    yield self._package_task(package, entry, listing.archived)
         if not listed:
             raise SuspiciousYieldError(
-                f"no sitemap of {self.code} names a package for {wanted.years[-1]} to "
-                f"{wanted.years[0]}; is the upstream's answer walled?"
+                f"no sitemap of {self.code} names a package for {requested.years[-1]} to "
+                f"{requested.years[0]}; is the upstream's answer walled?"
             )
         yield Watermark(last_seen_key=newest)
 
     async def _sitemap(self, ask: Ask, year: int) -> ListingResponse | None:
         address = f"{mods.SITE}/sitemap/{self.code}_{year}_sitemap.xml"
         try:
-            answer = await ask(address, path=f"sitemaps/{year}.xml")
+            listing = await ask(address, path=f"sitemaps/{year}.xml")
         except NotFoundError:
             return None
-        return None if is_error_page(answer.data) else answer
+        return None if is_error_page(listing.data) else listing
 
     def _listed(self, data: bytes, year: int) -> list[tuple[str, dict[str, str]]]:
         """Packages with all that the sitemap says of them, the last changed first."""
         root = xml.without_namespaces(xml.read(data, "urlset"))
-        found: dict[str, dict[str, str]] = {}
+        by_package: dict[str, dict[str, str]] = {}
         for url in root.findall("url"):
             entry = {one.tag: xml.whole_text(one) or "" for one in url.iterchildren("*")}
             package = parts_of(entry.get("loc", "")).path.rpartition("/")[2]
             if self.owns(package):
-                found[package] = entry
-        if not found:
+                by_package[package] = entry
+        if not by_package:
             raise SuspiciousYieldError(f"the {self.code} sitemap of {year} names no package")
-        newest_first = sorted(found.items(), key=lambda one: one[0])
+        newest_first = sorted(by_package.items(), key=lambda one: one[0])
         newest_first.sort(key=lambda one: one[1].get("lastmod", ""), reverse=True)
         return newest_first
 
@@ -211,8 +211,8 @@ class GovinfoCollection:
         Without days: the thirty before the day the API was asked.
         """
         if until is None:
-            answer = await ask(f"{API}/collections", path="audit/collections.json")
-            until = answer.archived.retrieved_at.date()
+            listing = await ask(f"{API}/collections", path="audit/collections.json")
+            until = listing.archived.retrieved_at.date()
         since = since or until - WITHOUT_DAYS
         address = f"{API}/published/{since}/{until}"
         days: dict[str, set[str]] = {}
@@ -230,12 +230,12 @@ async def walk(
     """All entries of a list of the API, page by page; each page is whole and new, or an error."""
     query = {"offsetMark": "*", "pageSize": str(PER_PAGE)}
     query |= {"collection": collection} if collection else {}
-    seen: set[str] = set()
+    addresses: set[str] = set()
     listed, count = 0, 0
-    while query["offsetMark"] not in seen:
-        seen.add(query["offsetMark"])
-        answer = await ask(f"{address}?{urlencode(query)}", path=f"{path}/{len(seen)}.json")
-        page = _json_object(answer.data, address)
+    while query["offsetMark"] not in addresses:
+        addresses.add(query["offsetMark"])
+        listing = await ask(f"{address}?{urlencode(query)}", path=f"{path}/{len(addresses)}.json")
+        page = _json_object(listing.data, address)
         count = max(count, int(page.get("count") or 0))
         entries = page.get(name) or []
         listed += len(entries)
@@ -264,7 +264,7 @@ def _json_object(data: bytes, address: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Wanted:
+class _RequestedYears:
     years: Sequence[int]
     congresses: frozenset[int] | None = None
     since: date | None = None
@@ -280,10 +280,10 @@ class _Wanted:
         return (self.since or day) <= day <= (self.until or day)
 
 
-def _asked_for(collection: GovinfoCollection, state: SourceState) -> _Wanted:
+def _requested_years(collection: GovinfoCollection, state: SourceState) -> _RequestedYears:
     this_year = state.now.year
     if not state.backfill:
-        return _Wanted(years=(this_year, this_year - 1))
+        return _RequestedYears(years=(this_year, this_year - 1))
     congresses = frozenset(map(_number, state.options.get("congresses") or ()))
     if not congresses and state.since is None and state.until is None:
         current = congress_of(state.now.date())
@@ -292,12 +292,12 @@ def _asked_for(collection: GovinfoCollection, state: SourceState) -> _Wanted:
         years = {
             year for congress in congresses for year in _years_of(congress, collection.late_years)
         }
-        asked = sorted((year for year in years if year <= this_year), reverse=True)
-        return _Wanted(years=asked or (this_year,), congresses=congresses)
+        requested = sorted((year for year in years if year <= this_year), reverse=True)
+        return _RequestedYears(years=requested or (this_year,), congresses=congresses)
     last = min(state.until.year, this_year) if state.until else this_year
     first = max(state.since.year, collection.first_year) if state.since else collection.first_year
     years_between = range(max(last, first), first - 1, -1)
-    return _Wanted(years=years_between, since=state.since, until=state.until)
+    return _RequestedYears(years=years_between, since=state.since, until=state.until)
 
 
 def _years_of(congress: int, late_years: int) -> range:
@@ -397,20 +397,20 @@ async def read_folder(ask: Ask, collection: str, *path: str | int) -> FolderList
     """A folder of a collection; links in it lead to either form, so addresses are built here."""
     url = "/".join(map(str, (BULK, "json", collection, *path)))
     name = "/".join(map(str, path)) if len(path) > 1 else "/".join([*map(str, path), "index"])
-    answer = await ask(url, path=f"listings/{name}.json")
-    content = yaml.load(answer.data)
+    listing = await ask(url, path=f"listings/{name}.json")
+    content = yaml.load(listing.data)
     if not isinstance(content, dict) or "files" not in content:
         raise WrongContentError(f"{url} is not a listing: {fields.describe(content)}")
-    return FolderListing(fields.sections(content, "files"), answer.archived)
+    return FolderListing(fields.sections(content, "files"), listing.archived)
 
 
 async def offered_congresses(ask: Ask, collection: str) -> list[int]:
     """The Congresses that a collection has a folder for."""
     names = (await read_folder(ask, collection)).names()
-    found = sorted({int(name) for name in names if name.isdecimal()})
-    if not found:
+    congresses = sorted({int(name) for name in names if name.isdecimal()})
+    if not congresses:
         raise SuspiciousYieldError(f"govinfo's list of {collection} names no Congress")
-    return found
+    return congresses
 
 
 def name_of(entry: Any) -> str:
@@ -420,12 +420,12 @@ def name_of(entry: Any) -> str:
 
 def modified_at(entry: Any) -> datetime | None:
     """When an entry was written, `18-Sep-2026 20:26` in GMT; None where it does not say."""
-    found = _TIME.fullmatch(fields.text(entry, "formattedLastModifiedTime") or "")
-    if found is None or found[2] not in _MONTHS:
+    match = _TIME.fullmatch(fields.text(entry, "formattedLastModifiedTime") or "")
+    if match is None or match[2] not in _MONTHS:
         return None
-    month = _MONTHS.index(found[2]) + 1
-    hour, minute = int(found[4] or 0), int(found[5] or 0)
+    month = _MONTHS.index(match[2]) + 1
+    hour, minute = int(match[4] or 0), int(match[5] or 0)
     try:
-        return datetime(int(found[3]), month, int(found[1]), hour, minute, tzinfo=UTC)
+        return datetime(int(match[3]), month, int(match[1]), hour, minute, tzinfo=UTC)
     except ValueError:
         return None

@@ -27,7 +27,7 @@ _PRE: Final = re.compile(rb"<pre\b", re.IGNORECASE)
 _STUB: Final = re.compile(rb"\[\s*TEXT\s+NOT\s+AVAILABLE[^\]]{0,40}\]", re.IGNORECASE)
 _LOOKED_AT: Final = 4096
 # A cover takes a thousand characters or two; a text longer than this has only a gap in it.
-_LONGEST_COVER: Final = 6000
+_MAX_COVER_LENGTH: Final = 6000
 
 MakeRecord = Callable[[ModsItem, Archived, Body | None], ParsedRecord]
 """What a source makes of a granule, the file that describes it, and its body."""
@@ -47,7 +47,7 @@ def is_text_page(data: bytes) -> bool:
 
 def is_stub(data: bytes) -> bool:
     """Whether a text is only the cover of what the PDF holds."""
-    return len(b" ".join(data.split())) <= _LONGEST_COVER and _STUB.search(data) is not None
+    return len(b" ".join(data.split())) <= _MAX_COVER_LENGTH and _STUB.search(data) is not None
 
 
 def text_body(part: RawPart) -> Body | None:
@@ -74,7 +74,7 @@ def pdf_body(part: RawPart) -> Body:
     return Body(archived=part.archived, format="pdf")
 
 
-def written_day(text: str) -> str | None:
+def printed_day(text: str) -> str | None:
     """`MAY 19, 2025` in ISO 8601; None where it is no day."""
     try:
         return datetime.strptime(text.title(), "%B %d, %Y").date().isoformat()  # noqa: DTZ007 — a day has no zone
@@ -158,12 +158,12 @@ def children(
 ) -> Iterator[ParsedRecord]:
     """The rows below a record, numbered; `owner` is the column and the key they belong to."""
     column, key = owner
-    for place, row in enumerate(rows, 1):
+    for ordinal, row in enumerate(rows, 1):
         yield ParsedRecord(
             source=source,
             table=table,
-            key=f"{key}#{table}/{place}",
-            payload={column: key, "ord": place, **row},
+            key=f"{key}#{table}/{ordinal}",
+            payload={column: key, "ord": ordinal, **row},
         )
 
 

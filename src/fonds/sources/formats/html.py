@@ -49,7 +49,7 @@ def text_of(element: Any | None) -> str | None:
     """What a reader sees of an element on one line; None where there is nothing."""
     if element is None:
         return None
-    return " ".join("".join(_seen(element)).split()) or None
+    return " ".join("".join(_visible_words(element)).split()) or None
 
 
 def canonical_address(root: Any) -> str | None:
@@ -58,7 +58,7 @@ def canonical_address(root: Any) -> str | None:
     return next((link.get("href") for link in links if link.get("href")), None)
 
 
-def _seen(root: Any) -> Iterator[str]:
+def _visible_words(root: Any) -> Iterator[str]:
     # By events, not by recursion: pages nest as deep as they like.
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if element.tag not in _INLINE:

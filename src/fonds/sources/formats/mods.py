@@ -231,11 +231,11 @@ def read(data: bytes) -> ModsPackage:
 
 
 def _package_id(about: Any) -> str:
-    named = text(about, "recordInfo/recordIdentifier")
+    identifier = text(about, "recordInfo/recordIdentifier")
     for extension in about.findall("extension"):
-        if named is None and extension.find("docClass") is not None:
-            named = text(extension, "accessId")
-    return _safe(named, "the MODS names no package")
+        if identifier is None and extension.find("docClass") is not None:
+            identifier = text(extension, "accessId")
+    return _safe(identifier, "the MODS names no package")
 
 
 def _safe(name: str | None, missing: str) -> str:
@@ -249,7 +249,9 @@ def _safe(name: str | None, missing: str) -> str:
 def _item(element: Any, described: dict[str, Any], common: dict[str, tuple[str, ...]]) -> ModsItem:
     own = _extensions(element)
     package = described["package"]
-    name = next((found for one in reversed(own) if (found := text(one, "accessId"))), package)
+    name = next(
+        (identifier for one in reversed(own) if (identifier := text(one, "accessId"))), package
+    )
     granule = _safe(name, f"a granule of {package} has no name")
     return ModsItem(
         **described,
@@ -283,30 +285,30 @@ def _all(extensions: list[Any], name: str) -> Iterator[Any]:
 
 
 def _fields(element: Any) -> dict[str, tuple[str, ...]]:
-    found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    values: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     for extension in _extensions(element):
         # An extension further down describes the granule, and what it says counts.
         own: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
         for child in extension.iterchildren("*"):
             if len(child) == 0 and (value := whole_text(child)):
                 own[child.tag] += (value,)
-        found.update(own)
-    return dict(found)
+        values.update(own)
+    return dict(values)
 
 
 def _times(extensions: list[Any]) -> dict[str, tuple[str, ...]]:
-    found = [one for one in _all(extensions, "time") if one.get("from")]
-    if not found:
+    times = [one for one in _all(extensions, "time") if one.get("from")]
+    if not times:
         return {}
     return {
-        "time_from": (found[0].get("from"),),
-        "time_to": (found[-1].get("to") or found[-1].get("from"),),
+        "time_from": (times[0].get("from"),),
+        "time_to": (times[-1].get("to") or times[-1].get("from"),),
     }
 
 
 def _title(element: Any) -> str | None:
-    plain = (one for one in element.findall("titleInfo") if one.get("type") is None)
-    return next((found for one in plain if (found := text(one, "title"))), None)
+    titles = (one for one in element.findall("titleInfo") if one.get("type") is None)
+    return next((title for one in titles if (title := text(one, "title"))), None)
 
 
 def _identifiers(element: Any, kind: str) -> list[str]:
@@ -314,13 +316,13 @@ def _identifiers(element: Any, kind: str) -> list[str]:
 
 
 def _renditions(element: Any, package: str) -> dict[Rendition, str]:
-    found: dict[Rendition, str] = {}
+    addresses: dict[Rendition, str] = {}
     for url in element.findall("location/url[@access='raw object']"):
         rendition = _LABELS.get(url.get("displayLabel") or "")
         file = (whole_text(url) or "").rpartition("/")[2]
         if rendition and _FILE.fullmatch(file):
-            found[rendition] = content_address(package, rendition, file)
-    return found
+            addresses[rendition] = content_address(package, rendition, file)
+    return addresses
 
 
 def _committee(element: Any) -> ModsCommittee:
@@ -353,8 +355,8 @@ def _member(element: Any) -> ModsMember:
 
 
 def _names(element: Any) -> dict[str, str]:
-    named = ((one.get("type") or "", whole_text(one)) for one in element.findall("name"))
-    return {kind: value for kind, value in named if value}
+    names = ((one.get("type") or "", whole_text(one)) for one in element.findall("name"))
+    return {kind: value for kind, value in names if value}
 
 
 def _bill(element: Any) -> ModsBill:

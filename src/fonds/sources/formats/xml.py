@@ -46,48 +46,48 @@ def without_namespaces(root: Any) -> Any:
 
 def text(element: Any, path: str) -> str | None:
     """The text of the first element at a path, its children's included; None where blank."""
-    found = element.find(path)
-    return None if found is None else whole_text(found)
+    child = element.find(path)
+    return None if child is None else whole_text(child)
 
 
 def required(element: Any, path: str) -> str:
     """The text at a path that must be there."""
-    found = text(element, path)
-    if found is None:
+    value = text(element, path)
+    if value is None:
         raise MalformedError(f"<{local_name(element)}> has no {path}")
-    return found
+    return value
 
 
 def texts(element: Any, path: str) -> list[str]:
     """The texts of all elements at a path, without blank ones."""
-    return [found for item in element.findall(path) if (found := whole_text(item))]
+    return [value for item in element.findall(path) if (value := whole_text(item))]
 
 
 def whole(element: Any, path: str) -> int | None:
     """The whole number at a path; None where blank."""
-    found = text(element, path)
-    if found is None:
+    value = text(element, path)
+    if value is None:
         return None
-    if not re.fullmatch(r"[-+]?[0-9]{1,15}", found):
-        raise MalformedError(f"{path} should be a whole number and is {found[:60]!r}")
-    return int(found)
+    if not re.fullmatch(r"[-+]?[0-9]{1,15}", value):
+        raise MalformedError(f"{path} should be a whole number and is {value[:60]!r}")
+    return int(value)
 
 
 def required_whole(element: Any, path: str) -> int:
     """The whole number at a path that must be there."""
-    found = whole(element, path)
-    if found is None:
+    value = whole(element, path)
+    if value is None:
         raise MalformedError(f"<{local_name(element)}> has no {path}")
-    return found
+    return value
 
 
 def whole_text(element: Any) -> str | None:
     """All text below an element, white space folded; None where there is none."""
-    return " ".join("".join(_pieces(element)).split()) or None
+    return " ".join("".join(_strings(element)).split()) or None
 
 
-def _pieces(element: Any) -> Iterator[str]:
-    return (str(piece) for piece in element.itertext(etree.Element))
+def _strings(element: Any) -> Iterator[str]:
+    return (str(string) for string in element.itertext(etree.Element))
 
 
 def _as_utf_8(data: bytes) -> bytes:
@@ -101,12 +101,12 @@ def _as_utf_8(data: bytes) -> bytes:
     return _DECLARATION.sub("", decoded).encode()
 
 
-_PIECE: Final = 1 << 16
+_CHUNK_SIZE: Final = 1 << 16
 _TAG: Final = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 
 
-class Listener(Protocol):
-    """Told of a file's elements in order. Names are without prefixes."""
+class XmlHandler(Protocol):
+    """Receives the elements of a file in order. Names are without prefixes."""
 
     def start(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
         """An element begins; `offset` is that of its `<`."""
@@ -117,68 +117,62 @@ class Listener(Protocol):
         ...
 
     def text(self, data: str) -> None:
-        """Some of the text of the element that is open; it may come in pieces."""
+        """Some of the text of the element that is open; it may come in parts."""
         ...
 
 
-def listen(stream: IO[bytes], listener: Listener) -> None:
-    """Read a file once, from beginning to end, telling the listener what stands where."""
-    for _ in portions(stream, listener):
-        pass
-
-
-def portions(stream: IO[bytes], listener: Listener) -> Iterator[None]:
-    """The same, a portion of the file at a time, so that what was heard can be taken away."""
-    return _Reading(listener).run(stream)
+def portions(stream: IO[bytes], handler: XmlHandler) -> Iterator[None]:
+    """Read a file once, and yield after each portion, so that the handler can be emptied."""
+    return _Reading(handler).run(stream)
 
 
 class _Reading:
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, handler: XmlHandler) -> None:
+        self._handler = handler
         self._window = bytearray()
         self._before_window = 0
         self._last = 0
-        self._just_begun = False
+        self._just_started = False
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = listener.text
+        parser.CharacterDataHandler = handler.text
         parser.EntityDeclHandler = _refuse_entity
 
     def run(self, stream: IO[bytes]) -> Iterator[None]:
         try:
-            while piece := stream.read(_PIECE):
-                self._feed(piece)
+            while chunk := stream.read(_CHUNK_SIZE):
+                self._feed(chunk)
                 yield
             self._parser.Parse(b"", True)
             yield
         except expat.ExpatError as error:
-            cause = expat.ErrorString(error.code)
-            raise MalformedError(f"not well-formed XML: {cause} in line {error.lineno}") from None
+            reason = expat.ErrorString(error.code)
+            raise MalformedError(f"not well-formed XML: {reason} in line {error.lineno}") from None
         except (LookupError, ValueError) as error:  # of encodings that Python or expat cannot read
             raise MalformedError(f"not readable as XML: {error}") from None
 
-    def _feed(self, piece: bytes) -> None:
+    def _feed(self, chunk: bytes) -> None:
         # A tag may be reported long after its bytes were fed; it never begins before the last one.
         del self._window[: self._last - self._before_window]
         self._before_window = self._last
-        self._window += piece
-        self._parser.Parse(piece)
+        self._window += chunk
+        self._parser.Parse(chunk)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._last = offset = self._parser.CurrentByteIndex
-        self._just_begun = True
-        self._listener.start(name.rpartition(":")[2], attributes, offset)
+        self._just_started = True
+        self._handler.start(name.rpartition(":")[2], attributes, offset)
 
     def _end(self, name: str) -> None:
         offset = self._parser.CurrentByteIndex
         position = offset - self._before_window
         # Of an empty element expat says where it ends, of any other where its end tag begins.
-        if not (self._just_begun and self._is_tag_until(position)):
+        if not (self._just_started and self._is_tag_until(position)):
             offset = self._before_window + self._window.index(b">", position) + 1
-        self._last, self._just_begun = offset, False
-        self._listener.end(name.rpartition(":")[2], offset)
+        self._last, self._just_started = offset, False
+        self._handler.end(name.rpartition(":")[2], offset)
 
     def _is_tag_until(self, position: int) -> bool:
         """Whether the last tag ends here, closing itself; text may also end with `/>`."""

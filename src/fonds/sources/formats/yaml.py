@@ -40,7 +40,7 @@ def load(data: bytes) -> Any:
 def items(data: bytes) -> Iterator[Any]:
     """The items of the top-level list, one after another, in memory for a few items only."""
     data = _checked(data)
-    start = _plain_list_start(data)
+    start = _list_start(data)
     if start is None:
         whole_list = load(data)
         if not isinstance(whole_list, list):
@@ -74,7 +74,7 @@ def _decode(data: bytes, first_line: int = 1) -> str:
         raise MalformedError(f"not UTF-8 at line {line}: {error.reason}") from error
 
 
-def _plain_list_start(data: bytes) -> int | None:
+def _list_start(data: bytes) -> int | None:
     head = _DOCUMENT_START.match(data)
     start = head.end() if head else 0
     return start if not _OTHER_LINE.search(data, start) and _ITEM.search(data, start) else None
@@ -182,7 +182,7 @@ class _Builder:
         if isinstance(target, dict) and key is None:
             self._start_pair(event, target, value)
             return
-        self._place(None if event.implicit[0] and value in _NULLS else value)
+        self._add(None if event.implicit[0] and value in _NULLS else value)
 
     def _start_pair(self, event: Any, target: dict[str, Any], key: str) -> None:
         if key in target:
@@ -190,7 +190,7 @@ class _Builder:
             raise DuplicateKeyError(f"the key {key!r} stands twice in one mapping, line {line}")
         self._keys[-1] = key
 
-    def _place(self, value: Any) -> None:
+    def _add(self, value: Any) -> None:
         target, key = self._open[-1], self._keys[-1]
         if isinstance(target, list):
             target.append(value)
@@ -211,7 +211,7 @@ class _Builder:
             self._refuse(event, "a key must be plain text")
         if len(self._open) > _MAX_DEPTH:
             self._refuse(event, f"nested deeper than {_MAX_DEPTH} levels")
-        self._place(value)
+        self._add(value)
         self._open.append(value)
         self._keys.append(None)
 

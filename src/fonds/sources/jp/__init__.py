@@ -73,8 +73,8 @@ _LABEL: Final = re.compile(r"(?:(.+)（)?((?:明治|大正|昭和|平成|令和)
 
 def id_in(path: str) -> str:
     """The law's id that a file or an address of e-Gov is named by; empty for other names."""
-    found = LAW_ID.match(PurePosixPath(path).name)
-    return found[0] if found else ""
+    match = LAW_ID.match(PurePosixPath(path).name)
+    return match[0] if match else ""
 
 
 def day_in(path: str) -> str | None:
@@ -106,14 +106,14 @@ def law_label(title: str, law_number: str) -> str:
 
 def split_label(label: str) -> tuple[str, str]:
     """Title and number out of such a label; a law without a title is called by its number."""
-    found = _LABEL.fullmatch(label)
-    return (found[1] or found[2], found[2]) if found else (label, "")
+    match = _LABEL.fullmatch(label)
+    return (match[1] or match[2], match[2]) if match else (label, "")
 
 
 _TOKYO: Final = timedelta(hours=9)
 _LAW: Final = "api/1/lawdata/"
-_PIECE: Final = 1 << 14
-_LONGEST_HEAD: Final = 1 << 21
+_CHUNK_SIZE: Final = 1 << 14
+_MAX_HEAD_SIZE: Final = 1 << 21
 
 
 class Jp(ActFiles):
@@ -157,19 +157,19 @@ class Jp(ActFiles):
             published_at=day_in(name) or day_in(_text(head, ".//law_revision_id")),
         )
 
-    def listener(self, unit: TocNode) -> JpOutline:
+    def handler(self, unit: TocNode) -> JpOutline:
         """The outline of one law."""
         return JpOutline(unit.identifier)
 
     def listed(self, index: Page) -> Iterator[TocNode]:
         """The laws of e-Gov's list, each once."""
-        seen = set()
-        for entry in _answer(index).iter("LawNameListInfo"):
+        listed_ids = set()
+        for entry in _content(index).iter("LawNameListInfo"):
             law_id = _text(entry, "LawId")
             if not LAW_ID.fullmatch(law_id):
                 raise MalformedError(f"the list of laws has {law_id!r} as the id of a law")
-            if law_id not in seen:
-                seen.add(law_id)
+            if law_id not in listed_ids:
+                listed_ids.add(law_id)
                 label = law_label(_text(entry, "LawName"), _text(entry, "LawNo"))
                 yield TocNode(
                     kind=self.info.unit,
@@ -178,12 +178,12 @@ class Jp(ActFiles):
                     pages=(f"{_LAW}{law_id}",),
                     identifier=law_id,
                 )
-        if not seen:
+        if not listed_ids:
             raise SuspiciousYieldError("the list of laws is empty; it always has all of them")
 
-    def stamp(self, index: Page) -> str:
+    def edition_label(self, index: Page) -> str:
         """The day on which e-Gov answered, in Tokyo."""
-        _answer(index)
+        _content(index)
         return (index.archived.retrieved_at + _TOKYO).date().isoformat()
 
     def chosen(self, units: Sequence[TocNode], version: str) -> Iterable[TocNode]:
@@ -191,28 +191,28 @@ class Jp(ActFiles):
         by_number = sorted(units, key=lambda unit: unit.number)
         chosen = []
         for _, same in groupby(by_number, key=lambda unit: unit.number):
-            chosen += _told_apart(_in_force(list(same), version))
+            chosen += _with_distinct_labels(_in_force(list(same), version))
         return sorted(chosen, key=lambda unit: unit.pages)
 
     def shardify(self, leaf: Leaf) -> Shard:
         """Called by law and printed number: `行政手続法第三十六条の二`."""
         law, law_number = split_label(leaf.lineage[0].label)
         supplement = next((step for step in leaf.lineage if step.kind == SUPPLEMENT), None)
-        place = {
+        position = {
             "law": law,
             "supplement": supplement.label if supplement else "",
             "amended_by": supplement.number if supplement else "",
         }
         provision = _provision(leaf)
-        law_id, has_place, _ = leaf.identifier.partition("#")
-        forms = other_forms(**place, provision=provision, law_number=law_number, law_id=law_id)
+        law_id, is_nested, _ = leaf.identifier.partition("#")
+        forms = other_forms(**position, provision=provision, law_number=law_number, law_id=law_id)
         return Shard(
-            title=f"{cite_jp(**place)}{provision}",
-            citation_string=cite_jp(**place, provision=provision),
+            title=f"{cite_jp(**position)}{provision}",
+            citation_string=cite_jp(**position, provision=provision),
             source_url=_address(leaf.identifier, law_number),
             normalizer="egov_v1",
             format="xml",
-            aliases=(leaf.identifier, *forms) if has_place else forms,
+            aliases=(leaf.identifier, *forms) if is_nested else forms,
             published_at=leaf.published_at or _as_day(leaf.version),
         )
 
@@ -223,13 +223,13 @@ class Jp(ActFiles):
         )
         root, read = None, 0
         try:
-            while read < _LONGEST_HEAD and (piece := stream.read(_PIECE)):
-                read += len(piece)
-                parser.feed(piece)
+            while read < _MAX_HEAD_SIZE and (chunk := stream.read(_CHUNK_SIZE)):
+                read += len(chunk)
+                parser.feed(chunk)
                 events: Any = parser.read_events()
                 for event, element in events:
                     root = self._checked(element) if root is None else root
-                    if (event, element.tag) in _NAMED:
+                    if (event, element.tag) in _NAMED_LEVELS:
                         return root
         except etree.XMLSyntaxError as error:
             raise MalformedError(f"not well-formed XML: {error.msg}") from None
@@ -240,7 +240,7 @@ class Jp(ActFiles):
 
 source: Final = Jp()
 
-_NAMED: Final = frozenset(
+_NAMED_LEVELS: Final = frozenset(
     {("end", "LawTitle"), *(("start", name) for name in ("Article", "Paragraph", "Preamble"))}
 )
 
@@ -248,7 +248,7 @@ _NAMED: Final = frozenset(
 # Answers of e-Gov -------------------------------------------------------------------------
 
 
-def _answer(page: Page) -> Any:
+def _content(page: Page) -> Any:
     root = xml.read(page.read(), "DataRoot")
     _refuse_failure(root)
     return root
@@ -261,10 +261,10 @@ def _refuse_failure(root: Any) -> None:
 
 def _text(element: Any, path: str) -> str:
     """The text at a path without the readings set beside words; white space folded."""
-    found = element.find(path)
-    if found is None:
+    child = element.find(path)
+    if child is None:
         return ""
-    return " ".join("".join(_spoken(found)).split())
+    return " ".join("".join(_spoken(child)).split())
 
 
 def _spoken(element: Any) -> Iterator[str]:
@@ -289,7 +289,7 @@ def _in_force(revisions: list[TocNode], version: str) -> list[TocNode]:
     return [unit for unit in revisions if unit.published_at == day]
 
 
-def _told_apart(units: list[TocNode]) -> list[TocNode]:
+def _with_distinct_labels(units: list[TocNode]) -> list[TocNode]:
     """Files that nothing tells apart but their names are told apart by them."""
     first, *others = sorted(units, key=lambda unit: unit.pages)
     return [first, *(replace(unit, number=f"{unit.number}:{unit.pages[0]}") for unit in others)]

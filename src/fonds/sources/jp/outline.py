@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fonds.errors import MalformedError
-from fonds.sources.formats.act_files import ActListener, Element
+from fonds.sources.formats.act_files import ActHandler, Element
 from fonds.sources.jurisdiction import FRONT, Span, TocNode
 
 _DIGITS: Final = "〇一二三四五六七八九"
@@ -21,7 +21,7 @@ _NUMERAL: Final = re.compile(f"[{_DIGITS}十百千万]+")
 _COUNT: Final = f"[{_DIGITS}十百千万0-9０-９]+"
 _COUNTED: Final = re.compile(rf"第({_COUNT})[条條編编章節节款目号表]?((?:[のノ之]{_COUNT})*)")
 _BRANCH: Final = re.compile(r"[のノ之]([^のノ之]+)")
-_NAMED: Final = re.compile(r"[^（\s]+")
+_FIRST_WORD: Final = re.compile(r"[^（\s]+")
 
 
 # Numerals ---------------------------------------------------------------------------------
@@ -63,15 +63,15 @@ def arabic_numeral(words: str) -> int:
 
 def with_digits(title: str) -> str:
     """`第三十六条の二` as `第36条の2`: every number in kanji becomes one in digits."""
-    return _NUMERAL.sub(lambda found: str(arabic_numeral(found[0])), title)
+    return _NUMERAL.sub(lambda match: str(arabic_numeral(match[0])), title)
 
 
 def printed_number(label: str) -> str:
     """The number in a label: `36-2` in `第三十六条の二`, `1` in `別表第一`; empty without one."""
-    found = _COUNTED.search(_name(label))
-    if not found:
+    match = _COUNTED.search(_name(label))
+    if not match:
         return ""
-    return "-".join(_as_digits(number) for number in (found[1], *_BRANCH.findall(found[2])))
+    return "-".join(_as_digits(number) for number in (match[1], *_BRANCH.findall(match[2])))
 
 
 def _as_digits(number: str) -> str:
@@ -87,7 +87,7 @@ def cite_jp(*, law: str, provision: str = "", supplement: str = "", amended_by: 
     A provision may carry its caption, as in `第一条（目的等）`; it is left out. Every amending law
     has a supplement of its own, told from the others by that law's number.
     """
-    return f"{law}{_place(supplement, amended_by)}{_name(provision)}"
+    return f"{law}{_provision_path(supplement, amended_by)}{_name(provision)}"
 
 
 def other_forms(
@@ -104,25 +104,25 @@ def other_forms(
     `民法第709条`, `民法709条`, `明治二十九年法律第八十九号第七百九条`, `明治29年法律第89号第709条`,
     `129AC0000000089第709条`.
     """
-    place, printed = _place(supplement, amended_by), _name(provision)
+    path, printed = _provision_path(supplement, amended_by), _name(provision)
     digits = with_digits(printed)
-    forms = [f"{law}{place}{digits}", f"{law}{place}{digits.replace('第', '')}"]
+    forms = [f"{law}{path}{digits}", f"{law}{path}{digits.replace('第', '')}"]
     if law_number:
-        forms += [f"{law_number}{place}{printed}", f"{with_digits(law_number)}{place}{digits}"]
+        forms += [f"{law_number}{path}{printed}", f"{with_digits(law_number)}{path}{digits}"]
     if law_id:
-        forms.append(f"{law_id}{place}{digits}")
-    return tuple(dict.fromkeys(form for form in forms if form != f"{law}{place}{printed}"))
+        forms.append(f"{law_id}{path}{digits}")
+    return tuple(dict.fromkeys(form for form in forms if form != f"{law}{path}{printed}"))
 
 
-def _place(supplement: str, amended_by: str) -> str:
+def _provision_path(supplement: str, amended_by: str) -> str:
     amending = f"（{amended_by}）" if supplement and amended_by else ""
     return f"{_name(supplement)}{amending}"
 
 
 def _name(label: str) -> str:
     """A label without the caption behind it."""
-    found = _NAMED.match(label)
-    return found[0] if found else ""
+    match = _FIRST_WORD.match(label)
+    return match[0] if match else ""
 
 
 SUPPLEMENT: Final = "supplement"
@@ -156,7 +156,7 @@ _LEAVES: Final = {"Article": ("article", ""), **_APPENDICES, **_SUPPLEMENTARY}
 _LABELS: Final = frozenset(
     {"LawNum", "LawTitle", "SupplProvisionLabel", *(f"{name}Title" for name in _LEVELS)}
 )
-_HEARD: Final = (
+_TEXT_ELEMENTS: Final = (
     "ArticleTitle",
     "ArticleCaption",
     "RelatedArticleNum",
@@ -165,7 +165,7 @@ _HEARD: Final = (
     *(f"{name}Title" for name in (*_APPENDICES, *_SUPPLEMENTARY)),
 )
 _STATUSES: Final = {"削除": "deleted", "删除": "deleted", "略": "omitted", "省略": "omitted"}
-_LONGEST_STATUS: Final = 8
+_MAX_STATUS_LENGTH: Final = 8
 
 
 @dataclass(slots=True)
@@ -178,10 +178,10 @@ class _LooseElements:
     has_text: bool = False
 
 
-class JpOutline(ActListener):
+class JpOutline(ActHandler):
     """Lists a law's nodes. What is quoted, or set into a table, is no node."""
 
-    heard = _LABELS.union(_HEARD)
+    text_elements = _LABELS.union(_TEXT_ELEMENTS)
 
     def __init__(self, law_id: str) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class JpOutline(ActListener):
         self._listed = 0
         """How many of them have been listed, or need not be."""
         self._run: _LooseElements | None = None
-        self._seen = False
+        self._has_body = False
 
     # What is heard ------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class JpOutline(ActListener):
             self._open.pop()
             self._listed = len(self._open)
         elif not self._is_ground():
-            self._hear_paragraph(element)
+            self._read_paragraph(element)
         elif element.name in _LEAVES:
             self._list_leaf(element)
         elif self._run is not None:
@@ -233,13 +233,13 @@ class JpOutline(ActListener):
     def text(self, data: str) -> None:
         """Text must stand in an element that holds text."""
         if self._is_ground() and not data.isspace():
-            place = _label(self._open[-1]) or self._open[-1].name
-            raise MalformedError(f"text that belongs to no provision, in {place}: {data[:40]!r}")
+            position = _label(self._open[-1]) or self._open[-1].name
+            raise MalformedError(f"text that belongs to no provision, in {position}: {data[:40]!r}")
         super().text(data)
 
     def finish(self) -> None:
         """A file that has ended without a law is none."""
-        if not self._seen:
+        if not self._has_body:
             raise MalformedError("holds no <LawBody>, so no law")
 
     # What is listed -----------------------------------------------------------------------
@@ -248,17 +248,17 @@ class JpOutline(ActListener):
         """Whether the element that is open is a level, not something in or beside one."""
         return bool(self._open and self.above) and self.above[-1] is self._open[-1]
 
-    def _enter(self, body: Element) -> None:
-        if self._seen:
+    def _enter(self, element: Element) -> None:
+        if self._has_body:
             raise MalformedError("holds two laws: they belong into files of their own")
-        self._seen = True
-        self._open.append(body)
+        self._has_body = True
+        self._open.append(element)
 
-    def _hear_paragraph(self, element: Element) -> None:
+    def _read_paragraph(self, element: Element) -> None:
         if element.name == "Paragraph" and self.above and self.above[-1].name == "Article":
             article = self.above[-1]
-            said = article.said.get("body", "") + element.said.get("ParagraphSentence", "")
-            article.said["body"] = said[:_LONGEST_STATUS]
+            text = article.texts.get("body", "") + element.texts.get("ParagraphSentence", "")
+            article.texts["body"] = text[:_MAX_STATUS_LENGTH]
 
     def _list_levels(self) -> None:
         self._end_run()
@@ -312,8 +312,8 @@ class JpOutline(ActListener):
     def _identifier(self, element: Element) -> str:
         """The place of an article on the page of e-Gov; only the full path leads to it."""
         steps = [_step(level) for level in [*self._open[1:], element]]
-        is_known = self._law_id and steps[0] == _MAIN and all(steps)
-        return f"{self._law_id}#{'-'.join(steps)}" if is_known else self._law_id
+        is_complete = self._law_id and steps[0] == _MAIN and all(steps)
+        return f"{self._law_id}#{'-'.join(steps)}" if is_complete else self._law_id
 
 
 def _step(element: Element) -> str:
@@ -335,11 +335,11 @@ def _level(element: Element, depth: int) -> TocNode:
 
 def _label(element: Element) -> str:
     if element.name != "SupplProvision":
-        return element.said.get(f"{element.name}Title", "")
+        return element.texts.get(f"{element.name}Title", "")
     amended_by = " ".join(element.attributes.get("AmendLawNum", "").split())
-    said = "".join(element.said.get("SupplProvisionLabel", "").split()) or "附則"
-    name = said.removesuffix("抄")
-    is_extract = name != said or element.attributes.get("Extract") == "true"
+    label = "".join(element.texts.get("SupplProvisionLabel", "").split()) or "附則"
+    name = label.removesuffix("抄")
+    is_extract = name != label or element.attributes.get("Extract") == "true"
     if amended_by and amended_by not in name:
         name = f"{name}（{amended_by}）"
     return f"{name} 抄" if is_extract else name
@@ -347,10 +347,10 @@ def _label(element: Element) -> str:
 
 def _heading(element: Element) -> str:
     parts = (f"{element.name}Title", "ArithFormulaNum", "RelatedArticleNum", "ArticleCaption")
-    said = [element.said[part] for part in parts if element.said.get(part)]
+    parts_text = [element.texts[part] for part in parts if element.texts.get(part)]
     return "".join(
         part if not position or part.startswith("（") else f" {part}"
-        for position, part in enumerate(said)
+        for position, part in enumerate(parts_text)
     )
 
 
@@ -367,4 +367,4 @@ def _number(attributes: Mapping[str, str], label: str, *, printed_first: bool = 
 def _status(element: Element) -> str:
     if element.attributes.get("Delete") == "true":
         return "deleted"
-    return _STATUSES.get(element.said.get("body", "").strip("（）()　 。"), "")
+    return _STATUSES.get(element.texts.get("body", "").strip("（）()　 。"), "")

@@ -128,24 +128,24 @@ def _entries(content: Any) -> list[Entry]:
     if isinstance(content, list):
         raise WrongContentError(f"a list of names for codes with {len(content)} entries")
     entry = mapping(content, "the answer")
-    found = entry.get("results", [entry])
-    if not isinstance(found, list) or not found:
+    results = entry.get("results", [entry])
+    if not isinstance(results, list) or not results:
         raise WrongContentError("a list of the API without any entry")
-    return [mapping(item) for item in found]
+    return [mapping(item) for item in results]
 
 
 def _parties(entry: Entry) -> Iterator[ParsedRecord]:
     registrant = read_registrant(section(entry, "registrant"))
-    found: Mapping[str, Row | None]
+    parties: Mapping[str, Row | None]
     if "house_registrant_id" in entry:
-        found = {"lda_registrants": read_registrant(entry)}
+        parties = {"lda_registrants": read_registrant(entry)}
     elif "client_id" in entry:
-        found = {"lda_registrants": registrant, "lda_clients": read_client(entry)}
+        parties = {"lda_registrants": registrant, "lda_clients": read_client(entry)}
     elif "last_name" in entry:
-        found = {"lda_registrants": registrant, "lda_lobbyists": read_lobbyist(entry)}
+        parties = {"lda_registrants": registrant, "lda_lobbyists": read_lobbyist(entry)}
     else:
         raise WrongContentError(_what_it_is(entry))
-    for table, row in found.items():
+    for table, row in parties.items():
         if row is not None:
             yield party_record(table, row)
 
@@ -215,22 +215,22 @@ class LdaFilings:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The filings of each week in the order they were posted; a week is whole or an error."""
-        since, until = _asked_for(state)
-        last_seen = state.last_seen_key or ""
-        found, former = False, frozenset[str]()
+        since, until = _requested_days(state)
+        previous_key = state.last_seen_key or ""
+        has_filings, previous_ids = False, frozenset[str]()
         for window in _windows(since, until):
             async for task in _tasks(ask, window):
                 # What was posted at midnight between two windows is in both.
-                if task.key not in former:
-                    found = True
+                if task.key not in previous_ids:
+                    has_filings = True
                     yield task
-            former = frozenset(window.listed)
-            yield Listing(since=window.first, until=window.last, task_keys=former)
+            previous_ids = frozenset(window.listed)
+            yield Listing(since=window.first, until=window.last, task_keys=previous_ids)
             # A backfill of older years must not turn the watermark back.
-            last_seen = max(last_seen, window.last.isoformat())
-            if found:
-                yield Watermark(last_seen_key=last_seen)
-        if not found:
+            previous_key = max(previous_key, window.last.isoformat())
+            if has_filings:
+                yield Watermark(last_seen_key=previous_key)
+        if not has_filings:
             raise SuspiciousYieldError(f"nothing was filed from {since} to {until}, says the list")
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
@@ -258,7 +258,7 @@ def list_address(first: date, last: date, page: int) -> str:
     return f"{API}/filings/?{urlencode(query)}"
 
 
-def _asked_for(state: SourceState) -> tuple[date, date]:
+def _requested_days(state: SourceState) -> tuple[date, date]:
     today = state.now.astimezone(NEW_YORK).date()
     until = min(state.until or today, today)
     if state.backfill:
@@ -311,12 +311,12 @@ def _check_filter(page: _FilingsPage, window: _Window) -> None:
 async def _page(ask: Ask, window: _Window, number: int) -> _FilingsPage:
     path = f"lists/{window.first:%Y}/{window.first}_{window.last}/{number}.json"
     # Addresses are built here: `next` may lead to another host.
-    answer = await ask(list_address(window.first, window.last, number), path=path)
-    content = read_json(answer.data)
+    listing = await ask(list_address(window.first, window.last, number), path=path)
+    content = read_json(listing.data)
     if not isinstance(content, dict) or not isinstance(content.get("count"), int):
         raise WrongContentError(f"page {number} of {window} is not a list of filings")
     return _FilingsPage(
-        entries=sections(content, "results"), count=content["count"], archived=answer.archived
+        entries=sections(content, "results"), count=content["count"], archived=listing.archived
     )
 
 

@@ -104,10 +104,10 @@ def clean(value: str | None) -> str | None:
 
 def filing_uuid(value: str | None) -> str:
     """A filing's key in small letters; the old files have it in capitals."""
-    found = (value or "").strip().lower()
-    if not _UUID.fullmatch(found):
+    uuid = (value or "").strip().lower()
+    if not _UUID.fullmatch(uuid):
         raise MalformedError(f"a filing's UUID should stand where {value!r} does")
-    return found
+    return uuid
 
 
 def amount(value: str | None, name: str) -> Decimal | None:
@@ -143,8 +143,8 @@ def read_filing(entry: Entry) -> Filing:
             "income": _amount(entry, "income"),
             "expenses": _amount(entry, "expenses"),
             "registrant_different_address": _flag(entry, "registrant_different_address"),
-            **_named("registrant", registrant),
-            **_named("client", client),
+            **_party("registrant", registrant),
+            **_party("client", client),
         },
         registrant=registrant,
         client=client,
@@ -209,21 +209,21 @@ def _lobbyist(entry: Entry, registrant: Row | None) -> Row | None:
 
 
 def _people(entry: Entry, registrant: Row | None) -> Iterator[Row]:
-    named = [
+    listed = [
         section(item, "lobbyist")
         for activity in sections(entry, "lobbying_activities")
         for item in sections(activity, "lobbyists")
     ]
-    named += [section(item, "lobbyist") for item in sections(entry, "conviction_disclosures")]
-    found = (_lobbyist(one, registrant) for one in named)
-    yield from {row["id"]: row for row in found if row}.values()
+    listed += [section(item, "lobbyist") for item in sections(entry, "conviction_disclosures")]
+    people = (_lobbyist(one, registrant) for one in listed)
+    yield from {row["id"]: row for row in people if row}.values()
 
 
 def _activity_lobbyists(activities: Iterable[Entry]) -> Iterator[Row]:
-    for place, activity in enumerate(activities, 1):
+    for ordinal, activity in enumerate(activities, 1):
         for item in sections(activity, "lobbyists"):
             yield {
-                "activity": place,
+                "activity": ordinal,
                 **_person(item),
                 "covered_position": _text(item, "covered_position"),
                 "new": _flag(item, "new"),
@@ -237,8 +237,8 @@ def _activity_entities(entry: Entry, activities: list[Entry]) -> Iterator[Row]:
     if repeated and posted < ENTITIES_BY_ACTIVITY_SINCE:
         yield from ({"activity": None, **row} for row in listed[0])
         return
-    for place, rows in enumerate(listed, 1):
-        yield from ({"activity": place, **row} for row in rows)
+    for ordinal, rows in enumerate(listed, 1):
+        yield from ({"activity": ordinal, **row} for row in rows)
 
 
 def _entity(item: Entry) -> Row:
@@ -259,16 +259,16 @@ def _conviction(item: Entry) -> Row:
 
 def _person(item: Entry) -> Row:
     parts = section(item, "lobbyist")
-    named = ("first_name", "middle_name", "last_name", "suffix_display")
+    name_fields = ("first_name", "middle_name", "last_name", "suffix_display")
     return {
         "lobbyist_ref": _text(parts, "id"),
-        "name": person(*(_text(parts, part) for part in named)),
+        "name": person(*(_text(parts, part) for part in name_fields)),
     }
 
 
-def _named(role: str, party: Row | None) -> Row:
-    held = party or {}
-    return {f"{role}_ref": held.get("id"), f"{role}_name": held.get("name")}
+def _party(role: str, party: Row | None) -> Row:
+    party = party or {}
+    return {f"{role}_ref": party.get("id"), f"{role}_name": party.get("name")}
 
 
 def _texts(entry: Entry, names: Iterable[str]) -> Row:
@@ -430,13 +430,13 @@ def _legacy_lobbyist(element: Any) -> Row:
 
 
 def _legacy_foreign(element: Any) -> Row:
-    share = "ForeignEntityOwnershipPercentage"
+    field = "ForeignEntityOwnershipPercentage"
     return {
         "name": _attribute(element, "ForeignEntityName"),
         "country_display": _chosen(element, "ForeignEntityCountry"),
         "ppb_country_display": _chosen(element, "ForeignEntityPPBcountry"),
         "contribution": amount(element.get("ForeignEntityContribution"), "Contribution"),
-        "ownership_percentage": amount(element.get(share), share),
+        "ownership_percentage": amount(element.get(field), field),
         "status": _number(element, "ForeignEntityStatus"),
     }
 
@@ -455,8 +455,8 @@ def _attribute(element: Any, name: str) -> str | None:
 
 
 def _chosen(element: Any, name: str) -> str | None:
-    found = _attribute(element, name)
-    return None if found in _UNCHOSEN else found
+    value = _attribute(element, name)
+    return None if value in _UNCHOSEN else value
 
 
 def _number(element: Any, name: str) -> int | None:

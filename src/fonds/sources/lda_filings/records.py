@@ -33,8 +33,8 @@ def title_of(filing: Filing) -> str:
     parties += [f"by {registrant}"] if registrant else []
     what = row["filing_type_display"] or row["filing_type"]
     when = ", ".join(str(part) for part in (what, row["filing_year"]) if part)
-    named = " ".join(["Lobbying", *parties]) if parties else "Lobbying Disclosure Act filing"
-    return folded(f"{named}: {when}" if when else f"{named} {row['filing_uuid']}")
+    title = " ".join(["Lobbying", *parties]) if parties else "Lobbying Disclosure Act filing"
+    return casefolded(f"{title}: {when}" if when else f"{title} {row['filing_uuid']}")
 
 
 def summary_of(filing: Filing) -> str:
@@ -48,7 +48,7 @@ def summary_of(filing: Filing) -> str:
         _listed("Affiliated organizations", _names(filing, "lda_affiliated_organizations")),
         _listed("Convictions disclosed", _convictions(filing)),
     )
-    return "\n\n".join(filter(None, map(folded, paragraphs)))
+    return "\n\n".join(filter(None, map(casefolded, paragraphs)))
 
 
 def _head(filing: Filing) -> Iterator[str]:
@@ -81,11 +81,11 @@ def _issues(activities: Iterable[Row]) -> Iterator[str]:
 def _people(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         if row["name"]:
-            held = row["covered_position"]
-            yield f"{row['name']} ({held})" if _says_something(held) else row["name"]
+            position = row["covered_position"]
+            yield f"{row['name']} ({position})" if _is_stated(position) else row["name"]
 
 
-def _says_something(position: str | None) -> bool:
+def _is_stated(position: str | None) -> bool:
     return bool(position) and str(position).strip(" .").lower() not in _NOTHING
 
 
@@ -103,7 +103,7 @@ def _listed(label: str, items: Iterable[str]) -> str:
     return f"{label}: {each_once}." if each_once else ""
 
 
-def folded(text: str) -> str:
+def casefolded(text: str) -> str:
     """The text on one line, without what nobody sees."""
     return " ".join(text.translate(_INVISIBLE).split())
 
@@ -142,8 +142,8 @@ def cite_lda_filings(
 
 def period_name(filing_type: str | None, filing_period: str | None, year: int | None) -> str:
     """`Q3 2025`, `Mid-Year 2005`, or the year alone for a registration, which reports on none."""
-    named = _period(filing_type or "", filing_period or "")
-    return " ".join(filter(None, (named, str(year or ""))))
+    name = _period(filing_type or "", filing_period or "")
+    return " ".join(filter(None, (name, str(year or ""))))
 
 
 def _period(filing_type: str, filing_period: str) -> str:
@@ -159,7 +159,7 @@ PUBLISHER: Final = "Secretary of the Senate and Clerk of the House of Representa
 SITE: Final = "https://lda.gov"
 API: Final = f"{SITE}/api/v1"
 
-_FORMER_SITE: Final = "https://lda.senate.gov"
+_OLD_SITE: Final = "https://lda.senate.gov"
 _PARTIES: Final = ("lda_registrants", "lda_clients", "lda_lobbyists")
 _DAY: Final = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
 
@@ -208,9 +208,9 @@ def page_of(filing_uuid: str, site: str = SITE) -> str:
     return f"{site}/filings/public/filing/{filing_uuid}/print/"
 
 
-def posted_on(moment: str | None) -> str | None:
+def posted_on(timestamp: str | None) -> str | None:
     """The day of `dt_posted`, in Washington, as it is stated; None where it states none."""
-    day = (moment or "")[:10]
+    day = (timestamp or "")[:10]
     return day if _DAY.fullmatch(day) else None
 
 
@@ -225,12 +225,12 @@ def _parties(filing: Filing) -> Iterator[ParsedRecord]:
 
 def _children(key: str, filing: Filing) -> Iterator[ParsedRecord]:
     for table, rows in filing.below.items():
-        for place, row in enumerate(rows, 1):
+        for ordinal, row in enumerate(rows, 1):
             yield ParsedRecord(
                 source=NAME,
                 table=table,
-                key=f"{key}#{table}/{place}",
-                payload={"filing_id": key, "ord": place, **row},
+                key=f"{key}#{table}/{ordinal}",
+                payload={"filing_id": key, "ord": ordinal, **row},
             )
 
 
@@ -248,8 +248,8 @@ def _document(key: str, filing: Filing, raw: Archived) -> Document:
         source_org=PUBLISHER,
         citation_string=cite_lda_filings(
             filing_uuid=uuid,
-            client=folded(row["client_name"] or ""),
-            registrant=folded(row["registrant_name"] or ""),
+            client=casefolded(row["client_name"] or ""),
+            registrant=casefolded(row["registrant_name"] or ""),
             filing_type=row["filing_type"],
             filing_period=row["filing_period"],
             year=row["filing_year"],
@@ -258,7 +258,7 @@ def _document(key: str, filing: Filing, raw: Archived) -> Document:
         aliases=(
             uuid,
             page_of(uuid),
-            page_of(uuid, _FORMER_SITE),
+            page_of(uuid, _OLD_SITE),
         ),
         raw=raw,
     )

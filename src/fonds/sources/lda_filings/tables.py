@@ -54,7 +54,7 @@ _PPB_TEXTS: Final = {
     "ppb_country_display": "The same in words.",
 }
 
-_PLACE_TEXTS: Final = {
+_LOCATION_TEXTS: Final = {
     "state": "Postal code.",
     "state_display": "Virginia.",
     "country": "ISO code; empty where undetermined.",
@@ -75,7 +75,7 @@ REGISTRANT_TEXTS: Final = {
     "name": "In capitals, mostly.",
     "description": "What it does.",
     **_ADDRESS_TEXTS,
-    **_PLACE_TEXTS,
+    **_LOCATION_TEXTS,
     "ppb_country": _PPB_TEXTS["ppb_country"],
     "ppb_country_display": _PPB_TEXTS["ppb_country_display"],
     "contact_name": "Whom to ask.",
@@ -87,7 +87,7 @@ CLIENT_TEXTS: Final = {
     "url": "Its record in the API.",
     "name": "In capitals, mostly.",
     "general_description": "What it does.",
-    **_PLACE_TEXTS,
+    **_LOCATION_TEXTS,
     **_PPB_TEXTS,
     "effective_date": "ISO day its registration took effect.",
 }
@@ -114,7 +114,7 @@ FOREIGN_TEXTS: Final = {
     "name": "Of the entity.",
     "address": "Street.",
     "city": "City.",
-    **_PLACE_TEXTS,
+    **_LOCATION_TEXTS,
     "ppb_city": "Of the principal place of business.",
     **_PPB_TEXTS,
 }
@@ -123,7 +123,7 @@ AFFILIATED_TEXTS: Final = {
     "name": "Of the organization.",
     "url": "Where it lists its members.",
     **_ADDRESS_TEXTS,
-    **_PLACE_TEXTS,
+    **_LOCATION_TEXTS,
     "ppb_city": "Of the principal place of business.",
     **_PPB_TEXTS,
 }

@@ -81,7 +81,7 @@ _PARTY_LETTERS: Final = {"Democrat": "D", "Republican": "R", "Independent": "I"}
 _DELEGATES: Final = frozenset({"AS", "DC", "GU", "MP", "VI", "DK", "OL"})
 _RESIDENT_COMMISSIONERS: Final = frozenset({"PR", "PI"})
 
-_PLACES: Final = """
+_STATES: Final = """
 AK Alaska, AL Alabama, AR Arkansas, AZ Arizona, CA California, CO Colorado, CT Connecticut,
 DE Delaware, FL Florida, GA Georgia, HI Hawaii, IA Iowa, ID Idaho, IL Illinois, IN Indiana,
 KS Kansas, KY Kentucky, LA Louisiana, MA Massachusetts, MD Maryland, ME Maine, MI Michigan,
@@ -93,8 +93,8 @@ WV West Virginia, WY Wyoming, AS American Samoa, DC the District of Columbia, GU
 MP the Northern Mariana Islands, PR Puerto Rico, VI the Virgin Islands, DK Dakota Territory,
 OL the Territory of Orleans, PI the Philippines
 """
-_PLACE_NAMES: Final = {
-    code: name for code, _, name in (entry.strip().partition(" ") for entry in _PLACES.split(","))
+_STATE_NAMES: Final = {
+    code: name for code, _, name in (entry.strip().partition(" ") for entry in _STATES.split(","))
 }
 
 
@@ -114,12 +114,12 @@ def title_for(row: _CitedRow) -> str:
 
     A party without a customary letter is written out: `Rep. Enos Ward (Whig-OH)`.
     """
-    named = f"{_prefix(row)} {full_name(row)}".strip()
+    name = f"{_prefix(row)} {full_name(row)}".strip()
     if row.get("type") in {"prez", "viceprez"}:
-        return named
+        return name
     party = _PARTY_LETTERS.get(row.get("party") or "", row.get("party"))
     seat = "-".join(part for part in (party, row.get("state")) if part)
-    return f"{named} ({seat})" if seat else named
+    return f"{name} ({seat})" if seat else name
 
 
 def full_name(row: _CitedRow) -> str:
@@ -156,20 +156,20 @@ def summary_for(
     sentences = [
         f"{full_name(row)}{called}{born}",
         *_service(terms),
-        *_standing(row),
+        *_summary_parts(row),
         *_leadership(roles),
         *_party_changes(affiliations),
         *(
-            f"Also known as {full_name({**row, 'official_full': None, **_given(name)})}"
+            f"Also known as {full_name({**row, 'official_full': None, **_given_names(name)})}"
             for name in other_names
         ),
     ]
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences)
 
 
-def place_name(state: str) -> str:
+def state_name(state: str) -> str:
     """`Washington` for `WA`; a code nobody knows is its own name."""
-    return _PLACE_NAMES.get(state, state)
+    return _STATE_NAMES.get(state, state)
 
 
 def office_name(term_type: str, state: str | None) -> str:
@@ -195,15 +195,15 @@ def _prefix(row: _CitedRow) -> str:
 
 
 def _service(terms: Iterable[_CitedRow]) -> Iterator[str]:
-    for seat, held in groupby(terms, key=_seat):
-        yield _dated(seat, held)
+    for seat, group in groupby(terms, key=_seat):
+        yield _dated(seat, group)
 
 
 def _seat(term: _CitedRow) -> str:
     state, district = term.get("state"), term.get("district")
     seat = office_name(term["type"], state)
     if state:
-        seat += f" from {place_name(state)}"
+        seat += f" from {state_name(state)}"
     if district is not None and district >= 0:
         seat += f", district {district}" if district else " at large"
     caucus = f", caucus {term['caucus']}" if term.get("caucus") else ""
@@ -223,7 +223,7 @@ def _dated(what: str, spans: Iterable[_CitedRow]) -> str:
     return ", ".join([what, *years])
 
 
-def _standing(row: _CitedRow) -> Iterator[str]:
+def _summary_parts(row: _CitedRow) -> Iterator[str]:
     if row.get("in_office") is True:
         yield f"In office; the term ends {row['end_date']}" if row.get("end_date") else "In office"
     elif row.get("in_office") is False:
@@ -231,17 +231,19 @@ def _standing(row: _CitedRow) -> Iterator[str]:
 
 
 def _leadership(roles: Iterable[_CitedRow]) -> Iterator[str]:
-    for title, held in groupby(roles, key=lambda role: role["title"]):
-        yield _dated(title, held)
+    for title, group in groupby(roles, key=lambda role: role["title"]):
+        yield _dated(title, group)
 
 
 def _party_changes(affiliations: Iterable[_CitedRow]) -> Iterator[str]:
-    held = [f"{item['party']} from {item['start']}" for item in affiliations if item.get("party")]
-    if held:
-        yield f"Changed party or caucus during a term: {', '.join(held)}"
+    changes = [
+        f"{item['party']} from {item['start']}" for item in affiliations if item.get("party")
+    ]
+    if changes:
+        yield f"Changed party or caucus during a term: {', '.join(changes)}"
 
 
-def _given(name: _CitedRow) -> dict[str, Any]:
+def _given_names(name: _CitedRow) -> dict[str, Any]:
     return {part: value for part, value in name.items() if value is not None}
 
 
@@ -282,8 +284,8 @@ def _numbered(rows: Iterable[_Row]) -> list[_Row]:
 def _children(table: Table, parent: str, rows: Iterable[_Row]) -> Iterator[ParsedRecord]:
     kind, _, name = table.name.partition("_")
     for row in rows:
-        place = "/".join(str(row[c.name]) for c in table.primary_key if c.name in row)
-        yield _record(table, f"{parent}#{name}/{place}", {f"{kind}_id": parent, **row})
+        key = "/".join(str(row[c.name]) for c in table.primary_key if c.name in row)
+        yield _record(table, f"{parent}#{name}/{key}", {f"{kind}_id": parent, **row})
 
 
 def _id_rows(entry: Mapping[str, Any]) -> Iterator[_Row]:
@@ -355,8 +357,10 @@ def _term(entry: Mapping[str, Any]) -> _Row:
 
 def _affiliations(entry: Mapping[str, Any]) -> Iterator[_Row]:
     for term_ord, term in enumerate(sections(entry, "terms"), 1):
-        held = sections(term, "party_affiliations")
-        for row in _numbered({**_span(one), **_row(one, "party", "caucus")} for one in held):
+        affiliations = sections(term, "party_affiliations")
+        for row in _numbered(
+            {**_span(one), **_row(one, "party", "caucus")} for one in affiliations
+        ):
             yield {"term_ord": term_ord, **row}
 
 
@@ -421,8 +425,8 @@ def _document(row: _Row, *, part: RawPart, **more: Any) -> Document:
 
 def _social_media(entry: Mapping[str, Any], _part: RawPart) -> Iterator[ParsedRecord]:
     reference = legislator_id(required(section(entry, "id"), "bioguide"))
-    accounts = _row(section(entry, "social"), *ACCOUNTS)
-    payload = {"legislator_ref": reference, **accounts}
+    row = _row(section(entry, "social"), *ACCOUNTS)
+    payload = {"legislator_ref": reference, **row}
     yield _record(legislator_social_media, f"{reference}#social_media", payload)
 
 
@@ -515,8 +519,8 @@ def _entries(part: RawPart) -> Iterator[Any]:
 
 def _csv_entries(data: bytes) -> Iterator[_Row]:
     for line in _csv_rows(data):
-        named = {scheme: line.get(f"{scheme}_id") for scheme in _CSV_IDS}
-        identity = {**named, "fec": (line.get("fec_ids") or "").split(",")}
+        identifiers = {scheme: line.get(f"{scheme}_id") for scheme in _CSV_IDS}
+        identity = {**identifiers, "fec": (line.get("fec_ids") or "").split(",")}
         names = {part: line.get(f"{part}_name") for part in ("first", "middle", "last")}
         yield {
             "id": identity,
@@ -584,14 +588,14 @@ class Legislators:
         """Count people by the publisher's CSV and JSON, which are made apart from the YAML."""
         del since, until  # People are not published by the day.
         for name in ("legislators-historical", "legislators-current"):
-            answer = await ask(f"{_SITE}/{name}.csv", path=f"{name}.csv")
-            codes = (line.get("bioguide_id") for line in _csv_rows(answer.data))
-            held = frozenset(legislator_id(code) for code in codes if code)
-            yield Expected(scope=name, document_ids=held)
-        answer = await ask(f"{_SITE}/executive.json", path="executive.json")
-        people = (section(entry, "id") for entry in yaml.items(answer.data))
-        held = frozenset(f"executive:{required(person, 'govtrack')}" for person in people)
-        yield Expected(scope="executive", document_ids=held)
+            listing = await ask(f"{_SITE}/{name}.csv", path=f"{name}.csv")
+            codes = (line.get("bioguide_id") for line in _csv_rows(listing.data))
+            document_ids = frozenset(legislator_id(code) for code in codes if code)
+            yield Expected(scope=name, document_ids=document_ids)
+        listing = await ask(f"{_SITE}/executive.json", path="executive.json")
+        people = (section(entry, "id") for entry in yaml.items(listing.data))
+        document_ids = frozenset(f"executive:{required(person, 'govtrack')}" for person in people)
+        yield Expected(scope="executive", document_ids=document_ids)
 
 
 source: Final = Legislators()

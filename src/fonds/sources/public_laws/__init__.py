@@ -101,18 +101,16 @@ class ListedLaw:
 async def listed_laws(ask: Ask, congress: int) -> list[ListedLaw]:
     """All laws of a Congress, the public ones first; none, or one named twice, is an error."""
     offered = set((await read_folder(ask, COLLECTION, congress)).names())
-    found = [
-        law for kind in _KINDS if kind in offered for law in await _folder(ask, congress, kind)
-    ]
-    if not found:
+    laws = [law for kind in _KINDS if kind in offered for law in await _folder(ask, congress, kind)]
+    if not laws:
         raise SuspiciousYieldError(f"govinfo's folders of Congress {congress} list no law")
-    return found
+    return laws
 
 
 async def _folder(ask: Ask, congress: int, kind: str) -> list[ListedLaw]:
     where = f"{congress}/{kind}"
     entries, origin = await read_folder(ask, COLLECTION, congress, kind)
-    found: dict[int, ListedLaw] = {}
+    laws: dict[int, ListedLaw] = {}
     for entry in entries:
         name = name_of(entry)
         number = read_file_name(name)
@@ -120,15 +118,15 @@ async def _folder(ask: Ask, congress: int, kind: str) -> list[ListedLaw]:
             continue  # the archive of the whole folder
         if (number.congress, _KINDS[number.is_private]) != (congress, kind):
             raise WrongContentError(f"the folder {where} lists {name}")
-        if number.number in found:
+        if number.number in laws:
             raise SuspiciousYieldError(f"the folder {where} lists {name} twice")
-        found[number.number] = ListedLaw(
+        laws[number.number] = ListedLaw(
             number=number,
             stated=dict(entry),
             modified=modified_at(entry),
             origin=origin,
         )
-    return [found[number] for number in sorted(found)]
+    return [laws[number] for number in sorted(laws)]
 
 
 # The audit --------------------------------------------------------------------------------
@@ -136,10 +134,10 @@ async def _folder(ask: Ask, congress: int, kind: str) -> list[ListedLaw]:
 
 async def current_congress(ask: Ask) -> int:
     """The Congress that sits, as congress.gov says."""
-    answer = await ask(
+    listing = await ask(
         f"{congress_gov.API}/congress/current?format=json", path="audit/current.json"
     )
-    content = congress_gov.read_object(answer.data, congress_gov.HOST)
+    content = congress_gov.read_object(listing.data, congress_gov.HOST)
     number = fields.whole(fields.section(content, "congress"), "number")
     if number is None:
         raise WrongContentError(f"{congress_gov.HOST} does not say which Congress sits")
@@ -161,10 +159,10 @@ def _bill(entry: Entry) -> tuple[str | None, str | None]:
 def _laws(bill: Entry) -> list[LawNumber]:
     # A bill can be two laws only by mistake, but then both numbers stand.
     stated = [f"{law.get('type')} {law.get('number')}" for law in fields.sections(bill, "laws")]
-    found = [law for text in stated if (law := read_law_number(text))]
-    if not found:
+    laws = [law for text in stated if (law := read_law_number(text))]
+    if not laws:
         raise MalformedError(f"{_bill(bill)} is listed as a law without a number")
-    return [law for law in found if not law.is_private]
+    return [law for law in laws if not law.is_private]
 
 
 FIRST_CONGRESS: Final = 113
@@ -202,11 +200,11 @@ class PublicLaws:
         signed on them.
         """
         newest = state.last_seen_key or ""
-        for congress in await _asked_for(state, ask):
+        for congress in await _requested_congresses(state, ask):
             for law in await listed_laws(ask, congress):
                 if law.modified:
                     newest = max(newest, law.modified.isoformat())
-                if _may_be_wanted(law, state):
+                if _may_have_changed(law, state):
                     yield law.task()
         if newest:
             yield Watermark(last_seen_key=newest)
@@ -243,18 +241,18 @@ source: Final = PublicLaws()
 # Which Congresses -------------------------------------------------------------------------
 
 
-async def _asked_for(state: SourceState, ask: Ask) -> list[int]:
+async def _requested_congresses(state: SourceState, ask: Ask) -> list[int]:
     offered = await offered_congresses(ask, COLLECTION)
-    named = state.options.get("congresses") if state.backfill else None
-    wanted = sorted({_number(value) for value in named}) if named else _sitting(state)
-    missing = [number for number in wanted if number not in offered]
+    values = state.options.get("congresses") if state.backfill else None
+    congresses = sorted({_number(value) for value in values}) if values else _sitting(state)
+    missing = [number for number in congresses if number not in offered]
     # The first law of a Congress is printed weeks after it has begun.
-    if missing and (named or len(missing) == len(wanted)):
+    if missing and (values or len(missing) == len(congresses)):
         raise SuspiciousYieldError(
             f"govinfo offers no laws of Congress {missing[0]}; it has those from {offered[0]} to "
             f"{offered[-1]}"
         )
-    return [number for number in wanted if number in offered]
+    return [number for number in congresses if number in offered]
 
 
 def _sitting(state: SourceState) -> list[int]:
@@ -273,7 +271,7 @@ def _number(value: Any) -> int:
         raise UsageError(f"{value!r} is no number of a Congress; write 119") from error
 
 
-def _may_be_wanted(law: ListedLaw, state: SourceState) -> bool:
+def _may_have_changed(law: ListedLaw, state: SourceState) -> bool:
     """A law signed since a day has a file that was written since."""
     if not state.backfill or state.since is None or law.modified is None:
         return True

@@ -37,7 +37,7 @@ from fonds.stores.columns import document_key, owned_by, position, reference, te
 from fonds.stores.tables import metadata
 
 # Marginal notes, page marks and footnotes are inside titles and headings since 2020.
-_BESIDE: Final = frozenset({"sidenote", "page", "footnote", "editorialNote"})
+_NOT_TEXT: Final = frozenset({"sidenote", "page", "footnote", "editorialNote"})
 _SOFT_HYPHEN: Final = "\u00ad"
 _DAY: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2}), ([0-9]{4})")
 
@@ -46,7 +46,7 @@ def printed(element: Any | None) -> str | None:
     """The words of an element on one line; None where there are none."""
     if element is None:
         return None
-    text = "".join(_pieces(element)).replace(_SOFT_HYPHEN, "")
+    text = "".join(_strings(element)).replace(_SOFT_HYPHEN, "")
     return " ".join(text.split()) or None
 
 
@@ -65,23 +65,23 @@ def iso_day(stated: str | None) -> date | None:
         raise MalformedError(f"{stated[:40]!r} is no ISO date") from None
 
 
-def written_day(text: str | None) -> date | None:
+def printed_day(text: str | None) -> date | None:
     """The first day a text names, such as `March 27, 2017`."""
-    found = _DAY.search(text or "")
-    if found is None:
+    match = _DAY.search(text or "")
+    if match is None:
         return None
     try:
-        return datetime.strptime(found[0], "%B %d, %Y").replace(tzinfo=UTC).date()
+        return datetime.strptime(match[0], "%B %d, %Y").replace(tzinfo=UTC).date()
     except ValueError:
         return None
 
 
-def _pieces(root: Any) -> Iterator[str]:
+def _strings(root: Any) -> Iterator[str]:
     # By events, not by recursion: quoted structures nest as deep as they like.
     walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     for event, element in walk:
         if event == "start":
-            if element is not root and etree.QName(element).localname in _BESIDE:
+            if element is not root and etree.QName(element).localname in _NOT_TEXT:
                 walk.skip_subtree()
             else:
                 yield element.text or ""
@@ -104,11 +104,11 @@ def cite_compilation(
 
     `law` and `through` are numbers as `law_number` writes them.
     """
-    named = f"{title}, {law}" if law else title
+    name = f"{title}, {law}" if law else title
     if through in (None, law):
-        return f"{named}."
+        return f"{name}."
     when = f", {bluebook_date(amended)}" if amended else ""
-    return f"{named} (as amended through {through}{when})."
+    return f"{name} (as amended through {through}{when})."
 
 
 def law_number(*, congress: int, number: int, is_private: bool = False) -> str:
@@ -117,7 +117,7 @@ def law_number(*, congress: int, number: int, is_private: bool = False) -> str:
 
 
 # `Public Law 119–1`, `P.L. 116–326`, `Private Law 112–1`; some compilations state `116–326` alone.
-_WRITTEN: Final = re.compile(
+_LAW_NUMBER: Final = re.compile(
     r"(?:P(?:ub(?:lic)?|(?P<private>riv(?:ate)?))?\.?\s*L(?:aw)?\.?\s*(?:No\.\s*)?)?"
     r"(?P<congress>[0-9]{1,3})\s?[-\u2010-\u2014]\s?(?P<number>[0-9]{1,4})(?![0-9])"
 )
@@ -150,22 +150,22 @@ class LawNumber:
 
 def read_law_number(text: str) -> LawNumber | None:
     """The law a text begins with, or None where it begins otherwise."""
-    found = _WRITTEN.match(text.strip())
-    if found is None:
+    match = _LAW_NUMBER.match(text.strip())
+    if match is None:
         return None
     return LawNumber(
-        congress=int(found["congress"]),
-        number=int(found["number"]),
-        is_private=found["private"] is not None,
+        congress=int(match["congress"]),
+        number=int(match["number"]),
+        is_private=match["private"] is not None,
     )
 
 
 def read_file_name(name: str) -> LawNumber | None:
     """The law a file of the bulk folders holds, or None for other files."""
-    found = _FILE.fullmatch(name)
-    if found is None:
+    match = _FILE.fullmatch(name)
+    if match is None:
         return None
-    return LawNumber(congress=int(found[1]), number=int(found[3]), is_private=found[2] == "pvtl")
+    return LawNumber(congress=int(match[1]), number=int(match[3]), is_private=match[2] == "pvtl")
 
 
 public_laws: Final = Table(
@@ -360,14 +360,14 @@ def _approved(root: Any) -> date | None:
     # Files of 2018 have no approvedDate; the line below the text is in all of them, but for
     # laws made over a veto.
     stated = iso_day(printed(root.find("meta/approvedDate")))
-    return stated or written_day(printed(root.find("main/action")))
+    return stated or printed_day(printed(root.find("main/action")))
 
 
 def _first_page(root: Any) -> tuple[int | None, str | None]:
     # Private laws of the first months are printed without a page: `?1`.
     for text in (*printed_all(root, "meta/citableAs"), *_marks(root)):
-        if found := _STATUTES.fullmatch(text):
-            return int(found[1]), found[2]
+        if match := _STATUTES.fullmatch(text):
+            return int(match[1]), match[2]
     return None, None
 
 
@@ -378,12 +378,12 @@ def _marks(root: Any) -> list[str]:
 def _bill(root: Any, congress: int) -> str | None:
     margin = root.findall("main/longTitle//sidenote")
     history = root.findall("legislativeHistory/heading")
-    for place in (*margin, *history):
-        for ref in place.iter("ref"):
-            if found := _BILL.fullmatch(ref.get("href") or ""):
-                return bill_id(int(found[1]), found[2], int(found[3]))
-        if named := find_bill_numbers(" ".join(place.itertext())):
-            return named[0].document_id(congress)
+    for element in (*margin, *history):
+        for ref in element.iter("ref"):
+            if match := _BILL.fullmatch(ref.get("href") or ""):
+                return bill_id(int(match[1]), match[2], int(match[3]))
+        if numbers := find_bill_numbers(" ".join(element.itertext())):
+            return numbers[0].document_id(congress)
     return None
 
 
@@ -411,9 +411,9 @@ def _document(number: LawNumber, row: _Row, part: RawPart) -> Document:
 
 
 def _aliases(number: LawNumber, row: _Row) -> Iterator[str]:
-    named = f"{number.congress}-{number.number}"
+    numbered = f"{number.congress}-{number.number}"
     kinds = ("Priv. L.", "Private Law") if number.is_private else ("Pub. L.", "Public Law")
-    yield from (f"{kind} {named}" for kind in kinds)
+    yield from (f"{kind} {numbered}" for kind in kinds)
     # Short laws share a page, so this may name two of them.
     if row["stat_citation"]:
         yield row["stat_citation"]
@@ -428,12 +428,12 @@ def _aliases(number: LawNumber, row: _Row) -> Iterator[str]:
 
 
 def _below(law: str, table: str, rows: Iterable[_Row]) -> Iterator[ParsedRecord]:
-    for place, row in enumerate(rows, 1):
+    for ordinal, row in enumerate(rows, 1):
         yield ParsedRecord(
             source=NAME,
             table=table,
-            key=f"{law}#{table}/{place}",
-            payload={"law_id": law, "ord": place, **row},
+            key=f"{law}#{table}/{ordinal}",
+            payload={"law_id": law, "ord": ordinal, **row},
         )
 
 
@@ -445,8 +445,8 @@ def _sections(root: Any) -> Iterator[_Row]:
     page = None
     for element in root.iter("page", "section"):
         if element.tag == "page":
-            found = _STATUTES.fullmatch(" ".join(element.itertext()).strip())
-            page = found[2] if found else None
+            match = _STATUTES.fullmatch(" ".join(element.itertext()).strip())
+            page = match[2] if match else None
         elif not _is_quoted(element):
             num = element.find("num")
             value = None if num is None else num.get("value")
@@ -462,13 +462,13 @@ def _code_references(root: Any) -> Iterator[_Row]:
     for note in root.iter("sidenote"):
         for ref in note.iter("ref"):
             href, text = ref.get("href") or "", printed(ref)
-            found = _CODE.match(href)
-            if found and text:
-                section = found[2].replace("\u2013", "-") if found[2] else None
+            match = _CODE.match(href)
+            if match and text:
+                section = match[2].replace("\u2013", "-") if match[2] else None
                 yield {
                     "href": href,
                     "text": text,
-                    "title": found[1],
+                    "title": match[1],
                     "section": section,
                     "is_note": _NOTE.search(text) is not None,
                 }
@@ -502,12 +502,12 @@ def _entries(note: Any) -> Iterator[_Row]:
 
 def _running(note: Any) -> str | None:
     """Text that stands in no paragraph, such as `No. 113–44 (Comm. on the Judiciary)`."""
-    pieces = [note.text or ""]
+    parts = [note.text or ""]
     for element in note.iterchildren():
         if element.tag not in ("heading", "headingText", "subheading", "p"):
-            pieces.append(printed(element) or "" if isinstance(element.tag, str) else "")
-        pieces.append(element.tail or "")
-    return " ".join("".join(pieces).replace(_BOX_CORNER, "").split()) or None
+            parts.append(printed(element) or "" if isinstance(element.tag, str) else "")
+        parts.append(element.tail or "")
+    return " ".join("".join(parts).replace(_BOX_CORNER, "").split()) or None
 
 
 _IDENTIFIED: Final = re.compile(r"/us/sComp/([0-9]{1,3})/([0-9]{1,4})(?:/|$)")
@@ -565,8 +565,8 @@ def _title(root: Any) -> str:
     if title is None:
         raise MalformedError("the compilation has no title")
     # Older acts are titled in capitals; among their short titles is the same in its own spelling.
-    spelled = printed_all(root, "meta/containsShortTitle")
-    same = (name for name in spelled if name.casefold() == title.casefold() != name)
+    titles = printed_all(root, "meta/containsShortTitle")
+    same = (name for name in titles if name.casefold() == title.casefold() != name)
     return next((name for name in same if not name.isupper()), title)
 
 
@@ -576,8 +576,8 @@ def _compiled(root: Any) -> LawNumber | None:
             return law
     # A few cite nothing; their sections are identified by the number all the same.
     for element in root.iterfind(".//*[@identifier]"):
-        if found := _IDENTIFIED.match(element.get("identifier")):
-            return LawNumber(congress=int(found[1]), number=int(found[2]))
+        if match := _IDENTIFIED.match(element.get("identifier")):
+            return LawNumber(congress=int(match[1]), number=int(match[2]))
     return None
 
 

@@ -83,7 +83,7 @@ class VoteEntry:
     number: int
     date: str
     """Day and month, `21-Dec`; the year is the session's, or the next."""
-    said: dict[str, Any]
+    stated: dict[str, Any]
     """All the list says of it."""
     matters: Sequence[Matter] = ()
     """Of a vote en bloc."""
@@ -144,20 +144,20 @@ def _clerk_entries(root: Any, session: VoteSession) -> Iterator[VoteEntry]:
         if int(link[1]) != session.year:
             raise WrongContentError(f"the list of {session.year} names a vote of {link[1]}")
         cells = [html.text_of(cell) for cell in row.iterfind("td")]
-        said = dict(zip(_CELLS, cells[1:], strict=False))
-        if not said.get("date"):
+        stated = dict(zip(_CELLS, cells[1:], strict=False))
+        if not stated.get("date"):
             raise MalformedError(f"the list of {session.year} gives no day for roll {link[2]}")
-        yield VoteEntry(number=int(link[2]), date=said["date"] or "", said=said)
+        yield VoteEntry(number=int(link[2]), date=stated["date"] or "", stated=stated)
 
 
 def _menu_entry(vote: Any) -> VoteEntry:
     matters = read_matters(vote)
-    said = {name: text(vote, name) for name in ("vote_date", "issue", "question", "result")}
-    said |= {name: text(vote, name) for name in ("vote_tally/yeas", "vote_tally/nays", "title")}
+    stated = {name: text(vote, name) for name in ("vote_date", "issue", "question", "result")}
+    stated |= {name: text(vote, name) for name in ("vote_tally/yeas", "vote_tally/nays", "title")}
     return VoteEntry(
         number=required_whole(vote, "vote_number"),
         date=required(vote, "vote_date"),
-        said={**said, "en_bloc": matters},
+        stated={**stated, "en_bloc": matters},
         matters=matters,
     )
 
@@ -176,7 +176,7 @@ OVERLAP: Final = 50
 _Listed = tuple[VoteEntry, Archived]
 # A Congress ends, and the next begins, at noon of January 3.
 _UNTIL_NOON: Final = timedelta(days=2)
-_LONGEST_OVERHANG: Final = timedelta(days=7)
+_MAX_OVERHANG: Final = timedelta(days=7)
 _PAGES_OF_HTML: Final = (b"<!doctype html", b"<html")
 
 
@@ -202,7 +202,7 @@ class RollCallVotes:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The votes of each session, the earliest first, the House before the Senate."""
-        last_seen = state.last_seen_key or ""
+        previous_key = state.last_seen_key or ""
         sessions = list(_sessions(state))
         # A backfill that ends in the past says nothing of where the next run should begin.
         reaches_now = any(session == _current(state) for _, session in sessions)
@@ -210,13 +210,13 @@ class RollCallVotes:
             listed = await _listed(chamber, session, state, ask)
             days = days_of_session([entry.date for entry, _ in listed], session.year)
             for (entry, origin), day in zip(listed, days, strict=True):
-                if _is_asked_for(day, state):
+                if _is_requested_day(day, state):
                     yield _task(chamber, session, entry, origin)
             if listed and reaches_now:
                 # A backfill of older years must not turn the watermark back.
-                last_seen = max(last_seen, days[-1].isoformat())
+                previous_key = max(previous_key, days[-1].isoformat())
                 reached = [session.year, listed[-1][0].number]
-                yield Watermark(last_seen_key=last_seen, custom={chamber: reached})
+                yield Watermark(last_seen_key=previous_key, custom={chamber: reached})
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """The record of each vote; a list or an answer of an API says what it is instead."""
@@ -240,11 +240,11 @@ class RollCallVotes:
         for (congress, session, number), day in votes.items():
             recent = congress == newest if since is None and until is None else True
             if recent and (since or date.min) <= day <= (until or date.max):
-                known = vote_id("house", congress, session, number)
-                by_session.setdefault((congress, session), set()).add(known)
-        for (congress, session), known_ids in sorted(by_session.items()):
+                document_id = vote_id("house", congress, session, number)
+                by_session.setdefault((congress, session), set()).add(document_id)
+        for (congress, session), vote_ids in sorted(by_session.items()):
             scope = f"House, Congress {congress}, session {session}"
-            yield Expected(scope=scope, document_ids=frozenset(known_ids))
+            yield Expected(scope=scope, document_ids=frozenset(vote_ids))
 
 
 source = RollCallVotes()
@@ -267,11 +267,11 @@ def _sessions(state: SourceState) -> Iterator[tuple[str, VoteSession]]:
     for year in range(min(FIRST_YEARS.values()), last + 1):
         session = VoteSession(year=year)
         for chamber, first_year in FIRST_YEARS.items():
-            if year >= first_year and _is_wanted(chamber, session, state):
+            if year >= first_year and _is_requested_session(chamber, session, state):
                 yield chamber, session
 
 
-def _is_wanted(chamber: str, session: VoteSession, state: SourceState) -> bool:
+def _is_requested_session(chamber: str, session: VoteSession, state: SourceState) -> bool:
     current = _current(state)
     if not state.backfill:
         reached = state.custom.get(chamber)
@@ -281,11 +281,11 @@ def _is_wanted(chamber: str, session: VoteSession, state: SourceState) -> bool:
             return False
     elif state.since is None and state.until is None:
         return session.congress >= current.congress - 1
-    first = (state.since - _LONGEST_OVERHANG).year if state.since else session.year
+    first = (state.since - _MAX_OVERHANG).year if state.since else session.year
     return first <= session.year <= (state.until.year if state.until else session.year)
 
 
-def _is_asked_for(day: date, state: SourceState) -> bool:
+def _is_requested_day(day: date, state: SourceState) -> bool:
     if not state.backfill:
         return True
     return (state.since or date.min) <= day <= (state.until or date.max)
@@ -318,8 +318,8 @@ def _may_be_without_votes(session: VoteSession, state: SourceState) -> bool:
 
 
 async def _clerk_list(session: VoteSession, state: SourceState, ask: Ask) -> list[_Listed]:
-    answer = await ask(clerk_address(session), path=f"lists/house/{session.year}/index.html")
-    index = read_clerk_page(answer.data, session)
+    listing = await ask(clerk_address(session), path=f"lists/house/{session.year}/index.html")
+    index = read_clerk_page(listing.data, session)
     newest = {entry.number for entry in index.entries}
     hundreds = index.hundreds | {number // PER_PAGE * PER_PAGE for number in newest}
     first = _first_roll(session, state)
@@ -342,22 +342,22 @@ def _first_roll(session: VoteSession, state: SourceState) -> int:
 
 async def _clerk_hundred(session: VoteSession, hundred: int, ask: Ask) -> list[_Listed]:
     path = f"lists/house/{session.year}/ROLL_{hundred:03}.html"
-    answer = await ask(clerk_address(session, hundred), path=path)
-    entries = read_clerk_page(answer.data, session).entries
+    listing = await ask(clerk_address(session, hundred), path=path)
+    entries = read_clerk_page(listing.data, session).entries
     strangers = [item.number for item in entries if item.number // PER_PAGE * PER_PAGE != hundred]
     if strangers or not entries:
         raise SuspiciousYieldError(
             f"the Clerk's page of the votes from {hundred} on in {session.year} "
             + (f"holds vote {strangers[0]}" if strangers else "holds none")
         )
-    return [(item, answer.archived) for item in sorted(entries, key=lambda item: item.number)]
+    return [(item, listing.archived) for item in sorted(entries, key=lambda item: item.number)]
 
 
 async def _menu(session: VoteSession, state: SourceState, ask: Ask) -> list[_Listed]:
     del state  # A menu is one file: it is asked for whole, and conditionally.
     name = f"{session.congress}_{session.number}"
-    answer = await ask(menu_address(session), path=f"lists/senate/vote_menu_{name}.xml")
-    return [(entry, answer.archived) for entry in read_menu(answer.data, session)]
+    listing = await ask(menu_address(session), path=f"lists/senate/vote_menu_{name}.xml")
+    return [(entry, listing.archived) for entry in read_menu(listing.data, session)]
 
 
 def _task(chamber: str, session: VoteSession, entry: VoteEntry, origin: Archived) -> FetchTask:
@@ -368,7 +368,7 @@ def _task(chamber: str, session: VoteSession, entry: VoteEntry, origin: Archived
         key=vote_id(chamber, session.congress, session.number, entry.number),
         parts=(Part(name="vote", url=url, path=path),),
         params={"matters": [dict(matter) for matter in entry.matters]} if entry.matters else {},
-        fingerprint=ids.json_sha256(entry.said),
+        fingerprint=ids.json_sha256(entry.stated),
         origin=origin if entry.matters else None,
     )
 

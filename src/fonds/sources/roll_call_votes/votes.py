@@ -41,8 +41,8 @@ def cite_roll_call_votes(
     `Roll Call Vote No. 362 (House), 119th Cong., 1st Sess. (Mar. 4, 2025).`; without a day the
     parentheses at the end are left out.
     """
-    place = f"{_ordinal(congress)} Cong., {_ordinal(session)} Sess."
-    cited = f"Roll Call Vote No. {number} ({chamber.capitalize()}), {place}"
+    session_name = f"{_ordinal(congress)} Cong., {_ordinal(session)} Sess."
+    cited = f"Roll Call Vote No. {number} ({chamber.capitalize()}), {session_name}"
     # The period of `Sess.` is the citation's own where no day follows.
     return f"{cited} ({bluebook_date(day)})." if day else cited
 
@@ -271,7 +271,7 @@ _MONTHS: Final = {
     )
 }
 _HOUSE_DAY: Final = re.compile(r"(\d{1,2})-([A-Za-z]{3})[a-z]*(?:-(\d{4}))?")
-_SENATE_MOMENT: Final = re.compile(
+_SENATE_TIME: Final = re.compile(
     r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4})(?:, *(\d{1,2}):(\d\d) ([AP])M)?"
 )
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)")
@@ -291,19 +291,19 @@ def read_day(text: str, year: int | None = None) -> date:
 def read_clock(day: date, text: str | None) -> datetime | None:
     """The moment that `16:28` is on a day in Washington; None where no time is given."""
     match = _CLOCK.fullmatch(text or "")
-    return _moment(day, int(match[1]), int(match[2])) if match else None
+    return _washington_time(day, int(match[1]), int(match[2])) if match else None
 
 
-def read_moment(text: str) -> tuple[date, datetime | None]:
+def read_time(text: str) -> tuple[date, datetime | None]:
     """The day and the moment of `January 9, 2025, 02:54 PM`."""
-    match = _SENATE_MOMENT.fullmatch(" ".join(text.split()))
+    match = _SENATE_TIME.fullmatch(" ".join(text.split()))
     if match is None:
         raise MalformedError(f"{text[:40]!r} is no moment of a vote")
     day = _day(int(match[3]), match[1], int(match[2]), text)
     if match[4] is None:
         return day, None
     hour = int(match[4]) % _NOON + (_NOON if match[6] == "P" else 0)
-    return day, _moment(day, hour, int(match[5]))
+    return day, _washington_time(day, hour, int(match[5]))
 
 
 def days_of_session(days: list[str], year: int) -> list[date]:
@@ -311,13 +311,13 @@ def days_of_session(days: list[str], year: int) -> list[date]:
 
     A session may end in the first days of the next January, and its votes stay in its list.
     """
-    found: list[date] = []
+    session_days: list[date] = []
     for printed_day in days:
         day = read_day(printed_day, year)
-        if found and found[-1].month > _JUNE and day.month == 1:
+        if session_days and session_days[-1].month > _JUNE and day.month == 1:
             year, day = year + 1, read_day(printed_day, year + 1)
-        found.append(day)
-    return found
+        session_days.append(day)
+    return session_days
 
 
 def _day(year: int, month: str, day: int, text: str) -> date:
@@ -327,7 +327,7 @@ def _day(year: int, month: str, day: int, text: str) -> date:
         raise MalformedError(f"{text[:40]!r} is no day of the calendar") from error
 
 
-def _moment(day: date, hour: int, minute: int) -> datetime:
+def _washington_time(day: date, hour: int, minute: int) -> datetime:
     try:
         local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=EASTERN)
     except ValueError as error:
@@ -436,7 +436,7 @@ def _house_position(item: Any) -> Row:
         raise MalformedError("a recorded-vote without a legislator")
     position = required(item, "vote")
     name_id = member.get("name-id") or None
-    known = name_id is not None and _BIOGUIDE.fullmatch(name_id)
+    is_bioguide = name_id is not None and _BIOGUIDE.fullmatch(name_id)
     return {
         "member": xml.whole_text(member) or "",
         "party": member.get("party") or None,
@@ -444,7 +444,7 @@ def _house_position(item: Any) -> Row:
         "position": position,
         "counted_as": counted_as(position),
         "name_id": name_id,
-        "legislator_ref": legislator_id(name_id) if name_id and known else None,
+        "legislator_ref": legislator_id(name_id) if name_id and is_bioguide else None,
     }
 
 
@@ -473,13 +473,13 @@ _SENATE_COUNTS: Final = {"yea": "yeas", "nay": "nays", "present": "present", "no
 def read_senate_vote(root: Any, listed: Sequence[Matter] = ()) -> Vote:
     """The vote of a `roll_call_vote` element; `listed` is what the menu says of its matters."""
     congress = required_whole(root, "congress")
-    day, moment = read_moment(required(root, "vote_date"))
+    day, time = read_time(required(root, "vote_date"))
     matters = read_matters(root) or listed
     documents = [*_documents(root, congress), *_matters(matters, congress)]
     amendments = list(_amendments(root, congress))
     row = {
         **_senate_description(root, matters),
-        "voted_at": moment,
+        "voted_at": time,
         "modify_date": _modified(root),
         "nomination": _nomination(documents),
         "bill_ref": _first_bill([*documents, *amendments]),
@@ -526,12 +526,12 @@ def _senate_description(root: Any, matters: Sequence[Matter]) -> Row:
 
 def _shared(matters: Sequence[Matter], field: str) -> str | None:
     """What the matters say together: each answer once, in their order."""
-    return "; ".join(dict.fromkeys(said for matter in matters if (said := matter[field]))) or None
+    return "; ".join(dict.fromkeys(value for matter in matters if (value := matter[field]))) or None
 
 
 def _modified(root: Any) -> Any:
     stated = text(root, "modify_date")
-    return read_moment(stated)[1] if stated else None
+    return read_time(stated)[1] if stated else None
 
 
 def _documents(root: Any, congress: int) -> Iterator[Row]:

@@ -91,11 +91,11 @@ def cite_usc(
     """The citation of a section or rule by its number, or of a level by the way down to it.
 
     `title` may be an appendix (`18a`); `levels` are pairs of kind and number below the title;
-    `rules` is the name that `rules_named` gives; a rule without it is known by its appendix.
+    `rules` is the name that `named_rules` gives; a rule without it is known by its appendix.
     """
     if not number:
-        named = [_marked(_LEVELS[kind], at) for kind, at in levels if at and kind in _LEVELS]
-        below = ", ".join(named)
+        parts = [_marked(_LEVELS[kind], at) for kind, at in levels if at and kind in _LEVELS]
+        below = ", ".join(parts)
     elif rules:
         below = _numbers(number)
     else:
@@ -106,21 +106,21 @@ def cite_usc(
 def edition_year(version: str, published_at: str | None) -> str:
     """The year an edition is cited by, or the edition's own stamp where nothing tells a year."""
     for stated in (version, published_at or ""):
-        if found := _YEAR.match(stated):
-            return found[0]
+        if match := _YEAR.match(stated):
+            return match[0]
     return version
 
 
-def rules_named(headings: Iterable[str]) -> str:
+def named_rules(headings: Iterable[str]) -> str:
     """`Fed. R. Crim. P.` for what FEDERAL RULES OF CRIMINAL PROCEDURE stands over; else nothing."""
     for heading in headings:
-        folded = heading.casefold()
-        if folded.startswith("federal rules of "):
-            return next((short for name, short in _RULES if folded[17:].startswith(name)), "")
+        lowered = heading.casefold()
+        if lowered.startswith("federal rules of "):
+            return next((short for name, short in _RULES if lowered[17:].startswith(name)), "")
     return ""
 
 
-def named_sections(number: str) -> Sequence[str]:
+def section_numbers(number: str) -> Sequence[str]:
     """The sections that a printed number names: all of a list, the first and last of a range."""
     return [one for part in _parts(number) for one in part]
 
@@ -135,7 +135,7 @@ def _cited_title(title: str) -> str:
 
 
 def _marked(mark: str, number: str) -> str:
-    if len(named_sections(number)) > 1:
+    if len(section_numbers(number)) > 1:
         mark = f"{mark[:-1]}s." if mark.endswith(".") else mark * 2
     return f"{mark} {_numbers(number)}"
 
@@ -179,12 +179,12 @@ class Usc:
         if origin.files is None:
             return newest(await self._listed(origin, CURRENT))
         stamps = {unit.release_point for unit in await units_in(origin, origin.files)}
-        if len(stamps) == 1 and (stamp := stamps.pop()):
-            return stamp
-        found = (
+        if len(stamps) == 1 and (version := stamps.pop()):
+            return version
+        links = (
             f"are of {', '.join(sorted(filter(None, stamps)))}" if any(stamps) else "do not tell"
         )
-        raise UsageError(f"the release point is unknown, for the files {found}; say --version")
+        raise UsageError(f"the release point is unknown, for the files {links}; say --version")
 
     async def discover_unit_roots(self, origin: Origin) -> AsyncIterator[TocNode]:
         """The titles, appendices after the titles they belong to."""
@@ -193,13 +193,13 @@ class Usc:
                 yield _root(unit)
             return
         files = await self._listed(origin, CURRENT)
-        stamp = origin.version
-        if (page := past_page(stamp)) is None:
-            stamp = newest(files)
-        elif stamp not in {file.release_point for file in files}:
+        edition = origin.version
+        if (page := past_page(edition)) is None:
+            edition = newest(files)
+        elif edition not in {file.release_point for file in files}:
             files = await self._listed(origin, page)
         for file in files:
-            if file.release_point == stamp:
+            if file.release_point == edition:
                 yield _root(UscTitle(title=file.title, page=file.page))
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
@@ -217,7 +217,7 @@ class Usc:
         """How a section, a rule, or the text of a level is cited and found."""
         title = leaf.lineage[0].number
         levels = [(step.kind, step.number) for step in leaf.lineage[1:]]
-        rules = rules_named(step.label for step in leaf.lineage if step.kind == "courtrules")
+        rules = named_rules(step.label for step in leaf.lineage if step.kind == "courtrules")
         citation = cite_usc(
             title=title,
             year=edition_year(leaf.version, leaf.published_at),
@@ -275,9 +275,9 @@ def _title(unit: TocNode, page: Page) -> Iterator[TocNode]:
             if node.depth:
                 yield node
                 continue
-            held = title_number(outline.meta.get("docNumber", ""))
-            if held and held != unit.number:
-                raise WrongContentError(f"holds title {held} and not title {unit.number}")
+            number = title_number(outline.meta.get("docNumber", ""))
+            if number and number != unit.number:
+                raise WrongContentError(f"holds title {number} and not title {unit.number}")
             yield replace(node, number=unit.number, label=node.label or unit.label)
 
 
@@ -314,11 +314,11 @@ def _aliases(title: str, leaf: Leaf, rule: str) -> Iterator[str]:
     number = title.removesuffix("a")
     if leaf.kind == "section":
         form = usc_form if number == title else usc_appendix_form
-        yield from (form(number, section) for section in named_sections(leaf.number))
+        yield from (form(number, section) for section in section_numbers(leaf.number))
     elif rule and leaf.number:
         yield rule.partition(" (")[0]
     elif leaf.id.endswith("/front") and leaf.lineage[-1].kind == "chapter" and number == title:
-        chapters = named_sections(leaf.lineage[-1].number)
+        chapters = section_numbers(leaf.lineage[-1].number)
         yield from (usc_chapter_form(title, chapter) for chapter in chapters)
 
 
@@ -326,9 +326,9 @@ def _address(title: str, leaf: Leaf) -> str:
     if title.endswith("a"):
         path = f"/prelim@title{title.removesuffix('a')}/title{title}"
         return f"{_VIEW}?path={path}&edition=prelim"
-    place = f"USC-prelim-title{title}"
-    if leaf.kind == "section" and (named := named_sections(leaf.number)):
-        place += f"-section{quote(named[0])}"
+    address = f"USC-prelim-title{title}"
+    if leaf.kind == "section" and (numbers := section_numbers(leaf.number)):
+        address += f"-section{quote(numbers[0])}"
     elif [step.kind for step in leaf.lineage] == ["title", "chapter"]:
-        place += f"-chapter{quote(leaf.lineage[1].number)}"
-    return f"{_VIEW}?req=granuleid:{place}&num=0&edition=prelim"
+        address += f"-chapter{quote(leaf.lineage[1].number)}"
+    return f"{_VIEW}?req=granuleid:{address}&num=0&edition=prelim"

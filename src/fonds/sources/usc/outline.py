@@ -30,7 +30,7 @@ _SIGNS: Final = str.maketrans(
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
     }
 )
-_PLAIN: Final = re.compile(r"§\s([0-9A-Za-z]+)\.")
+_SECTION_SIGN: Final = re.compile(r"§\s([0-9A-Za-z]+)\.")
 _TRAILING: Final = " .,:;-\u2014"
 _WORD: Final = re.compile(
     r"(?:(?:sub)?(?:title|division|part|chapter|article)s?|sections?|secs?\.?|rules?)\s+(?=\S)",
@@ -44,22 +44,22 @@ _RUNS: Final = re.compile(r"(\d+)|([^\W\d_]+)")
 
 def clean_number(printed: str) -> str:
     """`[§§ 202 to 204.` gives `202 to 204`, `CHAPTER 7—` gives `7`, `SUBCHAPTER I–A—` `I-A`."""
-    if (found := _PLAIN.fullmatch(printed)) is not None:
-        return found[1]
+    if (match := _SECTION_SIGN.fullmatch(printed)) is not None:
+        return match[1]
     text = " ".join(printed.translate(_SIGNS).split()).rstrip(_TRAILING)
     return _THROUGH.sub(" to ", _WORD.sub("", text, count=1) if _WORD.match(text) else text)
 
 
 def plan_number(heading: str) -> str:
     """`1 of 1939` of a reorganization plan, which has its number in its heading only."""
-    found = _PLAN.search(heading)
-    return f"{found[1]} of {found[2]}" if found else ""
+    match = _PLAN.search(heading)
+    return f"{match[1]} of {match[2]}" if match else ""
 
 
 def title_number(stated: str) -> str:
     """`42` of `42`, `5a` of `05A`; empty for what is no number of a title."""
-    found = _TITLE.fullmatch(stated.strip())
-    return found[1] + found[2].lower() if found else ""
+    match = _TITLE.fullmatch(stated.strip())
+    return match[1] + match[2].lower() if match else ""
 
 
 def natural_order(number: str) -> tuple[tuple[int, int, str], ...]:
@@ -156,7 +156,7 @@ class UscOutline:
         """How deep the `num` or `heading` stands that is being read."""
         self._in_meta = False
         self._listens = True
-        self._heard: list[str] | None = None
+        self._text: list[str] | None = None
         self._footnote = -1
         self._front = -1
         self._front_end = -1
@@ -186,14 +186,14 @@ class UscOutline:
                 self._footnote = offset if name in _FOOTNOTES else -1
                 self._stop_listening()
         elif self._in_meta:
-            self._heard = []
+            self._text = []
         elif name in _HEADER and self._open and not self._open[-1].is_listed:
             self._start_header(name, attributes)
         elif self._open and self._open[-1].is_leaf:
             self._deaf = self._open[-1].nesting
             self._listens = False
         else:
-            self._start_beside(name, attributes, offset)
+            self._start_other(name, attributes, offset)
 
     def end(self, name: str, offset: int) -> None:
         """An element ends."""
@@ -202,14 +202,14 @@ class UscOutline:
         if self._deaf:
             if nesting == self._deaf:
                 self._deaf = 0
-                self._hear_again(offset)
+                self._resume_text(offset)
         elif self._header:
             if nesting == self._header:
                 self._header = 0
-                self._heard = None
+                self._text = None
         elif self._in_meta:
-            self.meta.setdefault(name, "".join(self._heard or ()).strip())
-            self._heard = None
+            self.meta.setdefault(name, "".join(self._text or ()).strip())
+            self._text = None
             self._in_meta = name != "meta"
         elif self._open and self._open[-1].nesting == nesting:
             self._close(offset)
@@ -220,8 +220,8 @@ class UscOutline:
         """Some text; hardly any of it is listened to."""
         if not self._listens:
             return
-        if self._heard is not None:
-            self._heard.append(data)
+        if self._text is not None:
+            self._text.append(data)
         elif not data.isspace():
             if not self._deaf:
                 where = self._open[-1].title() if self._open else "the root"
@@ -234,12 +234,12 @@ class UscOutline:
     def _start_header(self, name: str, attributes: Mapping[str, str]) -> None:
         top = self._open[-1]
         self._header = self._nesting
-        self._heard = top.num if name == "num" else top.heading
+        self._text = top.num if name == "num" else top.heading
         if name == "num":
             first, last = attributes.get("startValue"), attributes.get("endValue")
             top.value = f"{first} to {last}" if first and last else attributes.get("value", "")
 
-    def _start_beside(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
+    def _start_other(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
         """What begins outside of sections and headings."""
         if self._nesting == 1:
             check_root(name, attributes)
@@ -275,7 +275,7 @@ class UscOutline:
         self._deaf = self._nesting
         self._listens = False
 
-    def _hear_again(self, offset: int) -> None:
+    def _resume_text(self, offset: int) -> None:
         self._listens = True
         if self._header:
             if self._footnote >= 0:
@@ -372,13 +372,13 @@ def check_root(name: str, attributes: Mapping[str, str]) -> None:
     """Raise `WrongContentError` unless a file begins as a title or a section of the Code does."""
     if name.lower() == "html":
         raise WrongContentError("an HTML page instead of XML: the file may have moved")
-    known = name == "uscDoc" or name in LEAVES
-    if not known or not any(space in attributes.values() for space in NAMESPACES):
+    is_supported = name == "uscDoc" or name in LEAVES
+    if not is_supported or not any(space in attributes.values() for space in NAMESPACES):
         raise WrongContentError(f"the root is <{name}>, and not a title of the Code in USLM")
 
 
 CURRENT: Final = "download.shtml"
-STAMP: Final = re.compile(r"(\d+)-(\d+(?:not\d+)*(?:u\d+)?)")
+RELEASE_POINT: Final = re.compile(r"(\d+)-(\d+(?:not\d+)*(?:u\d+)?)")
 """`119-36`; `119-102not101` is without a law that is not classified yet, `118-22u1` an update."""
 
 _LINK: Final = re.compile(
@@ -398,26 +398,26 @@ class TitleFile:
     """The XML in it, as a path below the publisher's address."""
 
 
-def past_page(stamp: str) -> str | None:
+def past_page(version: str) -> str | None:
     """The page that lists the files of a release point of the past; None for other stamps."""
-    found = STAMP.fullmatch(stamp)
-    if found is None:
+    match = RELEASE_POINT.fullmatch(version)
+    if match is None:
         return None
-    return f"releasepoints/us/pl/{found[1]}/{found[2]}/usc-rp@{stamp}.htm"
+    return f"releasepoints/us/pl/{match[1]}/{match[2]}/usc-rp@{version}.htm"
 
 
 def linked_files(html: str, page: str, base: str) -> list[TitleFile]:
     """The titles whose XML a page links to, each once, in the order of the Code."""
-    reserved = {found[1] for found in _RESERVED.finditer(html)}
+    reserved = {match[1] for match in _RESERVED.finditer(html)}
     files: dict[tuple[str, str], TitleFile] = {}
-    for href, printed, stamp in _LINK.findall(html):
+    for href, printed, version in _LINK.findall(html):
         title, address = title_number(printed), urljoin(base + page, href)
         if title and title not in reserved and address.startswith(base):
             member = f"usc{printed}.xml" if printed.isdigit() else "*.xml"
-            found = TitleFile(
-                title=title, release_point=stamp, page=f"{address[len(base) :]}!{member}"
+            match = TitleFile(
+                title=title, release_point=version, page=f"{address[len(base) :]}!{member}"
             )
-            files.setdefault((stamp, title), found)
+            files.setdefault((version, title), match)
     return sorted(files.values(), key=lambda file: natural_order(file.title))
 
 
@@ -457,12 +457,12 @@ class HeadHandler:
         self.identifier = ""
         self.meta: dict[str, str] = {}
         self.is_complete = False
-        self._heard: list[str] = []
+        self._text: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
         """The root, or an element of the metadata."""
         del offset
-        self._heard.clear()
+        self._text.clear()
         if not self.root:
             check_root(name, attributes)
             self.root, self.identifier = name, attributes.get("identifier", "")
@@ -471,12 +471,12 @@ class HeadHandler:
     def end(self, name: str, offset: int) -> None:
         """An element of the metadata, or all of it."""
         del offset
-        self.meta.setdefault(name, "".join(self._heard).strip())
+        self.meta.setdefault(name, "".join(self._text).strip())
         self.is_complete = self.is_complete or name == "meta"
 
     def text(self, data: str) -> None:
         """Kept until the element ends."""
-        self._heard.append(data)
+        self._text.append(data)
 
 
 def read_head(page: Page) -> HeadHandler:
@@ -491,18 +491,18 @@ def read_head(page: Page) -> HeadHandler:
 
 async def units_in(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
     """The titles that files hold, in the order of the Code; at least one, and none twice."""
-    found: dict[str, UscTitle] = {}
+    units: dict[str, UscTitle] = {}
     for unit in await _units(origin, files):
-        other = found.setdefault(unit.title, unit)
+        other = units.setdefault(unit.title, unit)
         # Whoever downloads an archive may unpack it beside it.
         if other is not unit and "!" not in unit.page:
             raise UsageError(
                 f"title {unit.title} is in {other.page} and again in {unit.page}; give a "
                 "folder that holds one edition only"
             )
-    if not found:
+    if not units:
         raise WrongContentError(f"nothing here is part of the Code: {_EXPECTED}")
-    return sorted(found.values(), key=lambda unit: natural_order(unit.title))
+    return sorted(units.values(), key=lambda unit: natural_order(unit.title))
 
 
 async def _units(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
@@ -525,15 +525,15 @@ async def _units(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
 
 def _with_all_sections(unit: UscTitle, files: Sequence[str]) -> UscTitle:
     folder = dirname(unit.page)
-    beside = [name for name in files if dirname(name) == folder]
-    found = sorted(filter(section_in, beside), key=section_in) or [unit.page]
-    return replace(unit, page=found[0], sections=tuple(found))
+    siblings = [name for name in files if dirname(name) == folder]
+    pages = sorted(filter(section_in, siblings), key=section_in) or [unit.page]
+    return replace(unit, page=pages[0], sections=tuple(pages))
 
 
 def section_in(name: str) -> tuple[object, ...]:
     """What a file of one section is ordered by; empty for other files."""
-    found = _SECTION_FILE.fullmatch(basename(name))
-    return (natural_order(found[1]), int(found[2] or 1)) if found else ()
+    match = _SECTION_FILE.fullmatch(basename(name))
+    return (natural_order(match[1]), int(match[2] or 1)) if match else ()
 
 
 def _candidates(files: Sequence[str]) -> list[str]:
@@ -546,33 +546,37 @@ def _candidates(files: Sequence[str]) -> list[str]:
 
 async def _looked_at(origin: Origin, page: str) -> UscTitle | None:
     name = basename(page.partition("!")[0])
-    found = _TITLE_FILE.fullmatch(name)
-    named = title_number(found[1]) if found else ""
+    match = _TITLE_FILE.fullmatch(name)
+    number = title_number(match[1]) if match else ""
     try:
         head = read_head(await origin.read(page))
     except (NotFoundError, ParseError):
         # A file with the name of a title is one that is damaged; the walk will say how.
-        return UscTitle(title=named, page=page) if named else None
+        return UscTitle(title=number, page=page) if number else None
     if head.root in LEAVES:
         title = _title_in(head.identifier) or title_number(basename(dirname(page)))
         return UscTitle(title=title, page=page, sections=(page,)) if title else None
     stated = title_number(head.meta.get("docNumber", "")) or _title_in(head.identifier)
-    title = stated or named
-    return UscTitle(title=title, page=page, release_point=_stamp(head, name)) if title else None
+    title = stated or number
+    return (
+        UscTitle(title=title, page=page, release_point=_release_point(head, name))
+        if title
+        else None
+    )
 
 
 def _title_in(identifier: str) -> str:
-    found = _IN_IDENTIFIER.match(identifier)
-    return title_number(found[1]) if found else ""
+    match = _IN_IDENTIFIER.match(identifier)
+    return title_number(match[1]) if match else ""
 
 
-def _stamp(head: HeadHandler, name: str) -> str:
+def _release_point(head: HeadHandler, name: str) -> str:
     """The release point, which USLM 2 leaves out of the metadata."""
     for stated in (
         head.meta.get("docPublicationName", ""),
         head.meta.get("docReleasePoint", ""),
         name,
     ):
-        if found := STAMP.search(stated.rpartition("@")[2]):
-            return found[0]
+        if match := RELEASE_POINT.search(stated.rpartition("@")[2]):
+            return match[0]
     return ""

@@ -19,17 +19,17 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.sources.base import Rate
-from fonds.sources.formats.act_files import ActFiles, ActListener, Element, Levels
-from fonds.sources.formats.xml import listen
+from fonds.sources.formats.act_files import ActFiles, ActHandler, Element, Levels
+from fonds.sources.formats.xml import portions
 from fonds.sources.jurisdiction import CodeInfo, Leaf, Shard, TocNode
 
 BASE: Final = "https://acts.example/"
 
 
-class RuleListener(ActListener):
+class RuleHandler(ActHandler):
     """A rule is `<rule><no>1</no><name>One<br/>rule</name>…</rule>`."""
 
-    heard = frozenset({"no", "name"})
+    text_elements = frozenset({"no", "name"})
     breaks = frozenset({"br"})
 
     def closed(self, element: Element) -> None:
@@ -37,8 +37,8 @@ class RuleListener(ActListener):
             self.nodes.append(
                 TocNode(
                     kind="rule",
-                    number=element.said.get("no", ""),
-                    label=element.said.get("name", ""),
+                    number=element.texts.get("no", ""),
+                    label=element.texts.get("name", ""),
                     is_leaf=True,
                     span=element.span,
                     status="" if element.has_text else "empty",
@@ -75,9 +75,9 @@ class Rules(ActFiles):
             published_at=about.get("day"),
         )
 
-    def listener(self, unit: TocNode) -> ActListener:
+    def handler(self, unit: TocNode) -> ActHandler:
         del unit
-        return RuleListener()
+        return RuleHandler()
 
     def shardify(self, leaf: Leaf) -> Shard:
         raise NotImplementedError(leaf.id)
@@ -218,16 +218,16 @@ def test_headings_that_leave_out_a_rank_are_one_level_deep() -> None:
 
 
 def test_text_of_a_heading_within_a_heading_is_heard_in_both() -> None:
-    class Both(ActListener):
-        heard = frozenset({"a", "b"})
+    class Both(ActHandler):
+        text_elements = frozenset({"a", "b"})
 
         def closed(self, element: Element) -> None:
             if element.name == "root":
-                self.nodes.append(TocNode(kind="x", label=element.said["a"]))
+                self.nodes.append(TocNode(kind="x", label=element.texts["a"]))
             if element.name == "a":
-                self.nodes.append(TocNode(kind="x", label=element.said["b"]))
+                self.nodes.append(TocNode(kind="x", label=element.texts["b"]))
 
-    listener = Both()
-    listen(io.BytesIO(b"<root><a>one <b>two</b> three</a></root>"), listener)
-    assert [node.label for node in listener.take()] == ["two", "one two three"]
-    assert listener.take() == []
+    handler = Both()
+    list(portions(io.BytesIO(b"<root><a>one <b>two</b> three</a></root>"), handler))
+    assert [node.label for node in handler.take()] == ["two", "one two three"]
+    assert handler.take() == []
