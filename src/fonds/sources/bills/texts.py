@@ -203,7 +203,7 @@ _HOSTS: Final = frozenset({"www.govinfo.gov", "www.congress.gov"})
 _FORMATS: Final = (".xml", ".htm", ".html", ".txt", ".pdf")
 """Best first."""
 _XML: Final = frozenset({"billres_v1", "uslm_v1"})
-_BODY_FORMATS: Final[dict[str, BodyFormat]] = {"text_v1": "text", "html_v1": "html"}
+_TEXT_FORMATS: Final[dict[str, BodyFormat]] = {"text_v1": "text", "html_v1": "html"}
 
 
 def bill_text_id(bill: str, version: str) -> str:
@@ -396,7 +396,7 @@ def _body(part: RawPart) -> Body:
     normalizer = get_normalizer(kind)
     return Body(
         archived=part.archived,
-        format=_BODY_FORMATS.get(kind, "xml"),
+        format=_TEXT_FORMATS.get(kind, "xml"),
         normalizer=normalizer.label,
         normalized=normalizer.to_markdown(part.data),
     )
