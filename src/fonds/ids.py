@@ -20,7 +20,7 @@ _UPLOAD: Final = "upload:"
 _SITE: Final = "site-"
 _WHITESPACE: Final = re.compile(r"\s+")
 _NUMBERS: Final = re.compile(r"([0-9]+)")
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 """Bytes; file systems allow 255, and a changed file gets a suffix."""
 
 
@@ -36,11 +36,11 @@ def segment(level: str, number: str = "") -> str:
 
 def number_siblings(segments: Iterable[str]) -> list[str]:
     """Segments in the publisher's order, a second `section-548` becoming `section-548~2`."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     numbered = []
     for name in segments:
-        seen[name] += 1
-        numbered.append(repeated(name, seen[name]))
+        counts[name] += 1
+        numbered.append(repeated(name, counts[name]))
     return numbered
 
 
@@ -68,9 +68,9 @@ def tree_parent(node_id: str) -> str | None:
 def edition_order(version: str) -> tuple[tuple[int, str], ...]:
     """What editions are sorted by: `119-36` comes after `119-4`, and `2025-01-02` after `2025`."""
     return tuple(
-        (int(piece), "") if piece.isdecimal() else (-1, piece)
-        for piece in _NUMBERS.split(version)
-        if piece
+        (int(part), "") if part.isdecimal() else (-1, part)
+        for part in _NUMBERS.split(version)
+        if part
     )
 
 
@@ -83,8 +83,8 @@ def _name(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    folded = unicodedata.normalize("NFC", text).translate(_DASHES).strip()
-    return "".join(map(_encode, _WHITESPACE.sub("-", folded)))
+    normalized = unicodedata.normalize("NFC", text).translate(_DASHES).strip()
+    return "".join(map(_encode, _WHITESPACE.sub("-", normalized)))
 
 
 def _encode(character: str) -> str:
@@ -176,10 +176,10 @@ def archive_key(source: str, path: str) -> str:
 
 
 def _shortened(name: str) -> str:
-    if len(name.encode("utf-8", "surrogatepass")) <= _LONGEST_NAME:
+    if len(name.encode("utf-8", "surrogatepass")) <= _MAX_NAME_LENGTH:
         return name
-    kept = name.encode("utf-8", "surrogatepass")[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
-    return f"{kept}~{text_sha256(name)[:16]}"
+    start = name.encode("utf-8", "surrogatepass")[: _MAX_NAME_LENGTH - 17].decode("utf-8", "ignore")
+    return f"{start}~{text_sha256(name)[:16]}"
 
 
 def changed_key(key: str, sha256: str) -> str:

@@ -11,8 +11,8 @@ from sqlalchemy import event, insert, select
 from tests.support.libraries.documents import hold, hold_edition, library_holds_unit
 
 from fonds import ids
-from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, changes
-from fonds.catalog.codes import Node, code, codes, place
+from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, changes
+from fonds.catalog.codes import Node, code, code_position, codes
 from fonds.catalog.links import cited_by, cites
 from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.errors import UnknownDocumentError, UsageError
@@ -62,10 +62,10 @@ def last(node: Node | None) -> str | None:
 
 def test_place_shows_one_level_in_reading_order(library: Library) -> None:
     grow(library, UNIT, "chapter-2", "chapter-2/section-9*", "chapter-2/section-10*", "chapter-1")
-    found = place(library.database, UNIT)
+    found = code_position(library.database, UNIT)
     assert [last(one) for one in found.children.items] == ["chapter-2", "chapter-1"]
     assert found.children.total == 2
-    below = place(library.database, f"{UNIT}/chapter-2")
+    below = code_position(library.database, f"{UNIT}/chapter-2")
     assert [last(one) for one in below.children.items] == ["section-9", "section-10"]
     assert [one.is_leaf for one in below.children.items] == [True, True]
     assert [last(one) for one in below.above] == ["title-1"]
@@ -75,17 +75,17 @@ def test_place_shows_one_level_in_reading_order(library: Library) -> None:
 def test_units_of_an_edition_stand_in_the_order_of_their_numbers(library: Library) -> None:
     for number in (10, 9, 1):
         grow(library, f"code/2025/root/title-{number}", "section-1*")
-    found = place(library.database, "code/2025")
+    found = code_position(library.database, "code/2025")
     assert found.node is None
     assert [last(one) for one in found.children.items] == ["title-1", "title-9", "title-10"]
-    assert place(library.database, "code/2025/root") == found
+    assert code_position(library.database, "code/2025/root") == found
 
 
 def test_children_come_in_pages(library: Library) -> None:
     grow(library, UNIT, *(f"section-{number}*" for number in range(5)))
-    first = place(library.database, UNIT, limit=3).children
+    first = code_position(library.database, UNIT, limit=3).children
     assert (len(first.items), first.next_offset, first.total) == (3, 3, 5)
-    rest = place(library.database, UNIT, limit=3, offset=3).children
+    rest = code_position(library.database, UNIT, limit=3, offset=3).children
     assert [last(one) for one in rest.items] == ["section-3", "section-4"]
     assert rest.next_offset is None
 
@@ -95,13 +95,13 @@ def test_leaf_knows_its_neighbours_across_chapters_and_units(library: Library) -
     grow(library, "code/2025/root/title-2")
     grow(library, "code/2025/root/title-3", "section-3*")
     one, two = (
-        place(library.database, f"{UNIT}/{each}")
+        code_position(library.database, f"{UNIT}/{each}")
         for each in ("chapter-1/section-1", "chapter-2/section-2")
     )
     assert (last(one.previous), last(one.next)) == (None, "section-2")
     # The title between them has no section.
     assert (last(two.previous), last(two.next)) == ("section-1", "section-3")
-    three = place(library.database, "code/2025/root/title-3/section-3")
+    three = code_position(library.database, "code/2025/root/title-3/section-3")
     assert (last(three.previous), last(three.next)) == ("section-2", None)
 
 
@@ -109,7 +109,7 @@ def test_leaf_knows_its_neighbours_across_chapters_and_units(library: Library) -
 def test_place_that_is_not_held_is_refused(library: Library, path: str) -> None:
     grow(library, UNIT, "chapter-1")
     with pytest.raises(UnknownDocumentError):
-        place(library.database, path)
+        code_position(library.database, path)
 
 
 def test_code_tells_its_editions_newest_first(library: Library) -> None:
@@ -135,7 +135,7 @@ def test_nothing_is_read_from_end_to_end(library: Library) -> None:
         asked.append((statement, given))
 
     event.listen(library.database.engine, "before_cursor_execute", note)
-    place(library.database, f"{UNIT}/chapter-1")
+    code_position(library.database, f"{UNIT}/chapter-1")
     changes(library.database, ChangeFilter(newest_first=True, source="code"))
     changes(library.database, ChangeFilter(newest_first=True, under=UNIT))
     changes(library.database, ChangeFilter(since=datetime(2026, 1, 1, tzinfo=UTC)))
@@ -154,7 +154,7 @@ def test_nothing_is_read_from_end_to_end(library: Library) -> None:
 
 
 def told(library: Library, **wanted: Any) -> list[tuple[str, str]]:
-    found = changes(library.database, ChangeFilter(**wanted), limit=MOST_CHANGES)
+    found = changes(library.database, ChangeFilter(**wanted), limit=MAX_CHANGES)
     assert found.next_cursor is None
     return [(one.what, one.id) for one in found.items]
 
@@ -251,8 +251,8 @@ def test_path_without_an_edition_is_followed_through_all_of_them(library: Librar
 def test_edition_that_changes_nothing_is_passed_in_bounded_looks(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.catalog.changes.MOST_LOOKED", 4)
-    monkeypatch.setattr("fonds.catalog.changes._AT_ONCE", 2)
+    monkeypatch.setattr("fonds.catalog.changes.MAX_ROWS_READ", 4)
+    monkeypatch.setattr("fonds.catalog.changes._BATCH_SIZE", 2)
     for edition in ("2025", "2026"):
         for number in range(5):
             words = "Same." if number < 4 else f"Of {edition}."

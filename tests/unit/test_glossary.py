@@ -165,8 +165,8 @@ def test_names_in_rows_and_files_stay() -> None:
     script = _script()
     text = script.Text("names", ROOT, 1, "body_raw_sha256")
     assert script.stays(text) == "body_*"
-    assert script.stays(text._replace(text="body")) is None
-    assert script.stays(text._replace(text="body", owner="Document")) == "Document.body"
+    assert script.stays(text._replace(text="gone")) is None
+    assert script.stays(text._replace(text="gone", owner="Counts")) == "Counts.gone"
 
 
 def test_modules_that_differ_by_an_ending_have_one_stem() -> None:

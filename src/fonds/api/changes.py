@@ -23,7 +23,7 @@ from fonds.api.schemas import (
     CodePath,
     problems,
 )
-from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, DocumentChange, changes
+from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.errors import UnknownSourceError
 from fonds.search.filters import require_source
 from fonds.sources.base import SourceInfo
@@ -63,7 +63,7 @@ def get_changes(
         bool, Query(description="Include sections whose text is the same in another edition.")
     ] = False,
     cursor: _Cursor | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_CHANGES)] = 100,
 ) -> JSONResponse:
     """Documents added, changed and withdrawn; only a page without `next_cursor` is the last."""
     app = app_state(request)

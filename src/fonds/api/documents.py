@@ -32,7 +32,7 @@ from fonds.api.schemas import (
     problems,
 )
 from fonds.catalog import codes, links, versions
-from fonds.catalog.codes import EditionHeld
+from fonds.catalog.codes import StoredEdition
 from fonds.citations.export import Style, cited_as
 from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
@@ -129,7 +129,7 @@ def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
 _HASHES: Final = ("raw_sha256", "body_raw_sha256", "body_text_sha256", "content_sha256")
 
 
-_LinkLimit = Annotated[int, Query(ge=1, le=links.MOST_LINKS)]
+_LinkLimit = Annotated[int, Query(ge=1, le=links.MAX_LINKS)]
 
 
 @router.get(
@@ -205,7 +205,7 @@ def _document_edition(edition: versions.SectionEdition) -> dict[str, Any]:
 _Version = Annotated[
     str | None,
     Query(
-        pattern=rf"^[0-9a-fA-F]{{{versions.SHORTEST_VERSION},64}}$",
+        pattern=rf"^[0-9a-fA-F]{{{versions.MIN_HASH_LENGTH},64}}$",
         description="A prefix of the `content_sha256` of an earlier version.",
     ),
 ]
@@ -367,7 +367,7 @@ def _side(side: versions.ComparedText) -> dict[str, Any]:
     return {"document": side.document.model_dump(mode="json"), "version": side.version}
 
 
-_ChildLimit = Annotated[int, Query(ge=1, le=codes.MOST_CHILDREN)]
+_ChildLimit = Annotated[int, Query(ge=1, le=codes.MAX_CHILDREN)]
 
 codes_router: Final = APIRouter(prefix="/api", tags=["codes"])
 
@@ -397,7 +397,7 @@ def get_place(
     if not below:
         return JSONResponse(_code_root(codes.code(library.database, library.sources, name)))
     return JSONResponse(
-        _code_position(codes.place(library.database, path, limit=limit, offset=offset))
+        _code_position(codes.code_position(library.database, path, limit=limit, offset=offset))
     )
 
 
@@ -435,7 +435,7 @@ def _code(code: codes.Code) -> dict[str, Any]:
     }
 
 
-def _code_edition(edition: EditionHeld) -> dict[str, Any]:
+def _code_edition(edition: StoredEdition) -> dict[str, Any]:
     return {
         "id": ids.tree_root(edition.source, edition.version).removesuffix("/root"),
         "version": edition.version,

@@ -24,9 +24,9 @@ from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
 
-MOST_ACTIONS: Final = 100
+MAX_ACTIONS: Final = 100
 """Of one page."""
-MOST_ROWS: Final = 500
+MAX_ROWS: Final = 500
 """Of any other list; the House has 435 members."""
 
 
@@ -164,7 +164,7 @@ def bill(
     bill_id: str,
     *,
     owner: UUID | None = None,
-    limit: int = MOST_ACTIONS,
+    limit: int = MAX_ACTIONS,
     offset: int = 0,
 ) -> BillDetails:
     """A bill by its id; limit and offset are of its actions."""
@@ -204,7 +204,7 @@ def bill(
 
 def _below(connection: Connection, table: Table, bill_id: str) -> Sequence[Row[Any]]:
     query = select(table).where(table.c.bill_id == bill_id)
-    return connection.execute(query.order_by(table.c.ord).limit(MOST_ROWS)).all()
+    return connection.execute(query.order_by(table.c.ord).limit(MAX_ROWS)).all()
 
 
 def _signer(row: Row[Any]) -> BillSigner:
@@ -275,7 +275,7 @@ def _texts(connection: Connection, bill_id: str, owner: UUID | None) -> tuple[Bi
         select(table, documents.c.title.label("document_title"), documents.c.published_at)
         .join(documents, documents.c.id == table.c.id)
         .where(table.c.bill_ref == bill_id, visible_to(owner))
-        .limit(MOST_ROWS)
+        .limit(MAX_ROWS)
     )
     rows = sorted(
         connection.execute(query), key=lambda row: (row.published_at or "", row.id), reverse=True
@@ -301,13 +301,13 @@ def _votes(connection: Connection, bill_id: str) -> tuple[BillVote, ...]:
             select(table.c.vote_id).where(table.c.bill_id == bill_id)
             for table in (vote_documents, vote_amendments)
         ),
-    ).limit(MOST_ROWS)
-    wanted = {*connection.scalars(naming), *(row.vote_ref for row in listed)} - {None}
+    ).limit(MAX_ROWS)
+    vote_ids = {*connection.scalars(naming), *(row.vote_ref for row in listed)} - {None}
     query = select(roll_call_votes)
-    held = select_in(connection, query, roll_call_votes.c.id, sorted(wanted))
-    votes = {row.id: vote_of(row) for row in held}
-    found = [*votes.values(), *(_unheld(row) for row in listed if row.vote_ref not in votes)]
-    return tuple(sorted(found, key=lambda vote: (vote.date or "", vote.number), reverse=True))
+    stored = select_in(connection, query, roll_call_votes.c.id, sorted(vote_ids))
+    votes = {row.id: vote_of(row) for row in stored}
+    bill_votes = [*votes.values(), *(_unheld(row) for row in listed if row.vote_ref not in votes)]
+    return tuple(sorted(bill_votes, key=lambda vote: (vote.date or "", vote.number), reverse=True))
 
 
 def vote_of(row: Row[Any]) -> BillVote:

@@ -33,16 +33,16 @@ from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, document_versions, documents
 
-MOST_CHANGES: Final = 500
+MAX_CHANGES: Final = 500
 """Of one page."""
-MOST_LOOKED: Final = 3000
+MAX_ROWS_READ: Final = 3000
 """Looked at for one page; a new edition of a code may leave nearly every section as it was."""
 
 What = Literal["added", "changed", "withdrawn", "reprinted"]
 """`reprinted`: a section of another edition, in the words of the edition before it."""
 
-_AT_ONCE: Final = 100
-_VERSION, _GONE = 0, 1
+_BATCH_SIZE: Final = 100
+_VERSION, _WITHDRAWAL = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,27 +97,27 @@ class _ChangePosition(NamedTuple):
 
 
 def changes(
-    database: Database, wanted: ChangeFilter, *, limit: int = 100, cursor: str | None = None
+    database: Database, filters: ChangeFilter, *, limit: int = 100, cursor: str | None = None
 ) -> Changes:
     """A page of changes, from a cursor on."""
-    if not 1 <= limit <= MOST_CHANGES:
-        raise UsageError(f"limit must be between 1 and {MOST_CHANGES}")
+    if not 1 <= limit <= MAX_CHANGES:
+        raise UsageError(f"limit must be between 1 and {MAX_CHANGES}")
     after = _read(cursor) if cursor else None
-    at_once = max(limit, _AT_ONCE)
-    found: list[DocumentChange] = []
+    batch_size = max(limit, _BATCH_SIZE)
+    listed: list[DocumentChange] = []
     with database.read() as connection:
-        asking = _Asking(connection, wanted)
-        for _ in range(MOST_LOOKED // at_once):
-            rows = asking.rows(after, at_once + 1)
-            for row, what in _told(connection, rows[:at_once]):
-                if len(found) == limit:
-                    return Changes(items=tuple(found), next_cursor=_written(after))
+        asking = _Asking(connection, filters)
+        for _ in range(MAX_ROWS_READ // batch_size):
+            rows = asking.rows(after, batch_size + 1)
+            for row, what in _with_kinds(connection, rows[:batch_size]):
+                if len(listed) == limit:
+                    return Changes(items=tuple(listed), next_cursor=_cursor_of(after))
                 after = _ChangePosition(row.at, row.id, row.rank)
-                if what != "reprinted" or wanted.reprints:
-                    found.append(_change(row, what))
-            if len(rows) <= at_once:
-                return Changes(items=tuple(found), next_cursor=None)
-    return Changes(items=tuple(found), next_cursor=_written(after))
+                if what != "reprinted" or filters.reprints:
+                    listed.append(_change(row, what))
+            if len(rows) <= batch_size:
+                return Changes(items=tuple(listed), next_cursor=None)
+    return Changes(items=tuple(listed), next_cursor=_cursor_of(after))
 
 
 class _ChangeKind(NamedTuple):
@@ -133,14 +133,14 @@ class _ChangeKind(NamedTuple):
 class _Asking:
     """Reads the changes that are wanted, from wherever it is told."""
 
-    def __init__(self, connection: Connection, wanted: ChangeFilter) -> None:
+    def __init__(self, connection: Connection, filters: ChangeFilter) -> None:
         self._connection = connection
-        self._wanted = wanted
-        self._source = wanted.source
+        self._filters = filters
+        self._source = filters.source
         self._tops: list[str] | None = None
-        if wanted.under:
-            code, self._tops = _tops(connection, wanted.under)
-            self._source = wanted.source or code
+        if filters.under:
+            code, self._tops = _tops(connection, filters.under)
+            self._source = filters.source or code
 
     def rows(self, after: _ChangePosition | None, limit: int) -> list[Row[Any]]:
         """The next of them, in order: changes of content, and withdrawals."""
@@ -149,21 +149,21 @@ class _Asking:
             for kind in (_versions(), _withdrawals())
             for row in self._connection.execute(self._in_order(kind, after).limit(limit))
         ]
-        ordered = sorted(rows, key=lambda row: tuple(row[:3]), reverse=self._wanted.newest_first)
+        ordered = sorted(rows, key=lambda row: tuple(row[:3]), reverse=self._filters.newest_first)
         return ordered[:limit]
 
     def _in_order(self, kind: _ChangeKind, after: _ChangePosition | None) -> Select[Any]:
-        query, at = kind.query.where(visible_to(self._wanted.owner)), kind.at
+        query, at = kind.query.where(visible_to(self._filters.owner)), kind.at
         name = by_bytes(self._connection, kind.name)
         if self._source:
             query = query.where(kind.source == self._source)
-        if self._wanted.since is not None:
-            query = query.where(at >= self._wanted.since)
+        if self._filters.since is not None:
+            query = query.where(at >= self._filters.since)
         if self._tops is not None:
             query = query.where(self._below(kind.name))
         if after is not None:
             query = query.where(self._beyond(kind, name, after))
-        if self._wanted.newest_first:
+        if self._filters.newest_first:
             return query.order_by(at.desc(), name.desc())
         return query.order_by(at, name)
 
@@ -181,7 +181,7 @@ class _Asking:
     ) -> ColumnElement[bool]:
         """What comes behind a place; the bound on the moment alone is for the index."""
         at = kind.at
-        if self._wanted.newest_first:
+        if self._filters.newest_first:
             same = name <= after.id if kind.rank < after.rank else name < after.id
             return and_(at <= after.at, or_(at < after.at, same))
         same = name >= after.id if kind.rank > after.rank else name > after.id
@@ -204,10 +204,10 @@ def _versions() -> _ChangeKind:
 def _withdrawals() -> _ChangeKind:
     # There are few, and only their own index has them alone.
     table = documents.c
-    query = _selected(documents, table.gone_at, _GONE, literal(False))
+    query = _selected(documents, table.gone_at, _WITHDRAWAL, literal(False))
     source = table.source + ""
     return _ChangeKind(
-        query.where(table.gone_at.is_not(None)), table.gone_at, table.id, source, _GONE
+        query.where(table.gone_at.is_not(None)), table.gone_at, table.id, source, _WITHDRAWAL
     )
 
 
@@ -250,17 +250,17 @@ def _tops(connection: Connection, under: str) -> tuple[str | None, list[str]]:
 # Editions ---------------------------------------------------------------------------------
 
 
-def _told(connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[Row[Any], What]]:
+def _with_kinds(connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[Row[Any], What]]:
     """What each row is, a section of a new edition being compared with the edition before."""
     sections = [row for row in rows if row.unit is not None and row.is_first]
     before = _before(connection, sections)
     table = documents.c
     query = select(table.id, table.body_text_sha256).where(visible_to(None))
-    held = {
+    hashes = {
         row.id: row.body_text_sha256
         for row in select_in(connection, query, table.id, sorted({*before.values()}))
     }
-    return [(row, _what(row, held, before.get(row.id))) for row in rows]
+    return [(row, _what(row, hashes, before.get(row.id))) for row in rows]
 
 
 def _before(connection: Connection, sections: Sequence[Row[Any]]) -> dict[str, str]:
@@ -269,32 +269,32 @@ def _before(connection: Connection, sections: Sequence[Row[Any]]) -> dict[str, s
     query = select(unit.source, unit.unit, unit.version, unit.published_at)
     units = sorted({row.unit for row in sections})
     sources = {row.source for row in sections}
-    found = [row for row in select_in(connection, query, unit.unit, units) if row.source in sources]
-    found.sort(key=lambda row: (row.published_at or "", ids.edition_order(row.version)))
+    rows = [row for row in select_in(connection, query, unit.unit, units) if row.source in sources]
+    rows.sort(key=lambda row: (row.published_at or "", ids.edition_order(row.version)))
     editions: dict[tuple[str, str], list[str]] = {}
-    for row in found:
+    for row in rows:
         editions.setdefault((row.source, row.unit), []).append(row.version)
     previous = {
-        (*known, later): earlier
-        for known, versions in editions.items()
+        (*code, later): earlier
+        for code, versions in editions.items()
         for earlier, later in pairwise(versions)
     }
-    named = {}
+    previous_ids = {}
     for row in sections:
         if earlier := previous.get((row.source, row.unit, row.version)):
             path = row.id.partition("/root/")[2]
-            named[row.id] = ids.tree_child(ids.tree_root(row.source, earlier), path)
-    return named
+            previous_ids[row.id] = ids.tree_child(ids.tree_root(row.source, earlier), path)
+    return previous_ids
 
 
-def _what(row: Row[Any], held: Mapping[str, str | None], before: str | None) -> What:
-    if row.rank == _GONE:
+def _what(row: Row[Any], hashes: Mapping[str, str | None], before: str | None) -> What:
+    if row.rank == _WITHDRAWAL:
         return "withdrawn"
     if not row.is_first:
         return "changed"
-    if before is None or before not in held:
+    if before is None or before not in hashes:
         return "added"
-    return "reprinted" if held[before] == row.body_text_sha256 else "changed"
+    return "reprinted" if hashes[before] == row.body_text_sha256 else "changed"
 
 
 def _change(row: Row[Any], what: What) -> DocumentChange:
@@ -315,16 +315,16 @@ def _change(row: Row[Any], what: What) -> DocumentChange:
 # Cursors ----------------------------------------------------------------------------------
 
 
-def _written(place: _ChangePosition | None) -> str:
-    assert place is not None
-    return f"{format_timestamp(place.at)}~{place.rank}~{place.id}"
+def _cursor_of(position: _ChangePosition | None) -> str:
+    assert position is not None
+    return f"{format_timestamp(position.at)}~{position.rank}~{position.id}"
 
 
 def _read(cursor: str) -> _ChangePosition:
-    moment, _, rest = cursor.partition("~")
+    timestamp, _, rest = cursor.partition("~")
     rank, _, name = rest.partition("~")
     try:
-        at = datetime.fromisoformat(f"{moment.removesuffix('Z')}+00:00")
+        at = datetime.fromisoformat(f"{timestamp.removesuffix('Z')}+00:00")
     except ValueError:
         at = None
     if at is None or rank not in {"0", "1"} or "\0" in name:

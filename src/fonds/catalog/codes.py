@@ -22,7 +22,7 @@ from fonds.stores.tables import code_units, nodes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EditionHeld:
+class StoredEdition:
     """One edition of a code, as far as it is held."""
 
     source: str
@@ -35,7 +35,7 @@ class EditionHeld:
     """Whether a search looks at any of its units."""
 
 
-def editions(database: Database, source: str | None = None) -> list[EditionHeld]:
+def editions(database: Database, source: str | None = None) -> list[StoredEdition]:
     """All editions that are held, or those of one code; of each code the oldest first."""
     table = code_units.c
     columns = (table.source, table.version, table.unit, table.nodes, table.shards)
@@ -44,14 +44,16 @@ def editions(database: Database, source: str | None = None) -> list[EditionHeld]
         query = query.where(table.source == source)
     with database.read() as connection:
         rows: Sequence[Any] = connection.execute(query.order_by(table.source, table.version)).all()
-    found: dict[tuple[str, str], list[Row[Any]]] = {}
+    units_by_edition: dict[tuple[str, str], list[Row[Any]]] = {}
     for row in rows:
-        found.setdefault((row.source, row.version), []).append(row)
-    held = [_edition(source, version, units) for (source, version), units in found.items()]
-    return sorted(held, key=lambda one: (one.source, ids.edition_order(one.version)))
+        units_by_edition.setdefault((row.source, row.version), []).append(row)
+    listed = [
+        _edition(source, version, units) for (source, version), units in units_by_edition.items()
+    ]
+    return sorted(listed, key=lambda one: (one.source, ids.edition_order(one.version)))
 
 
-def _edition(source: str, version: str, rows: Sequence[Row[Any]]) -> EditionHeld:
+def _edition(source: str, version: str, rows: Sequence[Row[Any]]) -> StoredEdition:
     """A unit that was taken in by its parts counts once, and is complete when they all are."""
     units: dict[str, list[Row[Any]]] = {}
     for row in rows:
@@ -59,7 +61,7 @@ def _edition(source: str, version: str, rows: Sequence[Row[Any]]) -> EditionHeld
     for name, parts in units.items():
         whole = [row for row in parts if row.unit == name]
         units[name] = whole or parts
-    return EditionHeld(
+    return StoredEdition(
         source=source,
         version=version,
         units=len(units),
@@ -99,11 +101,11 @@ def _below(connection: Connection, start: str, depth: int) -> list[Row[Any]]:
     rows = list(connection.execute(_outline_nodes().where(nodes.c.id == start)))
     level = [start]
     for _ in range(depth):
-        found = in_order(select_in(connection, _outline_nodes(), nodes.c.parent, level))
-        if not found:
+        children = in_order(select_in(connection, _outline_nodes(), nodes.c.parent, level))
+        if not children:
             break
-        rows += found
-        level = [row.id for row in found]
+        rows += children
+        level = [row.id for row in children]
     return rows
 
 
@@ -122,15 +124,15 @@ def in_order(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
 
 def _branches(rows: Sequence[Row[Any]]) -> list[Branch]:
     """A node whose parent was not asked for is a top; a parent may be of another unit's making."""
-    known = {row.id: Branch(row.id, row.kind, row.label, [], row.status) for row in rows}
+    branches = {row.id: Branch(row.id, row.kind, row.label, [], row.status) for row in rows}
     tops: list[Branch] = []
-    for branch in known.values():
-        above = known.get(ids.tree_parent(branch.id) or "")
+    for branch in branches.values():
+        above = branches.get(ids.tree_parent(branch.id) or "")
         (above.children if above else tops).append(branch)
     return tops
 
 
-MOST_CHILDREN: Final = 500
+MAX_CHILDREN: Final = 500
 """Of a node, shown at once."""
 _UNITS: Final = 10
 """Next to a unit that are looked at for a leaf; some are reserved and have none."""
@@ -147,7 +149,7 @@ class Code:
     unit: str
     """What a unit is called: `title`, `act`."""
     language: str
-    editions: tuple[EditionHeld, ...]
+    editions: tuple[StoredEdition, ...]
     """The newest first."""
 
 
@@ -182,34 +184,34 @@ class CodePosition:
 
 def codes(database: Database, registry: SourceRegistry) -> list[Code]:
     """All codes that are held, each with its editions."""
-    held: dict[str, list[EditionHeld]] = {}
+    by_code: dict[str, list[StoredEdition]] = {}
     for one in editions(database):
-        held.setdefault(one.source, []).append(one)
-    return [_code(name, found, registry) for name, found in held.items()]
+        by_code.setdefault(one.source, []).append(one)
+    return [_code(name, listed, registry) for name, listed in by_code.items()]
 
 
 def code(database: Database, registry: SourceRegistry, name: str) -> Code:
     """One code with its editions."""
-    held = editions(database, name)
-    if not held:
+    listed = editions(database, name)
+    if not listed:
         raise UnknownDocumentError(f"no code {name!r} is held; see `fonds code list`")
-    return _code(name, held, registry)
+    return _code(name, listed, registry)
 
 
-def place(
-    database: Database, path: str, *, limit: int = MOST_CHILDREN, offset: int = 0
+def code_position(
+    database: Database, path: str, *, limit: int = MAX_CHILDREN, offset: int = 0
 ) -> CodePosition:
     """The node of an id, or the root of an edition: `usc/119-36`."""
     source, version, *below = [*path.strip("/").split("/", 3), ""]
     root = f"{source}/{version}/root"
-    limit = min(limit, MOST_CHILDREN)
+    limit = min(limit, MAX_CHILDREN)
     with database.read() as connection:
         if below in ([""], ["root", ""]):
             return _root(connection, source, version, limit, offset)
         row = connection.execute(_nodes().where(nodes.c.id == path.strip("/"))).one_or_none()
         if row is None:
             raise UnknownDocumentError(f"no code that is held has {path!r}; see `fonds code list`")
-        previous, following = _beside(connection, row) if _is_leaf(row) else (None, None)
+        previous, following = _neighbours(connection, row) if _is_leaf(row) else (None, None)
         return CodePosition(
             source=row.source,
             version=row.version,
@@ -243,12 +245,12 @@ def _root(
 def _children(connection: Connection, parent: str, limit: int, offset: int) -> ListPage[Node]:
     """A page of what stands directly below a node; what is below that is never looked at."""
     table = nodes.c
-    found = select(table.id, table.unit, table.position).where(table.parent == parent)
-    every = in_order(connection.execute(found))
-    shown = [row.id for row in every[offset : offset + limit]]
-    rows = {row.id: row for row in select_in(connection, _nodes(), table.id, shown)}
+    children = select(table.id, table.unit, table.position).where(table.parent == parent)
+    every = in_order(connection.execute(children))
+    displayed = [row.id for row in every[offset : offset + limit]]
+    rows = {row.id: row for row in select_in(connection, _nodes(), table.id, displayed)}
     return ListPage(
-        items=tuple(_node(rows[each]) for each in shown),
+        items=tuple(_node(rows[each]) for each in displayed),
         next_offset=offset + limit if offset + limit < len(every) else None,
         total=len(every),
     )
@@ -264,7 +266,7 @@ def _above(connection: Connection, node_id: str, root: str) -> tuple[Node, ...]:
     return tuple(_node(rows[name]) for name in reversed(names) if name in rows)
 
 
-def _beside(connection: Connection, row: Row[Any]) -> tuple[Node | None, Node | None]:
+def _neighbours(connection: Connection, row: Row[Any]) -> tuple[Node | None, Node | None]:
     """The leaves before and after one, those of the units next to its own included."""
     before = _nearest(connection, row.unit, before=row.position)
     after = _nearest(connection, row.unit, after=row.position)
@@ -276,11 +278,11 @@ def _beside(connection: Connection, row: Row[Any]) -> tuple[Node | None, Node | 
     at = units.index(row.unit) if row.unit in units else len(units)
     if before is None:
         earlier = units[max(0, at - _UNITS) : at][::-1]
-        found = (_nearest(connection, each, before=_LAST) for each in earlier)
-        before = next((leaf for leaf in found if leaf is not None), None)
+        nearest = (_nearest(connection, each, before=_LAST) for each in earlier)
+        before = next((leaf for leaf in nearest if leaf is not None), None)
     if after is None:
-        found = (_nearest(connection, each, after=-1) for each in units[at + 1 : at + _UNITS])
-        after = next((leaf for leaf in found if leaf is not None), None)
+        nearest = (_nearest(connection, each, after=-1) for each in units[at + 1 : at + _UNITS])
+        after = next((leaf for leaf in nearest if leaf is not None), None)
     return before, after
 
 
@@ -320,7 +322,7 @@ def _is_leaf(row: Row[Any]) -> bool:
     return row.body_ref is not None
 
 
-def _code(name: str, held: Sequence[EditionHeld], registry: SourceRegistry) -> Code:
+def _code(name: str, listed: Sequence[StoredEdition], registry: SourceRegistry) -> Code:
     source = registry.codes().get(name)
     info: CodeInfo | None = source.info if source else None
     return Code(
@@ -329,5 +331,7 @@ def _code(name: str, held: Sequence[EditionHeld], registry: SourceRegistry) -> C
         jurisdiction=info.jurisdiction if info else "",
         unit=info.unit if info else "unit",
         language=info.language if info else "",
-        editions=tuple(sorted(held, key=lambda one: ids.edition_order(one.version), reverse=True)),
+        editions=tuple(
+            sorted(listed, key=lambda one: ids.edition_order(one.version), reverse=True)
+        ),
     )

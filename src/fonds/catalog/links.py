@@ -15,7 +15,7 @@ from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import citation_edges, documents
 
-MOST_LINKS: Final = 200
+MAX_LINKS: Final = 200
 """Of one page."""
 
 
@@ -61,7 +61,7 @@ def cites(
     document_id: str,
     *,
     owner: UUID | None = None,
-    limit: int = MOST_LINKS,
+    limit: int = MAX_LINKS,
     offset: int = 0,
 ) -> ListPage[Cited]:
     """What a document cites beside itself, each target once, in the order of the text."""
@@ -84,7 +84,7 @@ def cited_by(
     document_id: str,
     *,
     owner: UUID | None = None,
-    limit: int = MOST_LINKS,
+    limit: int = MAX_LINKS,
     offset: int = 0,
 ) -> ListPage[Citing]:
     """The documents that cite one, which a user may see: the newest first."""
@@ -101,8 +101,8 @@ def cited_by(
             edges.to_document_id == document_id
         )
         names = [row.id for row in page.items]
-        found = select_in(connection, of, edges.from_document_id, names)
-        firsts = {(row.from_document_id, row.start): row for row in found}
+        citing = select_in(connection, of, edges.from_document_id, names)
+        firsts = {(row.from_document_id, row.start): row for row in citing}
     return ListPage(
         items=tuple(_citing_document(row, firsts[row.id, row.first]) for row in page.items),
         next_offset=page.next_offset,

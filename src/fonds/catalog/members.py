@@ -26,9 +26,9 @@ from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import documents
 
-MOST_ITEMS: Final = 50
+MAX_ITEMS: Final = 50
 """Of one page."""
-_MOST_TERMS: Final = 100
+_MAX_TERMS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,14 +145,14 @@ def member(database: Database, member_id: str, *, owner: UUID | None = None) -> 
             terms=_terms(connection, member_id),
             roles=_roles(connection, member_id),
             seats=_seats(connection, member_id),
-            sponsored=_sponsored(connection, member_id, MOST_ITEMS, 0),
-            votes=_votes(connection, member_id, MOST_ITEMS, 0),
-            statements=_statements(connection, member_id, owner, MOST_ITEMS, 0),
+            sponsored=_sponsored(connection, member_id, MAX_ITEMS, 0),
+            votes=_votes(connection, member_id, MAX_ITEMS, 0),
+            statements=_statements(connection, member_id, owner, MAX_ITEMS, 0),
         )
 
 
 def sponsored(
-    database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
+    database: Database, member_id: str, *, limit: int = MAX_ITEMS, offset: int = 0
 ) -> ListPage[Sponsored]:
     """The bills that a member brought in, the newest first."""
     with database.read() as connection:
@@ -160,7 +160,7 @@ def sponsored(
 
 
 def votes_cast(
-    database: Database, member_id: str, *, limit: int = MOST_ITEMS, offset: int = 0
+    database: Database, member_id: str, *, limit: int = MAX_ITEMS, offset: int = 0
 ) -> ListPage[Cast]:
     """How a member voted, the newest vote first."""
     with database.read() as connection:
@@ -172,7 +172,7 @@ def statements(
     member_id: str,
     *,
     owner: UUID | None = None,
-    limit: int = MOST_ITEMS,
+    limit: int = MAX_ITEMS,
     offset: int = 0,
 ) -> ListPage[MemberStatement]:
     """What a member published, the newest first."""
@@ -183,7 +183,7 @@ def statements(
 def _terms(connection: Connection, member_id: str) -> tuple[Term, ...]:
     table = legislator_terms
     query = select(table).where(table.c.legislator_id == member_id)
-    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MOST_TERMS))
+    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MAX_TERMS))
     return tuple(
         Term(
             type=row.type,
@@ -201,7 +201,7 @@ def _terms(connection: Connection, member_id: str) -> tuple[Term, ...]:
 def _roles(connection: Connection, member_id: str) -> tuple[Role, ...]:
     table = legislator_leadership_roles
     query = select(table).where(table.c.legislator_id == member_id)
-    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MOST_TERMS))
+    rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MAX_TERMS))
     return tuple(
         Role(title=row.title or "", chamber=row.chamber, start=row.start, end=row.end_date)
         for row in rows
@@ -215,7 +215,7 @@ def _seats(connection: Connection, member_id: str) -> tuple[Seat, ...]:
         .outerjoin(committees, table.id == seat.committee_id)
         .where(seat.legislator_id == member_id)
         .order_by(seat.committee_ref)
-        .limit(_MOST_TERMS)
+        .limit(_MAX_TERMS)
     )
     return tuple(
         Seat(
@@ -269,12 +269,12 @@ def _cast(row: Row[Any]) -> Cast:
 def _statements(
     connection: Connection, member_id: str, owner: UUID | None, limit: int, offset: int
 ) -> ListPage[MemberStatement]:
-    said, table = member_statements.c, documents.c
+    statements, table = member_statements.c, documents.c
     query = (
         select(table.id, table.title, table.published_at, table.source_url)
-        .join(member_statements, said.id == table.id)
-        .where(said.legislator_id == member_id, visible_to(owner))
-        .order_by(said.pub_date.desc(), table.id)
+        .join(member_statements, statements.id == table.id)
+        .where(statements.legislator_id == member_id, visible_to(owner))
+        .order_by(statements.pub_date.desc(), table.id)
     )
     return page_of(connection, query, _statement, limit=limit, offset=offset)
 

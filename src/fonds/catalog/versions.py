@@ -25,8 +25,8 @@ from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, document_versions, documents
 
-MOST_VERSIONS: Final = 100
-MOST_EDITIONS: Final = 100
+MAX_VERSIONS: Final = 100
+MAX_EDITIONS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +82,7 @@ def shapes(database: Database, document_id: str, *, owner: UUID | None = None) -
 def _versions(connection: Connection, document: Row[Any]) -> tuple[DocumentVersion, ...]:
     table = document_versions.c
     query = select(document_versions).where(table.document_id == document.id)
-    rows = connection.execute(query.order_by(table.first_seen_at.desc()).limit(MOST_VERSIONS))
+    rows = connection.execute(query.order_by(table.first_seen_at.desc()).limit(MAX_VERSIONS))
     return tuple(
         DocumentVersion(
             content_sha256=row.content_sha256,
@@ -101,9 +101,9 @@ def _editions(
 ) -> tuple[SectionEdition, ...]:
     """By its name, which it keeps when it is moved; and by its place, if it has no name."""
     related = Holdings(connection, owner).related([document])
-    beside = _in_place(connection, document, owner)
-    rows = {row.id: row for row in (*related, *beside)}
-    ordered = sorted(rows.values(), key=age, reverse=True)[:MOST_EDITIONS]
+    others = _editions_at_path(connection, document, owner)
+    rows = {row.id: row for row in (*related, *others)}
+    ordered = sorted(rows.values(), key=age, reverse=True)[:MAX_EDITIONS]
     hashes = _hashes(connection, [row.id for row in ordered])
     return tuple(
         SectionEdition(
@@ -115,16 +115,18 @@ def _editions(
     )
 
 
-def _in_place(connection: Connection, document: Row[Any], owner: UUID | None) -> Sequence[Row[Any]]:
+def _editions_at_path(
+    connection: Connection, document: Row[Any], owner: UUID | None
+) -> Sequence[Row[Any]]:
     unit = code_units.c
     name = select(unit.unit).where(unit.id == document.unit).scalar_subquery()
     same = select(unit.version).where(unit.source == document.source, unit.unit == name)
     path = document.id.partition("/root/")[2]
-    wanted = [
+    conditions = [
         ids.tree_child(ids.tree_root(document.source, version), path)
         for version in connection.scalars(same)
     ]
-    return list(select_in(connection, document_rows(owner), documents.c.id, wanted))
+    return list(select_in(connection, document_rows(owner), documents.c.id, conditions))
 
 
 def _hashes(connection: Connection, names: Sequence[str]) -> dict[str, str | None]:
@@ -134,9 +136,9 @@ def _hashes(connection: Connection, names: Sequence[str]) -> dict[str, str | Non
     }
 
 
-LONGEST: Final = 2_000_000
+MAX_LENGTH: Final = 2_000_000
 """Characters of a text that is compared; a redline of longer ones would say little."""
-SHORTEST_VERSION: Final = 8
+MIN_HASH_LENGTH: Final = 8
 """Digits of its hash that name a version."""
 
 
@@ -196,22 +198,24 @@ def _read(context: Context, name: VersionName, owner: UUID | None) -> tuple[Comp
     text = (
         row.body_text or row.summary or row.title if is_today else _earlier(context, row, version)
     )
-    if len(text) > LONGEST:
-        raise UsageError(f"the text of {row.id} is longer than the {LONGEST:,} characters compared")
-    known = None if version is None or is_today else version.content_sha256
-    return ComparedText(document=held_document(row), version=known), text
+    if len(text) > MAX_LENGTH:
+        raise UsageError(
+            f"the text of {row.id} is longer than the {MAX_LENGTH:,} characters compared"
+        )
+    content_sha256 = None if version is None or is_today else version.content_sha256
+    return ComparedText(document=held_document(row), version=content_sha256), text
 
 
-def _version(connection: Connection, document: Row[Any], given: str) -> Row[Any]:
+def _version(connection: Connection, document: Row[Any], name: str) -> Row[Any]:
     table = document_versions
-    digits = given.lower()
-    if len(digits) < SHORTEST_VERSION:
-        raise UsageError(f"name a version by at least {SHORTEST_VERSION} digits of its hash")
+    digits = name.lower()
+    if len(digits) < MIN_HASH_LENGTH:
+        raise UsageError(f"name a version by at least {MIN_HASH_LENGTH} digits of its hash")
     rows = connection.execute(select(table).where(table.c.document_id == document.id)).all()
-    found = [row for row in rows if row.content_sha256.startswith(digits)]
-    if len(found) != 1:
-        raise UnknownDocumentError(f"{document.id} has no version {given!r}")
-    return found[0]
+    matches = [row for row in rows if row.content_sha256.startswith(digits)]
+    if len(matches) != 1:
+        raise UnknownDocumentError(f"{document.id} has no version {name!r}")
+    return matches[0]
 
 
 def _earlier(context: Context, document: Row[Any], version: Any) -> str:
@@ -222,7 +226,7 @@ def _earlier(context: Context, document: Row[Any], version: Any) -> str:
         raise UsageError(f"that version of {document.id} has no text of its own")
     made_by = (document.body_normalizer_version or "").partition("@")[0]
     normalizer = made_by or NORMALIZER_BY_FORMAT.get(document.body_raw_format or "", "")
-    plain: dict[str, Any] = {"sections": [], "pages": []}
+    empty_map: dict[str, Any] = {"sections": [], "pages": []}
     return normalize_archived(
-        context, document.id, normalizer, version.body_archive_key, plain
+        context, document.id, normalizer, version.body_archive_key, empty_map
     ).markdown

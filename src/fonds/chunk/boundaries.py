@@ -27,7 +27,7 @@ _SENTENCE_END: Final = re.compile(
 _WORD: Final = re.compile(r"\S+")
 
 # Initials (`U.S`, `J`), short numbers (`1`) and what legal texts shorten.
-_GOES_ON: Final = re.compile(
+_CONTINUES: Final = re.compile(
     r"(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2}"
     r"|al|app|approx|art|ch|cir|cl|co|cong|corp|dept?|dist|div|dr|ed|et|ex|exec|fed|fig|ft|gen|gov"
     r"|hon|inc|jr|ltd|misc|mrs?|ms|nat|nos?|paras?|pp|pts?|pub|rec|regs?|rep|res|rev|secs?|sen"
@@ -35,7 +35,7 @@ _GOES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 _OPENING: Final = "([{\"'“‘*_"
-_LONGEST_ABBREVIATION: Final = 12
+_MAX_ABBREVIATION_LENGTH: Final = 12
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
@@ -74,9 +74,9 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[MarkdownBlock]:
 
 
 def _between_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:
-    for found in _BLANK_LINES.finditer(text, start, end):
-        yield from trim(text, start, found.start())
-        start = found.end()
+    for match in _BLANK_LINES.finditer(text, start, end):
+        yield from trim(text, start, match.start())
+        start = match.end()
     yield from trim(text, start, end)
 
 
@@ -93,13 +93,15 @@ def items(text: str, start: int, end: int) -> list[Span]:
     """List items and table rows, each with the lines that continue it."""
     if text.find("\n", start, end) < 0:
         return trim(text, start, end)
-    return _between(text, start, end, (found.end() for found in _ITEM.finditer(text, start, end)))
+    return _between(text, start, end, (match.end() for match in _ITEM.finditer(text, start, end)))
 
 
 def sentences(text: str, start: int, end: int) -> list[Span]:
     """Sentences; an abbreviation or a number's point does not end one."""
-    found = _SENTENCE_END.finditer(text, start, end)
-    return _between(text, start, end, (mark.end() for mark in found if _ends_sentence(text, mark)))
+    matches = _SENTENCE_END.finditer(text, start, end)
+    return _between(
+        text, start, end, (mark.end() for mark in matches if _ends_sentence(text, mark))
+    )
 
 
 def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
@@ -108,8 +110,8 @@ def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
         return True
     if text[following].islower() or point == 0 or text[point - 1].isspace():
         return False
-    before = text[max(0, point - _LONGEST_ABBREVIATION) : point].split()
-    return _GOES_ON.fullmatch(before[-1].lstrip(_OPENING)) is None
+    before = text[max(0, point - _MAX_ABBREVIATION_LENGTH) : point].split()
+    return _CONTINUES.fullmatch(before[-1].lstrip(_OPENING)) is None
 
 
 def lines(text: str, start: int, end: int) -> list[Span]:
@@ -124,17 +126,17 @@ def lines(text: str, start: int, end: int) -> list[Span]:
 
 def words(text: str, start: int, end: int) -> list[Span]:
     """Whatever white space keeps apart."""
-    return [found.span() for found in _WORD.finditer(text, start, end)]
+    return [match.span() for match in _WORD.finditer(text, start, end)]
 
 
 def characters(text: str, start: int, end: int, size: int) -> list[Span]:
     """Pieces of at most `size` characters; accents and joined emoji stay together if they can."""
-    pieces = []
+    spans = []
     while end - start > size:
         cut = _before_cluster(text, start, start + size)
-        pieces.append((start, cut))
+        spans.append((start, cut))
         start = cut
-    return [*pieces, (start, end)]
+    return [*spans, (start, end)]
 
 
 def _before_cluster(text: str, start: int, cut: int) -> int:
@@ -168,11 +170,11 @@ def trim(text: str, start: int, end: int) -> list[Span]:
         return []
     if not text[start].isspace() and not text[end - 1].isspace():
         return [(start, end)]
-    begun = text[start:end].lstrip()
-    if not begun:
+    stripped = text[start:end].lstrip()
+    if not stripped:
         return []
-    start = end - len(begun)
-    return [(start, start + len(begun.rstrip()))]
+    start = end - len(stripped)
+    return [(start, start + len(stripped.rstrip()))]
 
 
 def _between(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:

@@ -32,7 +32,7 @@ SMALLEST_CAP: Final = 16
 
 _SURELY_FITTING: Final = 4
 # To a token; a longer section seldom fits, and counting it only to learn that is a waste.
-_MOST_CHARACTERS: Final = 4.5
+_MAX_CHARACTERS_PER_TOKEN: Final = 4.5
 _ROW_RUNG: Final = 1
 _SENTENCE_RUNG: Final = 2
 _LINE_RUNG: Final = 3
@@ -72,25 +72,25 @@ class Packer:
 
     def passages(self, start: int, end: int) -> list[ChunkSpan]:
         """The passages of a section in order: itself if it fits, or what packing makes of it."""
-        if end - start <= self.max_tokens * _MOST_CHARACTERS:
+        if end - start <= self.max_tokens * _MAX_CHARACTERS_PER_TOKEN:
             tokens = count_words(self.markdown[start:end])
             if tokens is not None and tokens <= self.max_tokens:
                 return [ChunkSpan(start, end, tokens)]
-        tally = TokenCounter(self.markdown, start, end)
-        tokens = tally.count_within(start, end, self.max_tokens)
+        counter = TokenCounter(self.markdown, start, end)
+        tokens = counter.count_within(start, end, self.max_tokens)
         if tokens is not None:
             return [ChunkSpan(start, end, tokens)]
-        return list(_Packing(self, tally, list(blocks(self.outline, start, end))).passages())
+        return list(_Packing(self, counter, list(blocks(self.outline, start, end))).passages())
 
 
 class _Packing:
     """Units of one section on their way into passages."""
 
-    def __init__(self, packer: Packer, tally: TokenCounter, section: list[MarkdownBlock]) -> None:
+    def __init__(self, packer: Packer, counter: TokenCounter, section: list[MarkdownBlock]) -> None:
         self.text = packer.outline.lines
         self.cap = packer.max_tokens
         self.overlap = packer.overlap_tokens
-        self.tally = tally
+        self.counter = counter
         self.enumeration = read_enumeration(self.text, section)
         self.enumerated = bool(self.enumeration)
         self.units: list[_Unit] = []
@@ -107,12 +107,12 @@ class _Packing:
         if self._fits(start, end):
             self.units.append((start, end, ladder, rung))
             return
-        while (pieces := self._pieces(start, end, ladder, rung)) == [(start, end)]:
+        while (spans := self._split(start, end, ladder, rung)) == [(start, end)]:
             rung += 1
-        for piece in pieces:
-            self._collect(*piece, ladder, rung + 1)
+        for span in spans:
+            self._collect(*span, ladder, rung + 1)
 
-    def _pieces(self, start: int, end: int, ladder: Ladder, rung: int) -> list[Span]:
+    def _split(self, start: int, end: int, ladder: Ladder, rung: int) -> list[Span]:
         if rung < len(ladder):
             return ladder[rung](self.text, start, end)
         return characters(self.text, start, end, max(_SURELY_FITTING, self.cap // 16))
@@ -125,27 +125,27 @@ class _Packing:
             size = len(self.text[start:end].encode("utf-8", "surrogatepass"))
             if size <= self.cap:
                 return True
-        return self.tally.count_within(start, end, self.cap) is not None
+        return self.counter.count_within(start, end, self.cap) is not None
 
     def passages(self) -> Iterator[ChunkSpan]:
-        fresh = stop = start = end = 0
+        first_new = stop = start = end = 0
         while stop < len(self.units):
-            lead = self._lead(fresh, stop, start, end) if stop else None
-            fresh = stop
-            passage, stop = self._filled(fresh, lead)
+            lead = self._lead(first_new, stop, start, end) if stop else None
+            first_new = stop
+            passage, stop = self._filled(first_new, lead)
             if self.enumerated:
-                passage, stop = self._cut_back(passage, fresh, stop)
+                passage, stop = self._cut_back(passage, first_new, stop)
             start, end, tokens = passage
             path = self.enumeration.path(start) if self.enumerated else ()
             lead_ins = self.enumeration.lead_ins(start) if self.enumerated else ()
             yield ChunkSpan(start, end, tokens, path, lead_ins)
 
-    def _cut_back(self, passage: _Cut, fresh: int, stop: int) -> tuple[_Cut, int]:
+    def _cut_back(self, passage: _Cut, first_new: int, stop: int) -> tuple[_Cut, int]:
         """The passage up to the shallowest label in its second half, if that is shallower."""
         if stop >= len(self.units):
             return passage, stop
         start, end, _ = passage
-        earliest = bisect_left(self.ends, start + (end - start) // 2, fresh) + 1
+        earliest = bisect_left(self.ends, start + (end - start) // 2, first_new) + 1
         levels = self.levels[earliest : stop + 1]
         best = stop - levels[::-1].index(min(levels))
         return (passage, stop) if best == stop else (self._up_to(start, best), best)
@@ -168,8 +168,8 @@ class _Packing:
             proposed = max(stop + 1, bisect_right(self.ends, target, stop))
             _, further, more = self._up_to(start, proposed)
             while more > self.cap and proposed > stop + 1:
-                share = (self.cap - tokens) / (more - tokens)
-                target = end + int((further - end) * share)
+                fraction = (self.cap - tokens) / (more - tokens)
+                target = end + int((further - end) * fraction)
                 proposed = max(stop + 1, bisect_right(self.ends, target, stop, proposed - 1))
                 _, further, more = self._up_to(start, proposed)
             if more > self.cap:
@@ -179,16 +179,16 @@ class _Packing:
 
     def _may_take(self, end: int, tokens: int, stop: int) -> bool:
         """Whether the next unit is worth a count: it is short enough, or the passage is empty."""
-        longest = (self.cap - tokens + 1) * self.density * _DENSEST
-        return not tokens or self.ends[stop] - end <= longest
+        max_length = (self.cap - tokens + 1) * self.density * _DENSEST
+        return not tokens or self.ends[stop] - end <= max_length
 
     def _up_to(self, start: int, stop: int) -> _Cut:
         end = self.ends[stop - 1]
-        tokens = self.tally.count(start, end)
+        tokens = self.counter.count(start, end)
         self.density = (end - start) / tokens
         return start, end, tokens
 
-    def _lead(self, fresh: int, first: int, start: int, end: int) -> _Cut | None:
+    def _lead(self, first_new: int, first: int, start: int, end: int) -> _Cut | None:
         """What the passage of the first unit repeats of the one before: whole sentences or lines.
 
         Only what that one did not repeat itself is repeated, so that no text stands in three.
@@ -200,22 +200,22 @@ class _Packing:
         if not allowed:
             return None
         lead = None
-        for begun in self._sentences_backward(self.units[fresh:first]):
-            tokens = self.tally.count(begun, end)
-            if begun == start or tokens > allowed:
+        for sentence_start in self._sentences_backward(self.units[first_new:first]):
+            tokens = self.counter.count(sentence_start, end)
+            if sentence_start == start or tokens > allowed:
                 break
-            lead = begun, end, tokens
+            lead = sentence_start, end, tokens
         return lead
 
     def _room_before(self, unit: _Unit) -> int:
-        room = self.cap - self.tally.count(unit[0], unit[1]) - 1
+        room = self.cap - self.counter.count(unit[0], unit[1]) - 1
         return min(self.overlap, max(0, room))
 
     def _sentences_backward(self, units: list[_Unit]) -> Iterator[int]:
         for unit in reversed(units):
-            pieces = self._sentences(*unit)
-            yield from (start for start, _ in reversed(pieces))
-            if not pieces:
+            spans = self._sentences(*unit)
+            yield from (start for start, _ in reversed(spans))
+            if not spans:
                 return
 
     def _sentences(self, start: int, end: int, ladder: Ladder, rung: int) -> list[Span]:
@@ -223,7 +223,7 @@ class _Packing:
         if ladder is ROWS and rung < _ROW_RUNG:
             return lines(text, start, end)
         if ladder is PROSE and rung < _SENTENCE_RUNG:
-            return [piece for item in items(text, start, end) for piece in sentences(text, *item)]
+            return [span for item in items(text, start, end) for span in sentences(text, *item)]
         whole = rung <= (_ROW_RUNG if ladder is ROWS else _LINE_RUNG)
         return [(start, end)] if whole else []
 

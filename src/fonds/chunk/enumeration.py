@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from fonds.chunk.boundaries import MarkdownBlock, sentences, trim
-from fonds.chunk.headings import Span, plain_text
+from fonds.chunk.headings import Span, text_only
 
 STEP: Final = 100
 """From one value to the next; `1a` and `b-1`, put in later, lie between."""
@@ -90,46 +90,46 @@ def read_labels(text: str, start: int, end: int) -> Labelled:
         quote, position = opening["quote"].count(">"), behind or opening.end()
     labels: list[Label] = []
     spans: list[Span] = []
-    begun = position
-    while found := _LABEL.match(text, position, end):
-        style = found.lastgroup or ""
-        label = _label(found[style], style)
+    started = position
+    while match := _LABEL.match(text, position, end):
+        style = match.lastgroup or ""
+        label = _label(match[style], style)
         if not label.readings:
             break
         if labels:
-            spans.append((begun, position))
+            spans.append((started, position))
         labels.append(label)
-        begun = position = found.end()
+        started = position = match.end()
         if text.startswith("*", position):
             position = _behind_heading(text, position, end) or position
     if labels:
-        return Labelled(quote, tuple(labels), (*spans, (begun, end)), behind is not None)
+        return Labelled(quote, tuple(labels), (*spans, (started, end)), behind is not None)
     return Labelled(quote, (), ()) if quote else UNLABELLED
 
 
 def _behind_heading(text: str, position: int, end: int) -> int | None:
     """Where a list begins that follows a heading in the same paragraph."""
     heading = _RUN_IN.match(text, position, end)
-    found = _LABEL.match(text, heading.end(), end) if heading else None
-    if heading is None or found is None or not found["round"]:
+    match = _LABEL.match(text, heading.end(), end) if heading else None
+    if heading is None or match is None or not match["round"]:
         return None
-    readings = _label(found["round"], "round").readings
+    readings = _label(match["round"], "round").readings
     return heading.end() if any(reading.value == STEP for reading in readings) else None
 
 
 @lru_cache(maxsize=4096)
-def _label(written: str, style: str) -> Label:
-    text = written.translate(_UNMARKED)
-    plain = unicodedata.normalize("NFKC", text).strip("().°第条項号")
+def _label(printed: str, style: str) -> Label:
+    text = printed.translate(_UNMARKED)
+    bare = unicodedata.normalize("NFKC", text).strip("().°第条項号")
     readings = tuple(
         LabelReading(f"{style} {reading.kind}", reading.value)
-        for reading in _readings(plain.split()[-1] if style == "word" else plain)
+        for reading in _readings(bare.split()[-1] if style == "word" else bare)
     )
     return Label(text, readings, style not in {"dot", "half", "bare"})
 
 
-def _readings(plain: str) -> list[LabelReading]:
-    base, _, inserted = plain.replace("–", "-").partition("-")
+def _readings(bare: str) -> list[LabelReading]:
+    base, _, inserted = bare.replace("–", "-").partition("-")
     between = int(inserted) if inserted else 0
     if base[:1].isdigit():
         digits = base.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -182,12 +182,12 @@ _JOINT: Final = re.compile(
 _AFTERWORD: Final = re.compile(r"\((?:[A-Z][a-z]+\.? )|\[(?!\^|Reserved)|\*\*|History\b")
 _TERM: Final = re.compile(r"\*(?!\*)[^*\n]{1,200}\*(?!\*)")
 _QUOTE_MARKS: Final = re.compile(r"\n[ \t>]*")
-_LONGEST_LEAD_IN: Final = 200
+_MAX_LEAD_IN_LENGTH: Final = 200
 _LOOK_AHEAD: Final = 80
 _LOOK_BACK: Final = 600
 _FEWEST: Final = 2
 # No publisher goes deeper; a text that seems to is a jumble of lists.
-_DEEPEST: Final = 12
+_MAX_DEPTH: Final = 12
 _INTRODUCING: Final = (":", "—", "：")
 _OF_ROWS: Final = Labelled(0, (), ())
 _A_TERM: Final = "term"
@@ -268,8 +268,8 @@ class Enumeration:
         if mark is None:
             return ()
         around = mark.parent if mark.start == position else mark.item
-        found = (self._lead_in(item.lead_in) for item in _ancestry(around))
-        return tuple(filter(None, found))
+        texts = (self._lead_in(item.lead_in) for item in _ancestry(around))
+        return tuple(filter(None, texts))
 
     def _lead_in(self, span: Span) -> str:
         if span not in self._lead_ins:
@@ -287,19 +287,19 @@ def _ancestry(item: ListItem | None) -> list[ListItem]:
 
 def _lead_in(text: str, start: int, end: int) -> str:
     """The paragraph that introduces a list, or its last sentence, or the start of that."""
-    whole = _plain(text[start : min(end, start + _LOOK_BACK)])
-    if end - start > _LOOK_BACK or len(whole) > _LONGEST_LEAD_IN:
+    whole = _heading_text(text[start : min(end, start + _LOOK_BACK)])
+    if end - start > _LOOK_BACK or len(whole) > _MAX_LEAD_IN_LENGTH:
         near = max(start, end - _LOOK_BACK)
         *before, last = sentences(text, near, end)
         if before and text[last[0]].isupper() and text[near:end].endswith(_INTRODUCING):
-            whole = _plain(text[slice(*last)])
-    if len(whole) <= _LONGEST_LEAD_IN:
+            whole = _heading_text(text[slice(*last)])
+    if len(whole) <= _MAX_LEAD_IN_LENGTH:
         return whole
-    return f"{whole[:_LONGEST_LEAD_IN].rpartition(' ')[0] or whole[:_LONGEST_LEAD_IN]}…"
+    return f"{whole[:_MAX_LEAD_IN_LENGTH].rpartition(' ')[0] or whole[:_MAX_LEAD_IN_LENGTH]}…"
 
 
-def _plain(markdown: str) -> str:
-    return " ".join(plain_text(_QUOTE_MARKS.sub(" ", f"\n{markdown}")).split())
+def _heading_text(markdown: str) -> str:
+    return " ".join(text_only(_QUOTE_MARKS.sub(" ", f"\n{markdown}")).split())
 
 
 def read_enumeration(text: str, blocks: list[MarkdownBlock]) -> Enumeration:
@@ -335,7 +335,7 @@ class _TreeReader:
         self.heads = heads
         self.marks: list[ParagraphStart] = []
         self.open: ListItem | None = None
-        self.begun = False
+        self.is_started = False
 
     def take(self, index: int) -> None:
         head = self.heads[index]
@@ -349,17 +349,17 @@ class _TreeReader:
             below = self._around_term()
             outer = below, 2 * _depth(below)
             self.open = self._unlabelled(index, _A_TERM, below)
-        for place, label in enumerate(head.labels):
-            option = self._choose(index, place, label)
+        for label_index, label in enumerate(head.labels):
+            option = self._choose(index, label_index, label)
             if option is None:
                 break
             below, reading, opens = option
             outer = outer or (below, 2 * _depth(below) + opens)
-            self.open = _item(head, place, reading, below)
+            self.open = _item(head, label_index, reading, below)
         if outer is None:
             self._take_unlabelled(index)
         else:
-            self.begun = True
+            self.is_started = True
             self.marks.append(ParagraphStart(self.paragraphs[index].start, self.open, *outer, True))
 
     def _take_unlabelled(self, index: int) -> None:
@@ -369,7 +369,7 @@ class _TreeReader:
         elif not self.heads[index].quote and _TERM.match(self.text, start):
             self._enter_unlabelled(index, _A_TERM, self._around_term())
             return
-        elif not self.begun and self._introduces(index):
+        elif not self.is_started and self._introduces(index):
             self._enter_unlabelled(index, _A_PREAMBLE, None)
             return
         item = self._continued(index)
@@ -407,14 +407,14 @@ class _TreeReader:
             end -= 1
         return self.text.endswith(_INTRODUCING, start, end)
 
-    def _choose(self, index: int, place: int, label: Label) -> _Option | None:
+    def _choose(self, index: int, label_index: int, label: Label) -> _Option | None:
         """What the label means here: the next of an open list, or the first of one within."""
         if (following := self._continuing(index, label)) is not None:
             return following
         options = self._options(index, label)
         if len(options) > 1:
-            return self._foretold(index, place, label, options) or self._likelier(
-                index, place, options
+            return self._foretold(index, label_index, label, options) or self._likelier(
+                index, label_index, options
             )
         if options or not label.sure:
             return options[0] if options else None
@@ -450,11 +450,11 @@ class _TreeReader:
 
     def _again(self, index: int, first: LabelReading, own: list[ListItem]) -> _Option:
         """A second list of the same kind: within the innermost item, or after the first list."""
-        former = next(item for item in own if item.kind == first.kind)
+        previous = next(item for item in own if item.kind == first.kind)
         before = self.heads[index - 1]
-        if former is not self.open and before.labels and _depth(self.open) < _DEEPEST:
+        if previous is not self.open and before.labels and _depth(self.open) < _MAX_DEPTH:
             return self.open, first, True
-        below = former.parent
+        below = previous.parent
         if not before.labels and self._introduces(index - 1):
             if below is not None and below.kind == _A_PREAMBLE:
                 below = below.parent
@@ -471,7 +471,7 @@ class _TreeReader:
         return own
 
     def _foretold(
-        self, index: int, place: int, label: Label, options: list[_Option]
+        self, index: int, label_index: int, label: Label, options: list[_Option]
     ) -> _Option | None:
         """The option whose successor comes first among the labels that follow.
 
@@ -482,7 +482,7 @@ class _TreeReader:
             (reading.kind, reading.value + STEP): (below, reading, opens)
             for below, reading, opens in reversed(options)
         }
-        for following in self._following(index, place):
+        for following in self._following(index, label_index):
             if following.text == label.text:
                 return next((option for option in options if not option[-1]), None)
             for reading in following.readings:
@@ -490,17 +490,17 @@ class _TreeReader:
                     return successors[reading]
         return None
 
-    def _following(self, index: int, place: int) -> Iterator[Label]:
+    def _following(self, index: int, label_index: int) -> Iterator[Label]:
         quote = self.heads[index].quote
-        yield from self.heads[index].labels[place + 1 :]
+        yield from self.heads[index].labels[label_index + 1 :]
         for head in self.heads[index + 1 : index + _LOOK_AHEAD]:
             if head.quote < quote:
                 return
             if head.quote == quote:
                 yield from head.labels
 
-    def _likelier(self, index: int, place: int, options: list[_Option]) -> _Option:
-        introduced = place > 0 or (index > 0 and self._introduces(index - 1))
+    def _likelier(self, index: int, label_index: int, options: list[_Option]) -> _Option:
+        introduced = label_index > 0 or (index > 0 and self._introduces(index - 1))
         return next((option for option in options if option[-1] == introduced), options[0])
 
     def _irregular(self, label: Label, quote: int) -> _Option | None:
@@ -522,13 +522,13 @@ def _may_open(kind: str, own: list[ListItem]) -> bool:
     return True
 
 
-def _item(head: Labelled, place: int, reading: LabelReading, below: ListItem | None) -> ListItem:
+def _item(head: Labelled, index: int, reading: LabelReading, below: ListItem | None) -> ListItem:
     quote, labels, spans, _ = head
-    written = labels[place].text
+    text = labels[index].text
     # A quoted provision has a numbering of its own.
     if quote and _quotes(below, quote):
-        written = f"“{written}"
-    return ListItem(written, *reading, quote, spans[place], below, _depth(below) + 1)
+        text = f"“{text}"
+    return ListItem(text, *reading, quote, spans[index], below, _depth(below) + 1)
 
 
 def _quotes(below: ListItem | None, quote: int) -> bool:

@@ -23,17 +23,17 @@ _TOKEN: Final = re.compile(
 )
 _LINK: Final = re.compile(r"(?<!\\)!?\[([^\[\]]*)\]\([^()\s]*(?: +\"[^\"]*\")?\)")
 # A heading that long is a paragraph gone astray; its markup is left as it is.
-_LONGEST: Final = 4000
+_MAX_HEADING_LENGTH: Final = 4000
 
 
 class _Opener(NamedTuple):
-    piece: int
+    chunk: int
     width: int
 
 
-def plain_text(markdown: str) -> str:
+def text_only(markdown: str) -> str:
     """A line of Markdown without emphasis, code marks, link targets, escapes and entities."""
-    if len(markdown) > _LONGEST or not _MARKUP.search(markdown):
+    if len(markdown) > _MAX_HEADING_LENGTH or not _MARKUP.search(markdown):
         return markdown
     return _HeadingReader(_LINK.sub(r"\1", markdown)).read()
 
@@ -41,16 +41,16 @@ def plain_text(markdown: str) -> str:
 class _HeadingReader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.pieces: list[str] = []
+        self.parts: list[str] = []
         self.openers: dict[str, list[_Opener]] = defaultdict(list)
 
     def read(self) -> str:
         position = 0
         while token := _TOKEN.search(self.text, position):
-            self.pieces.append(self.text[position : token.start()])
+            self.parts.append(self.text[position : token.start()])
             position = self._take(token)
-        self.pieces.append(self.text[position:])
-        return "".join(self.pieces)
+        self.parts.append(self.text[position:])
+        return "".join(self.parts)
 
     def _take(self, token: re.Match[str]) -> int:
         if token["ticks"]:
@@ -58,16 +58,16 @@ class _HeadingReader:
         if token["run"]:
             self._take_run(token)
         else:
-            self.pieces.append(token["escaped"] or unescape(token["entity"]))
+            self.parts.append(token["escaped"] or unescape(token["entity"]))
         return token.end()
 
     def _take_code(self, token: re.Match[str]) -> int:
         ticks = token["ticks"]
         closing = self.text.find(ticks, token.end())
         if closing < 0:
-            self.pieces.append(ticks)
+            self.parts.append(ticks)
             return token.end()
-        self.pieces.append(self.text[token.end() : closing].strip())
+        self.parts.append(self.text[token.end() : closing].strip())
         return closing + len(ticks)
 
     def _take_run(self, token: re.Match[str]) -> None:
@@ -79,12 +79,12 @@ class _HeadingReader:
             used = min(width, opener.width)
             width -= used
             left = opener.width - used
-            self.pieces[opener.piece] = mark * left
+            self.parts[opener.chunk] = mark * left
             if left:
-                openers.append(_Opener(opener.piece, left))
-        self.pieces.append(mark * width)
+                openers.append(_Opener(opener.chunk, left))
+        self.parts.append(mark * width)
         if opens and width:
-            openers.append(_Opener(len(self.pieces) - 1, width))
+            openers.append(_Opener(len(self.parts) - 1, width))
 
     def _flanks(self, token: re.Match[str]) -> tuple[bool, bool]:
         before = self.text[token.start() - 1 : token.start()]
@@ -150,7 +150,7 @@ def heading_tree(markdown: str) -> tuple[Heading, ...]:
     rules below whole paragraphs, which must not vanish into a heading.
     """
     return tuple(
-        Heading(level=line.level, text=_plain(markdown, line), offset=line.offset)
+        Heading(level=line.level, text=_line_text(markdown, line), offset=line.offset)
         for line in read_outline(markdown).headings
     )
 
@@ -171,15 +171,15 @@ def _scan(outline: HeadingOutline) -> None:
     # `text` is one more than in the document.
     text = f"\n{outline.lines}"
     position = taken = 0
-    while found := _CANDIDATE.search(text, position):
-        if found.lastgroup == "hashes":
-            line = _hashed(text, found)
-        elif found.lastgroup == "fence":
-            position = taken = _fence_end(text, found)
-            outline.fences.append((found.start(), taken))
+    while match := _CANDIDATE.search(text, position):
+        if match.lastgroup == "hashes":
+            line = _hashed(text, match)
+        elif match.lastgroup == "fence":
+            position = taken = _fence_end(text, match)
+            outline.fences.append((match.start(), taken))
             continue
-        elif (underlined := _underlined(text, found, taken)) is None:
-            position = found.end()
+        elif (underlined := _underlined(text, match, taken)) is None:
+            position = match.end()
             continue
         else:
             line = underlined
@@ -192,8 +192,8 @@ def _line_end(text: str, position: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _hashed(text: str, found: re.Match[str]) -> HeadingLine:
-    hashes_start, hashes_end = found.span("hashes")
+def _hashed(text: str, match: re.Match[str]) -> HeadingLine:
+    hashes_start, hashes_end = match.span("hashes")
     end = _line_end(text, hashes_end)
     content = text[hashes_end:end].rstrip()
     if content.endswith("#"):
@@ -204,7 +204,7 @@ def _hashed(text: str, found: re.Match[str]) -> HeadingLine:
     text_start = text_end - len(content.lstrip())
     return HeadingLine(
         level=hashes_end - hashes_start,
-        start=found.start(),
+        start=match.start(),
         end=min(end, len(text) - 1),
         text_start=text_start - 1,
         text_end=text_end - 1,
@@ -212,35 +212,35 @@ def _hashed(text: str, found: re.Match[str]) -> HeadingLine:
     )
 
 
-def _fence_end(text: str, found: re.Match[str]) -> int:
-    fence = found["fence"]
+def _fence_end(text: str, match: re.Match[str]) -> int:
+    fence = match["fence"]
     closing = re.compile(rf"\n {{0,3}}{re.escape(fence)}{re.escape(fence[0])}*[ \t]*(?=\n|\Z)")
-    closed = closing.search(text, _line_end(text, found.end()))
+    closed = closing.search(text, _line_end(text, match.end()))
     return min(closed.end(), len(text) - 1) if closed else len(text) - 1
 
 
-def _underlined(text: str, found: re.Match[str], taken: int) -> HeadingLine | None:
-    above = text.rfind("\n", taken, found.start())
+def _underlined(text: str, match: re.Match[str], taken: int) -> HeadingLine | None:
+    above = text.rfind("\n", taken, match.start())
     if above < 0:
         return None
-    content = text[above + 1 : found.start()]
+    content = text[above + 1 : match.start()]
     if not content.strip() or _NO_PARAGRAPH.match(content) or _ONLY_RULE.fullmatch(content):
         return None
     if above > taken and text[text.rfind("\n", taken, above) + 1 : above].strip():
         return None
-    text_start = found.start() - len(content.lstrip())
+    text_start = match.start() - len(content.lstrip())
     return HeadingLine(
-        level=1 if found["underline"][0] == "=" else 2,
+        level=1 if match["underline"][0] == "=" else 2,
         start=above,
-        end=min(found.end(), len(text) - 1),
+        end=min(match.end(), len(text) - 1),
         text_start=text_start - 1,
         text_end=text_start + len(content.strip()) - 1,
         offset=text_start - 1,
     )
 
 
-def _plain(markdown: str, line: HeadingLine) -> str:
-    return plain_text(markdown[line.text_start : line.text_end])
+def _line_text(markdown: str, line: HeadingLine) -> str:
+    return text_only(markdown[line.text_start : line.text_end])
 
 
 @dataclass(slots=True)
@@ -279,7 +279,7 @@ class Sections:
         yield from self._close(0)
 
     def _enter(self, line: HeadingLine) -> None:
-        text = _plain(self._markdown, line)
+        text = _line_text(self._markdown, line)
         path: tuple[str, ...] = ()
         label = self._labels.get(line.offset)
         if self._open:
@@ -299,11 +299,11 @@ class Sections:
         return sections
 
     def _text(self, start: int, end: int) -> list[HeadingSection]:
-        begun = self._markdown[start:end].lstrip()
-        if not begun:
+        stripped = self._markdown[start:end].lstrip()
+        if not stripped:
             return []
-        start = end - len(begun)
-        end = start + len(begun.rstrip())
+        start = end - len(stripped)
+        end = start + len(stripped.rstrip())
         self._yielded += 1
         if not self._open:
             return [HeadingSection(start, end)]

@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 _COMPILED: Final = "bpe_openai._bindings"
-_MOST_WORDS: Final = 40_000
-_LONGEST_WORD: Final = 40
+_CACHE_SIZE: Final = 40_000
+_MAX_WORD_LENGTH: Final = 40
 _VOCABULARY: Final = 34 << 20
 _STRETCH: Final = 1 << 16
 # A space in the midst of white space. Begins with it, so that the regex engine skips to spaces.
@@ -71,7 +71,7 @@ class TokenCounter:
 
     def count_within(self, start: int, end: int, limit: int) -> int | None:
         """The number of tokens of such a span, or None if it is above the limit."""
-        if end - start > limit * _LONGEST_WORD and self._text.find(" ", start, end) < 0:
+        if end - start > limit * _MAX_WORD_LENGTH and self._text.find(" ", start, end) < 0:
             return _count_whole_within(self._text[start:end], limit)
         tokens = self.count(start, end)
         return tokens if tokens <= limit else None
@@ -107,14 +107,14 @@ _count_short: Final = lru_cache(maxsize=8192)(_count_whole)
 
 def _count_whole_within(text: str, limit: int) -> int | None:
     try:
-        found: int | None = _tokenizer().count_till_limit(text, limit)
+        count: int | None = _tokenizer().count_till_limit(text, limit)
     except UnicodeEncodeError:
-        found = _tokenizer().count_till_limit(_encodable(text), limit)
-    return found
+        count = _tokenizer().count_till_limit(_encodable(text), limit)
+    return count
 
 
 def _count_first(word: str) -> int:
-    return _count_short(word) if len(word) <= _LONGEST_WORD else _count_whole(word)
+    return _count_short(word) if len(word) <= _MAX_WORD_LENGTH else _count_whole(word)
 
 
 class _RunOfSpaceError(Exception):
@@ -127,10 +127,10 @@ class _WordTokens(dict[str, int]):
     def __missing__(self, word: str) -> int:
         if not word or word[0].isspace():
             raise _RunOfSpaceError
-        found = _count_whole(f" {word}")
-        if len(word) <= _LONGEST_WORD:
-            self[word] = found
-        return found
+        count = _count_whole(f" {word}")
+        if len(word) <= _MAX_WORD_LENGTH:
+            self[word] = count
+        return count
 
 
 class _Weights(dict[str, int]):
@@ -138,13 +138,13 @@ class _Weights(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         weight = (len(word) + 1 << _POSITION) + _count_whole(f" {word}")
-        if len(word) <= _LONGEST_WORD:
+        if len(word) <= _MAX_WORD_LENGTH:
             self[word] = weight
         return weight
 
 
 def _roomy(words: dict[str, int]) -> dict[str, int]:
-    if len(words) > _MOST_WORDS:
+    if len(words) > _CACHE_SIZE:
         words.clear()
     return words
 
@@ -164,8 +164,8 @@ def _tokenizer() -> Any:
     # Only the compiled module of the package is loaded: its Python front cannot count, and
     # importing it reads three vocabularies (0.8 s) through a deprecated call.
     package = find_spec("bpe_openai")
-    places = package.submodule_search_locations if package else None
-    spec = PathFinder.find_spec(_COMPILED, places)
+    folders = package.submodule_search_locations if package else None
+    spec = PathFinder.find_spec(_COMPILED, folders)
     if spec is None or spec.loader is None:
         raise ImportError(f"{_COMPILED} is missing; install fonds again with its dependencies.")
     compiled = module_from_spec(spec)

@@ -70,8 +70,8 @@ def bibtex(document: _Document, csl_type: str) -> str:
 
 def _bibtex_date(published_at: str | None) -> dict[str, str]:
     parts = _date_parts(published_at)
-    named = {"year": f"{{{parts[0]}}}"} if parts else {}
-    return {**named, "month": _MONTHS[parts[1] - 1]} if len(parts) > 1 else named
+    fields = {"year": f"{{{parts[0]}}}"} if parts else {}
+    return {**fields, "month": _MONTHS[parts[1] - 1]} if len(parts) > 1 else fields
 
 
 def _date_parts(published_at: str | None) -> list[int]:

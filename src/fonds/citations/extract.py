@@ -26,15 +26,15 @@ from fonds.citations.extract_numbers import (
 )
 from fonds.citations.forms import CitationMatch, Kind, may_be_citation
 from fonds.citations.patterns import (
-    FURNITURE,
     LARGE_TITLES,
     LED,
     LIST_BEGINS,
-    LONGEST_LIST,
-    NAME_PLACES,
-    NAMED,
-    NUMBER_PLACES,
+    MAX_LIST_LENGTH,
+    NAME_CANDIDATES,
+    NAME_CITATION,
+    NUMBER_CANDIDATES,
     NUMBERED,
+    PAGE_MARKS,
     SMALL_LAWS,
     SMALL_ORDERS,
     SMALL_STATUTES,
@@ -73,13 +73,13 @@ def extract(text: str, *, congress: int | None = None) -> list[CitationMatch]:
 
     A bill that does not say its Congress is taken to be of `congress`.
     """
-    plain = outline(text)
+    ascii_text = outline(text)
     ends: list[int] = []
-    found = [*_numbered(text, plain), *_named(text, plain, congress, ends)]
-    found += _trailing(text, plain, ends)
-    found.sort(key=itemgetter(1), reverse=True)
-    found.sort(key=itemgetter(0))
-    return list(_apart(text, found))
+    matches = [*_numbered(text, ascii_text), *_by_name(text, ascii_text, congress, ends)]
+    matches += _trailing(text, ascii_text, ends)
+    matches.sort(key=itemgetter(1), reverse=True)
+    matches.sort(key=itemgetter(0))
+    return list(_separate(text, matches))
 
 
 def canonical_form(name: str) -> str | None:
@@ -87,18 +87,18 @@ def canonical_form(name: str) -> str | None:
     if not may_be_citation(name):
         return None
     bare = _DATED.sub("", name.strip())
-    found = extract(bare)
-    if len(found) != 1 or found[0].raw.rstrip(".") != bare.rstrip("."):
+    matches = extract(bare)
+    if len(matches) != 1 or matches[0].raw.rstrip(".") != bare.rstrip("."):
         return None
-    (whole,) = found
+    (whole,) = matches
     # A bill without its Congress, or a place within something, is no document's name.
     incomplete = whole.kind == "bill" and not whole.target[0].isdigit()
     return None if whole.pinpoint or incomplete else whole.target
 
 
-def _numbered(text: str, plain: bytes) -> Iterator[CitationMatch]:
-    for place in NUMBER_PLACES.finditer(plain):
-        match = NUMBERED.match(text, place.start())
+def _numbered(text: str, ascii_text: bytes) -> Iterator[CitationMatch]:
+    for candidate in NUMBER_CANDIDATES.finditer(ascii_text):
+        match = NUMBERED.match(text, candidate.start())
         if match is None:
             continue
         name = match.lastgroup or ""
@@ -118,13 +118,16 @@ def _start(text: str, match: re.Match[str]) -> int:
     return before.start() if before else start
 
 
-def _named(
-    text: str, plain: bytes, congress: int | None, ends: list[int]
+def _by_name(
+    text: str, ascii_text: bytes, congress: int | None, ends: list[int]
 ) -> Iterator[CitationMatch]:
-    for place in _name_places(plain):
-        if plain[place - 2 : place] in _AFTER_THE and plain[place + 1 : place + 3] in _CODES:
-            ends.append(place)
-        match = NAMED.match(text, place)
+    for start in _name_starts(ascii_text):
+        if (
+            ascii_text[start - 2 : start] in _AFTER_THE
+            and ascii_text[start + 1 : start + 3] in _CODES
+        ):
+            ends.append(start)
+        match = NAME_CITATION.match(text, start)
         if match is None:
             continue
         name = match.lastgroup or ""
@@ -140,54 +143,58 @@ def _named(
             yield from _AT_POSITION[name](text, match.start(), match.end())
 
 
-def _name_places(plain: bytes) -> Iterator[int]:
-    for place in NAME_PLACES.finditer(plain):
-        yield place.start()
+def _name_starts(ascii_text: bytes) -> Iterator[int]:
+    for match in NAME_CANDIDATES.finditer(ascii_text):
+        yield match.start()
     for small in (SMALL_LAWS, SMALL_ORDERS):
-        for place in small.finditer(plain):
-            yield max(0, place.start() - 1)
+        for match in small.finditer(ascii_text):
+            yield max(0, match.start() - 1)
 
 
-def _trailing(text: str, plain: bytes, ends: list[int]) -> Iterator[CitationMatch]:
-    for title in TITLES.finditer(plain):
+def _trailing(text: str, ascii_text: bytes, ends: list[int]) -> Iterator[CitationMatch]:
+    for title in TITLES.finditer(ascii_text):
         start = title.start()
-        if plain[start - 3 : start - 1] in _BEFORE_A_TITLE:
+        if ascii_text[start - 3 : start - 1] in _BEFORE_A_TITLE:
             ends.append(start)
         if title["list"] and (led := LED.match(text, max(0, start - 1))):
             yield from read_trailing(text, led)
     for pattern in (LARGE_TITLES, SMALL_STATUTES):
-        ends.extend(ending.start() for ending in pattern.finditer(plain))
+        ends.extend(ending.start() for ending in pattern.finditer(ascii_text))
     looked = 0
     for end in sorted(ends):
         whole: re.Match[str] | None = None
-        for place in _list_places(text, max(looked, end - LONGEST_LIST), end):
-            match = TRAILING.match(text, place)
+        for list_start in _list_starts(text, max(looked, end - MAX_LIST_LENGTH), end):
+            match = TRAILING.match(text, list_start)
             if match is None:
                 break
             whole = match
-            if not text[max(0, place - _JOINT) : place].rstrip(" \n\u00a0*_").endswith(_JOINTS):
+            if (
+                not text[max(0, list_start - _JOINT) : list_start]
+                .rstrip(" \n\u00a0*_")
+                .endswith(_JOINTS)
+            ):
                 break
         if whole is not None:
             yield from read_trailing(text, whole)
         looked = end
 
 
-def _list_places(text: str, low: int, end: int) -> Iterator[int]:
+def _list_starts(text: str, low: int, end: int) -> Iterator[int]:
     """Nearest first: most of what stands before belongs to other sentences."""
     near = max(low, end - _NEAR)
-    yield from reversed([place.start() for place in LIST_BEGINS.finditer(text, near, end)])
+    yield from reversed([match.start() for match in LIST_BEGINS.finditer(text, near, end)])
     if near > low:
         far = LIST_BEGINS.finditer(text, low, near + _OVERLAP)
-        yield from reversed([place.start() for place in far if place.start() < near])
+        yield from reversed([match.start() for match in far if match.start() < near])
 
 
-def _apart(text: str, found: Iterable[CitationMatch]) -> Iterator[CitationMatch]:
-    furniture = FURNITURE.finditer(text)
-    mark = next(furniture, None)
+def _separate(text: str, matches: Iterable[CitationMatch]) -> Iterator[CitationMatch]:
+    marks = PAGE_MARKS.finditer(text)
+    mark = next(marks, None)
     end = 0
-    for each in found:
+    for each in matches:
         while mark is not None and mark.end() <= each.start:
-            mark = next(furniture, None)
+            mark = next(marks, None)
         if each.start >= end and (mark is None or each.start < mark.start()):
             yield each
             end = each.end

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from fonds.citations import forms
-from fonds.citations.forms import CitationMatch, Kind, found_at, plain_number
+from fonds.citations.forms import CitationMatch, Kind, match_at, normalized_number
 from fonds.citations.patterns import (
     ANOTHER_TITLE,
     APPENDIX,
@@ -33,7 +33,7 @@ from fonds.citations.patterns import (
     USC_SECTION,
 )
 
-_MOST_ITEMS: Final = 100
+_MAX_ITEMS: Final = 100
 _LEADING_DIGITS: Final = re.compile(r"[0-9]+")
 _YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
 _RANGE: Final = re.compile(
@@ -60,7 +60,7 @@ def read_list(
 ) -> Iterator[CitationMatch]:
     """The citation whose number is `first`, and those that follow in its list."""
     item = first
-    for _ in range(_MOST_ITEMS):
+    for _ in range(_MAX_ITEMS):
         if item is None:
             return
         yield from cited(text, start, item, shape, plural=plural)
@@ -107,13 +107,13 @@ def cited(
     if ends is None:
         pinpoint = item["pinpoint"] + item["note"] if item["note"] else item["pinpoint"]
         target = shape.form(item["section"])
-        yield found_at(text, start, stop, kind=shape.kind, target=target, pinpoint=pinpoint)
+        yield match_at(text, start, stop, kind=shape.kind, target=target, pinpoint=pinpoint)
         return
     first, second, width = ends
     middle = item.start("section") + width
-    yield found_at(text, start, middle, kind=shape.kind, target=shape.form(first))
+    yield match_at(text, start, middle, kind=shape.kind, target=shape.form(first))
     target = shape.form(second)
-    yield found_at(
+    yield match_at(
         text, middle + 1, stop, kind=shape.kind, target=target, pinpoint=item["pinpoint"]
     )
 
@@ -142,7 +142,7 @@ def leading_number(section: str) -> int:
 
 def ascends(before: str, after: str, closed: bool) -> bool:  # noqa: FBT001 — one of three of its kind
     """Whether a section of a statute may follow another without a word that says so."""
-    low, high = leading_number(plain_number(before)), leading_number(plain_number(after))
+    low, high = leading_number(normalized_number(before)), leading_number(normalized_number(after))
     if high < low or before == after:
         return False
     return len(str(high)) == len(str(low)) or (closed and not _YEAR.fullmatch(after))
@@ -212,7 +212,7 @@ def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Citat
         yield from sections
     elif chapter := CHAPTER.match(text, position):
         target = forms.usc_chapter_form(title, chapter["section"])
-        yield found_at(text, start, chapter.end(), kind="usc", target=target)
+        yield match_at(text, start, chapter.end(), kind="usc", target=target)
     elif appendix := APPENDIX.match(text, position):
         yield from _read_appendix(text, start, appendix.end(), title)
 
@@ -262,7 +262,7 @@ def _read_appendix(text: str, start: int, position: int, title: int) -> Iterator
         yield from sections
     else:
         target = forms.usc_appendix_form(title)
-        yield found_at(text, start, position, kind="usc", target=target)
+        yield match_at(text, start, position, kind="usc", target=target)
 
 
 def _read_signed(text: str, start: int, position: int, shape: CodeShape) -> Iterator[CitationMatch]:
@@ -289,9 +289,9 @@ def read_trailing(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
     start, (begin, end) = match.start(), match.span("list")
     items = list(ITEM.finditer(text, begin, end))
     plural = _is_plural(match["head"])
-    for number, piece in enumerate(items):
+    for number, listed in enumerate(items):
         last = number == len(items) - 1
-        item = shape.item.match(text, piece.start(), end)
+        item = shape.item.match(text, listed.start(), end)
         if item is None:
             continue
         stop = match.end() if last else item.end()

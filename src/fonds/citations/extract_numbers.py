@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fonds.citations import forms
-from fonds.citations.forms import CitationMatch, Kind, found_at
+from fonds.citations.forms import CitationMatch, Kind, match_at
 from fonds.citations.patterns import (
     BEARING_OR_ADDRESS,
     CONGRESS,
@@ -33,9 +33,9 @@ _LAST_VOLUME: Final = 1500
 """Of any reporter; `2021 U.S. 50` is something else."""
 _LAST_FR_VOLUME: Final = 150
 _LAST_ORDER: Final = 20_000
-_SHORTEST_BARE_ORDER: Final = 4
-_MOST_ITEMS: Final = 100
-_LONGEST_ACT: Final = 3000
+_MIN_BARE_ORDER_LENGTH: Final = 4
+_MAX_ITEMS: Final = 100
+_MAX_ACT_LENGTH: Final = 3000
 """Pages that a pinpoint may lie behind the first."""
 _YEARS: Final = range(1990, 2051)
 _LOOKED_BACK: Final = 24
@@ -60,7 +60,7 @@ def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationM
     pinned = pincite is not None and _is_behind(first, int(pincite["first"].replace(",", "")))
     last = pincite if pincite is not None and pinned else page
     pinpoint = pincite["pinpoint"] if pincite is not None and pinned else None
-    yield found_at(text, match.start(), last.end(), kind=kind, target=target, pinpoint=pinpoint)
+    yield match_at(text, match.start(), last.end(), kind=kind, target=target, pinpoint=pinpoint)
 
 
 def _is_counted(text: str, start: int) -> bool:
@@ -69,7 +69,7 @@ def _is_counted(text: str, start: int) -> bool:
 
 
 def _is_behind(first: int, pinned: int) -> bool:
-    return first <= pinned <= first + _LONGEST_ACT
+    return first <= pinned <= first + _MAX_ACT_LENGTH
 
 
 def _page_target(match: re.Match[str], page: re.Match[str], kind: Kind) -> str | None:
@@ -98,11 +98,11 @@ def read_laws(text: str, start: int, position: int) -> Iterator[CitationMatch]:
         if not 1 <= int(number["congress"]) <= LAST_CONGRESS:
             return
         target = forms.public_law_form(number["congress"], number["number"])
-        yield found_at(text, begin, number.end(), kind="public_law", target=target)
+        yield match_at(text, begin, number.end(), kind="public_law", target=target)
         position = number.end()
     if position == begins and (old := OLD_LAW.match(text, position)):
         target = forms.public_law_form(old["congress"], old["number"])
-        yield found_at(text, start, old.end(), kind="public_law", target=target)
+        yield match_at(text, start, old.end(), kind="public_law", target=target)
 
 
 def read_orders(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
@@ -110,18 +110,18 @@ def read_orders(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
     for begin, number in _numbers(text, match.start(), match.end(), ORDER_NUMBER):
         digits = number["number"].replace(",", "")
         listed = begin != match.start()
-        bare = (listed or match["order_name"] is None) and len(digits) < _SHORTEST_BARE_ORDER
+        bare = (listed or match["order_name"] is None) and len(digits) < _MIN_BARE_ORDER_LENGTH
         if bare or not 1 <= int(digits) <= _LAST_ORDER:
             return
         target = forms.order_form(number["number"])
-        yield found_at(text, begin, number.end(), kind="eo", target=target)
+        yield match_at(text, begin, number.end(), kind="eo", target=target)
 
 
 def _numbers(
     text: str, start: int, position: int, pattern: re.Pattern[str]
 ) -> Iterator[tuple[int, re.Match[str]]]:
     number = pattern.match(text, position)
-    for _ in range(_MOST_ITEMS):
+    for _ in range(_MAX_ITEMS):
         if number is None:
             return
         yield start, number
@@ -142,15 +142,15 @@ def read_report(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
         return
     series = match["report_chamber"][0] + (" Exec" if match["executive"] else "")
     target = forms.report_form(series, congress, number["number"] or number["old_number"])
-    yield found_at(
+    yield match_at(
         text, match.start(), number.end(), kind="report", target=target, pinpoint=number["pinpoint"]
     )
 
 
 def read_product(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationMatch]:
     """A number that says all by itself: `R48481`, `GAO-25-107521`."""
-    number = forms.plain_number(match[0].replace("GAO ", "GAO-"))
-    yield found_at(text, match.start(), match.end(), kind=kind, target=number)
+    number = forms.normalized_number(match[0].replace("GAO ", "GAO-"))
+    yield match_at(text, match.start(), match.end(), kind=kind, target=number)
 
 
 def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator[CitationMatch]:
@@ -168,7 +168,7 @@ def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator
     if after and stated is not None and start == match.start():
         end = after.end()
     target = forms.bill_form(_bill_kind(match), match["bill_number"], stated or congress)
-    yield found_at(text, start, end, kind="bill", target=target)
+    yield match_at(text, start, end, kind="bill", target=target)
 
 
 def _is_congress(before: re.Match[str]) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 _DASHES: Final = re.compile("[\u2010-\u2015\u2212]")
 _NOT_PART_OF_A_NUMBER: Final = re.compile(r"[\s*_]+")
 
-_LONGEST_NAME: Final = 80
+_MAX_NAME_LENGTH: Final = 80
 FIRST_CONGRESS: Final = 1789
 _SESSION_BEGINS: Final = (1, 3)
 """Month and day since the Twentieth Amendment."""
@@ -23,10 +23,10 @@ _SESSION_BEGINS: Final = (1, 3)
 
 def may_be_citation(name: str) -> bool:
     """Whether a name is no title, address or path, judged by a glance."""
-    return len(name) <= _LONGEST_NAME and "://" not in name and not name.startswith("/")
+    return len(name) <= _MAX_NAME_LENGTH and "://" not in name and not name.startswith("/")
 
 
-def plain_number(printed: str) -> str:
+def normalized_number(printed: str) -> str:
     """A number as it is compared: one kind of dash, no spaces, no emphasis."""
     if printed.isalnum():
         return printed
@@ -35,27 +35,27 @@ def plain_number(printed: str) -> str:
 
 def usc_form(title: int | str, section: str) -> str:
     """`42 USC 1396a`."""
-    return f"{title} USC {plain_number(section)}"
+    return f"{title} USC {normalized_number(section)}"
 
 
 def usc_appendix_form(title: int | str, section: str = "") -> str:
     """`50 USC app 1701`, and `26 USC app` for all of it."""
-    return f"{title} USC app {plain_number(section)}".rstrip()
+    return f"{title} USC app {normalized_number(section)}".rstrip()
 
 
 def usc_chapter_form(title: int | str, chapter: str) -> str:
     """`44 USC chapter 35`."""
-    return f"{title} USC chapter {plain_number(chapter)}"
+    return f"{title} USC chapter {normalized_number(chapter)}"
 
 
 def cfr_form(title: int | str, section: str) -> str:
     """`40 CFR 60.112b`."""
-    return f"{title} CFR {plain_number(section)}"
+    return f"{title} CFR {normalized_number(section)}"
 
 
 def cfr_part_form(title: int | str, part: str) -> str:
     """`40 CFR part 60`."""
-    return f"{title} CFR part {plain_number(part)}"
+    return f"{title} CFR part {normalized_number(part)}"
 
 
 def public_law_form(congress: int | str, number: int | str) -> str:
@@ -65,13 +65,13 @@ def public_law_form(congress: int | str, number: int | str) -> str:
 
 def stat_form(volume: int | str, page: str) -> str:
     """`135 Stat 429`."""
-    return f"{volume} Stat {plain_number(page).replace(',', '')}"
+    return f"{volume} Stat {normalized_number(page).replace(',', '')}"
 
 
 def bill_form(kind: str, number: int | str, congress: int | str | None) -> str:
     """`119 HR 1234`, or `HR 1234` where nobody knows the Congress."""
-    named = f"{kind.upper()} {int(number)}"
-    return named if congress is None else f"{int(congress)} {named}"
+    bill = f"{kind.upper()} {int(number)}"
+    return bill if congress is None else f"{int(congress)} {bill}"
 
 
 def fr_form(volume: int | str, page: str) -> str:
@@ -96,12 +96,12 @@ def case_form(volume: int | str, reporter: str, page: str) -> str:
 
 def connecticut_form(section: str) -> str:
     """`Conn Gen Stat 12-704e`."""
-    return f"Conn Gen Stat {plain_number(section)}"
+    return f"Conn Gen Stat {normalized_number(section)}"
 
 
 def dc_form(section: str) -> str:
     """`DC Code 47-1801.04`."""
-    return f"DC Code {plain_number(section)}"
+    return f"DC Code {normalized_number(section)}"
 
 
 def congress_of(published_at: str | None) -> int | None:
@@ -145,9 +145,9 @@ class CitationMatch(NamedTuple):
     """The place within the target: subsections, a page, a part of a report."""
 
 
-def found_at(
+def match_at(
     text: str, start: int, end: int, *, kind: Kind, target: str, pinpoint: str | None = None
 ) -> CitationMatch:
     """The citation in `text[start:end]`."""
-    place = pinpoint.strip(" ,") if pinpoint else None
-    return CitationMatch(start, end, text[start:end], kind, target, place or None)
+    spot = pinpoint.strip(" ,") if pinpoint else None
+    return CitationMatch(start, end, text[start:end], kind, target, spot or None)

@@ -26,11 +26,11 @@ def outline(text: str) -> bytes:
 
 
 _BLANKS: Final = rb"[ ?>]{0,24}+"
-NUMBER_PLACES: Final = re.compile(
+NUMBER_CANDIDATES: Final = re.compile(
     rb"0(?<![0-9A-Za-z].)0{0,3}+A?+(?:" + _BLANKS + rb"of" + _BLANKS + rb"the)?+[ ?*_>,]{0,30}+"
     rb"(?:[Uu][.nNHs ?]|[Hc][.FfotH ?]|F[.eEHS0 ?]|B[.H ?])"
 )
-NAME_PLACES: Final = re.compile(
+NAME_CANDIDATES: Final = re.compile(
     rb"H(?<![0-9A-Za-z].)(?=[. ?>]{0,16}+[H0JO]|ouse|enate|ub[.l ?]|UB[.H]|x[.e ?]|XH|onn|istr|nter"
     rb"|reas|AO|[FNW]0)"
 )
@@ -240,7 +240,7 @@ _REVENUE: Final = (
     rf"(?:{_SPACE}of{_SPACE}1986)?),?(?={_SPACE}{_SIGN})"
 )
 
-NAMED: Final = re.compile(
+NAME_CITATION: Final = re.compile(
     rf"{_START}(?:"
     rf"(?P<report>{_REPORT})(?=[0-9])"
     rf"|(?P<bill>{_BILL})"
@@ -275,7 +275,7 @@ OLD_LAW: Final = re.compile(
 BEARING_OR_ADDRESS: Final = re.compile(
     rf"{_SPACE}(?:degrees|deg\b|[°º]|minutes|feet|ft\b|miles|Street|St\b|Avenue|Ave\b|Ct\.|[EWNS]\b)"
 )
-FURNITURE: Final = re.compile(r"<!--[^>]{0,400}+(?<=--)>")
+PAGE_MARKS: Final = re.compile(r"<!--[^>]{0,400}+(?<=--)>")
 """What normalizers keep of running heads and page numbers, where a document names itself."""
 TITLE_BEFORE: Final = re.compile(r"\b[Tt]itle\s\Z")
 NOT_BEFORE_A_VOLUME: Final = re.compile(
@@ -307,7 +307,7 @@ _TITLE_TAIL: Final = (
 LIST_BEGINS: Final = re.compile(
     "(?:§|Sec|sec|SEC|Part|part|PART|Chapter|chapter)(?=[^0-9]{0,9}[0-9])"
 )
-LONGEST_LIST: Final = 600
+MAX_LIST_LENGTH: Final = 600
 
 TRAILING: Final = re.compile(
     rf"{_START}(?P<head>§(?:{_SPACE}§)?|[Ss]ec(?:tions?\b|s?\.)|S(?i:ections?)\b|[Pp]arts?\b|[Cc]hapters?\b)"

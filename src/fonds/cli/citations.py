@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fonds.catalog.changes import MOST_CHANGES, ChangeFilter, DocumentChange, changes
+from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.citations.export import bibtex, csl_json
 from fonds.cli.output import (
     EXIT_INCOMPLETE,
@@ -342,7 +342,7 @@ def _read_changes(
     listed: list[DocumentChange] = []
     cursor = None
     while len(listed) < limit:
-        page_size = min(limit - len(listed), MOST_CHANGES)
+        page_size = min(limit - len(listed), MAX_CHANGES)
         page = changes(database, filters, limit=page_size, cursor=cursor)
         listed += page.items
         cursor = page.next_cursor

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fonds.catalog.codes import Branch, EditionHeld, editions
+from fonds.catalog.codes import Branch, StoredEdition, editions
 from fonds.catalog.codes import tree as read_tree
 from fonds.cli.output import (
     EXIT_FAILED,
@@ -247,7 +247,7 @@ def diff(
 # Tables and text --------------------------------------------------------------------------
 
 
-def _editions(info: Any, stored: list[EditionHeld]) -> str:
+def _editions(info: Any, stored: list[StoredEdition]) -> str:
     editions_of_code = [edition for edition in stored if edition.source == info.name]
     return (
         ", ".join(
@@ -358,7 +358,7 @@ def _print_redline(before: str, after: str) -> None:
 # JSON -------------------------------------------------------------------------------------
 
 
-def _code_fields(info: Any, stored: list[EditionHeld]) -> dict[str, Any]:
+def _code_fields(info: Any, stored: list[StoredEdition]) -> dict[str, Any]:
     return {
         "name": info.name,
         "title": info.title,

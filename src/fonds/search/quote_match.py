@@ -418,9 +418,9 @@ def _trimmed(blocks: Sequence[tuple[int, int, int]], quoted: int, window: int) -
     """The part of the window that answers to the quotation: as much before and behind as it has."""
     if not blocks:
         return 0, window
-    (quoted_at, found_at, _), (last_quoted, last_found, size) = blocks[0], blocks[-1]
+    (quoted_at, match_at, _), (last_quoted, last_found, size) = blocks[0], blocks[-1]
     before, behind = quoted_at, quoted - last_quoted - size
-    return max(0, found_at - before), min(window, last_found + size + behind)
+    return max(0, match_at - before), min(window, last_found + size + behind)
 
 
 def _redline(

@@ -56,9 +56,9 @@ from fonds.sources.formats.feeds import (
     FeedItem,
     check_reach,
     newest,
-    plain_text,
     read_date,
     read_feed,
+    text_only,
 )
 from fonds.stores.columns import Timestamp, document_key, reference, texts
 from fonds.stores.tables import metadata
@@ -85,14 +85,14 @@ class CboEntry:
     is_estimate: bool = False
 
     @property
-    def moment(self) -> datetime | None:
+    def published_at(self) -> datetime | None:
         """When it was published."""
         return datetime.fromisoformat(self.issued) if self.issued else None
 
     @property
     def day(self) -> date | None:
         """The day in Washington."""
-        return self.moment.astimezone(WASHINGTON).date() if self.moment else None
+        return self.published_at.astimezone(WASHINGTON).date() if self.published_at else None
 
     @property
     def title_bill(self) -> BillNumber | None:
@@ -141,9 +141,9 @@ def _estimate(item: Any, congress: int | None) -> CboEntry:
         raise MalformedError(f"item {item.get('key')} of the list has no link to a publication")
     return CboEntry(
         publication=number[1],
-        title=plain_text(xml.text(item, "Title")) or f"Cost estimate {number[1]}",
+        title=text_only(xml.text(item, "Title")) or f"Cost estimate {number[1]}",
         issued=published_at.isoformat() if published_at else None,
-        description=plain_text(xml.text(item, "Description")),
+        description=text_only(xml.text(item, "Description")),
         bill_number=xml.text(item, "Bill_Number"),
         congress=congress,
         is_estimate=True,
@@ -375,11 +375,11 @@ def _record(entry: CboEntry, raw: Archived) -> ParsedRecord:
         "id": key,
         "publication_id": entry.publication,
         "title": entry.title,
-        "date": entry.moment,
+        "date": entry.published_at,
         "link": _page(entry),
         "description": entry.description,
         "bill_number": entry.bill_number,
-        "title_bill": entry.title_bill.written if entry.title_bill else None,
+        "title_bill": entry.title_bill.printed if entry.title_bill else None,
         "congress": congress,
         "bill_ref": bill.document_id(congress) if bill and congress else None,
     }
@@ -407,7 +407,7 @@ def _document(key: str, entry: CboEntry, raw: Archived) -> Document:
             title=entry.title,
             published=entry.day,
             estimate=entry.is_estimate,
-            bill=bill.written if bill else None,
+            bill=bill.printed if bill else None,
         ),
         raw=raw,
         aliases=(f"CBO {entry.publication}", _page(entry)),

@@ -168,7 +168,7 @@ _TEXT_FIELDS: Final = {
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The report with the bills and committees it names."""
-    key = govinfo_id(item.package if item.leads else item.id)
+    key = govinfo_id(item.package if item.has_package_name else item.id)
     owner = ("report_id", key)
     return ParsedRecord(
         source=NAME,
@@ -214,7 +214,7 @@ def _part(item: ModsItem) -> str | None:
 
 def _issued(item: ModsItem) -> str | None:
     # The package has the date of its first part; a later one has its own action.
-    return item.date_issued if item.leads else item.action_date or item.date_issued
+    return item.date_issued if item.has_package_name else item.action_date or item.date_issued
 
 
 def _preferred(item: ModsItem) -> str | None:
@@ -268,7 +268,7 @@ def _aliases(item: ModsItem) -> Iterator[str]:
     series, number, preferred = item.field("docClass"), _number(item), _preferred(item) or ""
     yield report_number(series=series, number=number, part=_part(item))
     yield preferred
-    if item.leads:
+    if item.has_package_name:
         # A citation without a part means the report, which begins with its first.
         yield report_number(series=series, number=number)
         yield preferred.partition(", Part")[0]
@@ -296,7 +296,7 @@ def from_text(name: str, text: str) -> ModsItem:
     return ModsItem(
         package=match[0],
         id=name,
-        leads=name in {match[0], f"{match[0]}-pt1"},
+        has_package_name=name in {match[0], f"{match[0]}-pt1"},
         title=" ".join((titled[1] if titled else "").split()) or name,
         date_issued=printed_day(dated[1]) if dated else None,
         fields=_fields_of(match),
@@ -354,7 +354,7 @@ def _from_api(report: Mapping[str, Any]) -> ModsItem:
     return ModsItem(
         package=package,
         id=package if part == 1 else f"{package}-pt{part}",
-        leads=part == 1,
+        has_package_name=part == 1,
         title=fields.text(report, "title") or package,
         date_issued=mods.iso_day(fields.text(report, "issueDate")),
         citation=fields.text(report, "citation"),

@@ -182,11 +182,9 @@ def _congress(value: Any) -> int:
 def _merged(old: dict[str, _Committee], new: dict[str, _Committee]) -> dict[str, _Committee]:
     if not old or not new:
         return {**old, **new}
-    former_committees = {
-        code: replace(committee, is_current=False) for code, committee in old.items()
-    }
+    withdrawn = {code: replace(committee, is_current=False) for code, committee in old.items()}
     current = {code: _with_history(new[code], old.get(code)) for code in new}
-    return {**former_committees, **current}
+    return {**withdrawn, **current}
 
 
 def _with_history(new: _Committee, old: _Committee | None) -> _Committee:

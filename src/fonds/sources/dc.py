@@ -60,14 +60,14 @@ _UNREAD: Final = frozenset({"include", "toc"})
 _STATUSES: Final = frozenset({"expired", "omitted", "repealed", "reserved", "transferred"})
 
 
-def plain_text(text: str) -> str:
+def single_line(text: str) -> str:
     """A text on one line."""
     return " ".join(text.split())
 
 
-def plain_number(text: str) -> str:
+def bare_number(text: str) -> str:
     """A number without sign, white space and full stop."""
-    return plain_text(text).strip("§. ")
+    return single_line(text).strip("§. ")
 
 
 def path_of(href: str | None, page: str) -> str:
@@ -105,7 +105,7 @@ class _OpenContainer:
 
     @property
     def number(self) -> str:
-        return plain_number(self.names.get("num", ""))
+        return bare_number(self.names.get("num", ""))
 
     @property
     def kind(self) -> str:
@@ -161,9 +161,9 @@ class TitleIndex:
             return
         self._inside -= 1
         if not self._inside:
-            self._add_anchor(name, plain_text("".join(self._chunks)), offset)
+            self._add_anchor(name, single_line("".join(self._chunks)), offset)
         elif self._inside == 1 and self._element == SECTION:
-            self._names.setdefault(name, plain_text("".join(self._chunks)))
+            self._names.setdefault(name, single_line("".join(self._chunks)))
 
     def text(self, data: str) -> None:
         """Keep what an element says; between elements nothing is said."""
@@ -234,7 +234,7 @@ class TitleIndex:
 
     def _whole_section(self, end: int) -> None:
         # The schema allows it; the Council has never done it.
-        number = plain_number(self._names.get("num", ""))
+        number = bare_number(self._names.get("num", ""))
         if not number:
             raise MalformedError(f"{self._levels[-1].label} holds a section without a number")
         reason = self._names.get("reason", "").lower()
@@ -460,7 +460,7 @@ async def _titles_of(origin: Origin) -> list[tuple[str, str]]:
     for name in _indexes(origin.files or ()):
         root = await _root(origin, name)
         prefix = root.findtext("dc:prefix", "", _NAMESPACES).strip().lower()
-        number = plain_number(root.findtext("dc:num", "", _NAMESPACES))
+        number = bare_number(root.findtext("dc:num", "", _NAMESPACES))
         if prefix == TITLE and number:
             titles.append((number, name))
     if not titles:

@@ -242,7 +242,7 @@ _TEXT_FIELDS: Final = {
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The hearing with its witnesses, committees, members and bills."""
-    key = govinfo_id(item.package if item.leads else item.id)
+    key = govinfo_id(item.package if item.has_package_name else item.id)
     owner = ("hearing_id", key)
     witnesses = ({"witness": line} for line in item.fields.get("witness", ()))
     return ParsedRecord(
@@ -326,7 +326,7 @@ def _title(item: ModsItem) -> str:
 def _aliases(item: ModsItem) -> Iterator[str]:
     yield item.id
     yield item.page
-    if item.leads:
+    if item.has_package_name:
         yield item.package
         yield mods.details_page(item.package, item.package)
         # Of a multi-volume print only the first answers to its number.
@@ -356,7 +356,7 @@ def from_text(name: str, text: str) -> ModsItem:
     return ModsItem(
         package=match[0],
         id=name,
-        leads=name == match[0],
+        has_package_name=name == match[0],
         title=" ".join((titled[1] if titled else "").split()) or name,
         date_issued=day,
         fields={field: (value,) for field, value in values.items() if value},
@@ -405,7 +405,7 @@ def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
     return ModsItem(
         package=package,
         id=package,
-        leads=True,
+        has_package_name=True,
         title=fields.text(hearing, "title") or package,
         date_issued=mods.iso_day(days[0]) if days else None,
         fields={field: tuple(values) for field, values in stated.items() if values},

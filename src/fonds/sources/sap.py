@@ -512,7 +512,7 @@ def _records(
             table=saps.name,
             key=key,
             payload=row,
-            document=_document(key, bill.written if bill else None, statement, raw, body),
+            document=_document(key, bill.printed if bill else None, statement, raw, body),
         )
 
 

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from fonds.api.dependencies import app_state, limit_rate
 from fonds.api.schemas import DocumentId
 from fonds.catalog.bills import bill
-from fonds.catalog.codes import code, codes, place
+from fonds.catalog.codes import code, code_position, codes
 from fonds.catalog.links import cited_by, cites
 from fonds.catalog.members import member, sponsored, statements, votes_cast
 from fonds.catalog.versions import VersionName, compare, shapes
@@ -150,7 +150,7 @@ def _common(library: Library, document: Mapping[str, Any], viewer: Viewer) -> di
         "cites": cites(database, name, **options),
         "cited_by": cited_by(database, name, **options),
         "shapes": shapes(database, name, owner=viewer.user_id),
-        "code_place": place(database, name, limit=1) if document["unit"] else None,
+        "code_place": code_position(database, name, limit=1) if document["unit"] else None,
     }
 
 
@@ -207,7 +207,7 @@ def show_node(
     name = path.strip("/")
     if "/" not in name:
         return page(request, "code.html", code=code(database, registry, name))
-    here = place(database, name, offset=start)
+    here = code_position(database, name, offset=start)
     if here.node is not None and here.node.is_leaf:
         return RedirectResponse(at(here.node.id))
     template = "branches.html" if fragment else "node.html"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk.headings import plain_text
+from fonds.chunk.headings import text_only
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from fonds.chunk.headings import plain_text
     ],
 )
 def test_markup_is_removed(markdown: str, plain: str) -> None:
-    assert plain_text(markdown) == plain
+    assert text_only(markdown) == plain
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_markup_is_removed(markdown: str, plain: str) -> None:
     ["5 * 3 * 2", "Note*", "body_raw_path", "_open", "a ` tick", "~ 5 tons", "R & D; more", "* *"],
 )
 def test_marks_that_are_not_markup_stay(text: str) -> None:
-    assert plain_text(text) == text
+    assert text_only(text) == text
 
 
 def test_text_of_absurd_length_is_left_alone() -> None:
     text = "*a" * 100_000
-    assert plain_text(text) == text
+    assert text_only(text) == text

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.chunk.chunker import Chunker
-from fonds.chunk.headings import plain_text, read_outline
+from fonds.chunk.headings import read_outline, text_only
 from fonds.chunk.tokens import count
 from fonds.model import Chunk, NormalizedBody, PageMark
 
@@ -120,7 +120,7 @@ def test_section_under_the_cap_is_one_chunk(markdown: str, chunker: Chunker) -> 
 def test_every_heading_is_in_a_path(markdown: str, chunker: Chunker) -> None:
     chunks = chunks_of(markdown, chunker)
     for line in read_outline(markdown).headings:
-        if text := plain_text(markdown[line.text_start : line.text_end]):
+        if text := text_only(markdown[line.text_start : line.text_end]):
             nearest = next(chunk for chunk in chunks if chunk.start >= line.text_start)
             assert text in nearest.heading_path
 

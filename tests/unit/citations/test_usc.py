@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.sources.usc import cite_usc, edition_year, named_rules, section_numbers
+from fonds.sources.usc import cite_usc, edition_year, rules_name, section_numbers
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_a_level_is_cited_by_the_way_down_to_it(
 
 
 def test_a_rule_of_a_known_set_has_a_name_of_its_own() -> None:
-    rules = named_rules(["FEDERAL RULES OF CRIMINAL PROCEDURE"])
+    rules = rules_name(["FEDERAL RULES OF CRIMINAL PROCEDURE"])
     cited = cite_usc(title="18a", number="11", rules=rules, is_rule=True, year="2024")
     assert cited == "Fed. R. Crim. P. 11 (2024)."
     assert cite_usc(title="18a", rules=rules, year="2024") == "Fed. R. Crim. P. (2024)."
 
 
 def test_a_rule_of_another_set_is_a_rule_of_the_appendix() -> None:
-    assert named_rules(["RULES OF THE SUPREME COURT OF THE UNITED STATES"]) == ""
-    assert named_rules([]) == ""
+    assert rules_name(["RULES OF THE SUPREME COURT OF THE UNITED STATES"]) == ""
+    assert rules_name([]) == ""
     cited = cite_usc(title="28a", number="10", is_rule=True, year="2024")
     assert cited == "28 U.S.C. app. r. 10 (2024)."
 
@@ -71,7 +71,7 @@ def test_a_rule_of_another_set_is_a_rule_of_the_appendix() -> None:
     ],
 )
 def test_rules_are_known_by_their_heading(heading: str, expected: str) -> None:
-    assert named_rules([heading]) == expected
+    assert rules_name([heading]) == expected
 
 
 def test_a_reorganization_plan_is_cited_by_number_and_year() -> None:

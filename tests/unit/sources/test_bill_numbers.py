@@ -47,7 +47,7 @@ def test_codes_are_read_or_refused() -> None:
 
 
 def test_a_bill_is_written_as_citations_write_it() -> None:
-    assert BillNumber("hr", 2101).written == "H.R. 2101"
+    assert BillNumber("hr", 2101).printed == "H.R. 2101"
     assert BillNumber("hr", 2101).document_id(119) == "bill:119-hr-2101"
 
 

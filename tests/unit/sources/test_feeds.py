@@ -13,9 +13,9 @@ from fonds.sources.formats.feeds import (
     Feed,
     FeedItem,
     from_params,
-    plain_text,
     read_date,
     read_feed,
+    text_only,
     to_params,
 )
 
@@ -209,7 +209,7 @@ def test_what_is_no_date_is_none(written: str | None) -> None:
     ],
 )
 def test_readers_see_no_escapes_and_no_tags(written: str | None, seen: str | None) -> None:
-    assert plain_text(written) == seen
+    assert text_only(written) == seen
 
 
 @pytest.mark.parametrize(
@@ -253,5 +253,5 @@ def test_damage_is_always_a_named_error(noise: bytes, place: int, cut: int) -> N
 def test_no_text_breaks_dates_or_plain_text(written: str) -> None:
     moment = read_date(written)
     assert moment is None or moment.tzinfo is not None
-    seen = plain_text(written)
+    seen = text_only(written)
     assert seen is None or seen == " ".join(seen.split())

@@ -62,7 +62,7 @@ _HUNDRED: Final = 100
 _TITLE: Final = re.compile(r"([0-9]{2,3})?\s*([A-Z]+)\s*([0-9]+)\s*([A-Z]+[0-9]?)?\s*:\s*(.*)")
 _NUMBERED: Final = re.compile(r"([A-Za-z. ]+?)\s*([0-9]+)")
 _ISO: Final = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
-_WRITTEN_OUT_DATE: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
+_DATE_IN_WORDS: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
 _MONTHS: Final = (
     "January",
     "February",
@@ -178,10 +178,10 @@ def _iso(text: str) -> str | None:
     try:
         if match := _ISO.match(text):
             return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
-        written_out = _WRITTEN_OUT_DATE.search(text)
-        if written_out and written_out[1] in _MONTHS:
-            month = _MONTHS.index(written_out[1]) + 1
-            return date(int(written_out[3]), month, int(written_out[2])).isoformat()
+        in_words = _DATE_IN_WORDS.search(text)
+        if in_words and in_words[1] in _MONTHS:
+            month = _MONTHS.index(in_words[1]) + 1
+            return date(int(in_words[3]), month, int(in_words[2])).isoformat()
     except ValueError:
         pass  # a day that no month has
     return None

@@ -176,7 +176,7 @@ def _of_edition(files: Sequence[EditionFile], version: str) -> list[EditionFile]
 
 def _pages(title: str, files: list[EditionFile]) -> list[EditionFile]:
     """The files of a title in the order of its text; parts are left out where volumes are there."""
-    largest = max(file.head.shape if file.head else TitleShape.PIECE for file in files)
+    largest = max(file.head.shape if file.head else TitleShape.PART for file in files)
     chosen = [file for file in files if file.head is None or file.head.shape == largest]
     ordered = sorted(chosen, key=_order)
     for one, other in pairwise(ordered):
@@ -254,7 +254,7 @@ def cite_appendix(number: str) -> str:
 _SITE: Final = "https://www.ecfr.gov"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _YEAR: Final = re.compile(r"(?:17|18|19|20|21)\d\d(?!\d)")
-_NAMED_LEVELS: Final = (
+_CITED_LEVELS: Final = (
     "subtitle",
     "chapter",
     "subchapter",
@@ -275,7 +275,7 @@ _DESIGNATION: Final = re.compile(r"\s*(?:[—–\[]|\s-\s|--).*", re.DOTALL)
 
 def shard(leaf: Leaf) -> Shard:
     """All of it; a front goes by the name of the level it stands in."""
-    steps = [step for step in _steps(leaf) if step.kind in _NAMED_LEVELS]
+    steps = [step for step in _steps(leaf) if step.kind in _CITED_LEVELS]
     title = leaf.lineage[0].number
     return Shard(
         title=leaf.label,
@@ -422,7 +422,7 @@ def _listed(node: TocNode, page: Page, outline: CfrOutline) -> Iterator[TocNode]
         head = look(stream.read(MAX_HEAD_LENGTH), page.name)
     if head.title != node.number:
         raise WrongContentError(f"{page.name} is of title {head.title}, not {node.number}")
-    outline.turn()
+    outline.next_file()
     for depth, (heading, label) in enumerate(head.ancestors, start=1):
         kind = heading.partition(" ")[0].lower()
         number = level_number(heading)

@@ -123,7 +123,7 @@ _FIRST_NUMBER: Final = re.compile(r"\d+")
 class TitleShape(IntEnum):
     """How much of a title a file holds; the larger makes the smaller superfluous."""
 
-    PIECE = 1
+    PART = 1
     """A part or a section: of eCFR's API, or a granule of the annual edition."""
     VOLUME = 2
     """A volume of the annual edition."""
@@ -142,10 +142,10 @@ class FileHead:
     first: int
     """The number it begins with, for files of the same volume."""
     edition: str
-    """The publisher's stamp: a year of the annual edition, a day of eCFR; empty if not told."""
+    """The publisher's label: a year of the annual edition, a day of eCFR; empty if not stated."""
     published_at: str | None
     label: str
-    """The title's name, where it is told before the text."""
+    """The title's name, if it comes before the text."""
     ancestors: tuple[tuple[str, str], ...]
     """The levels that a granule stands in below its title: `CHAPTER II`, and all of its heading."""
 
@@ -195,7 +195,7 @@ _SHAPES: Final = {
     "DLPSTEXTCLASS": TitleShape.WHOLE,
     "CFRDOC": TitleShape.VOLUME,
     "cfrDoc": TitleShape.VOLUME,
-    "CFRGRANULE": TitleShape.PIECE,
+    "CFRGRANULE": TitleShape.PART,
 }
 _LEVELS_BELOW: Final = re.compile(
     r"DIV[2-9]|SUBTITLE|CHAPTER|SUBCHAP|PART|SUBPART|SECTION|APPENDIX|chapter|part|section"
@@ -213,7 +213,7 @@ _SKIPPED_ELEMENTS: Final = frozenset({"FDSYS", "FMTR", "HEADER", "preface"})
 class _HeadHandler:
     """Listens until the text begins."""
 
-    told: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
     ancestors: list[tuple[str, str]] = field(default_factory=list)
     amended: list[str] = field(default_factory=list)
     root: str = ""
@@ -256,7 +256,7 @@ class _HeadHandler:
             heading = single_line(self._heading)
             self.ancestors.append((heading, f"{heading}—{text}" if text else heading))
         elif name in _READ_ELEMENTS and text:
-            self.told.setdefault(name, text)
+            self.values.setdefault(name, text)
 
     def text(self, data: str) -> None:
         """Some text."""
@@ -280,38 +280,38 @@ def _metadata(attributes: Mapping[str, str]) -> str:
 
 
 def _head(handler: _HeadHandler, name: str) -> FileHead:
-    root, told = handler.root, handler.told
+    root, values = handler.root, handler.values
     is_ecfr = root in {"ECFR", "DLPSTEXTCLASS"} or root.startswith("DIV")
-    shape = TitleShape.WHOLE if root == "DIV1" else _SHAPES.get(root, TitleShape.PIECE)
-    title = _number(_one_of(_TITLES, told) or handler.title) or int(title_of_name(name) or 0)
+    shape = TitleShape.WHOLE if root == "DIV1" else _SHAPES.get(root, TitleShape.PART)
+    title = _number(_one_of(_TITLES, values) or handler.title) or int(title_of_name(name) or 0)
     if not title:
         raise WrongContentError("it does not say which title it is of; name it title-40.xml or so")
-    revised = _day(_one_of(("ORIGINALDATE", "REVISED", "docReleasePoint"), told))
-    amended = max([*filter(None, map(_day, handler.amended)), _day(told.get("AMDDATE")) or ""])
+    revised = _day(_one_of(("ORIGINALDATE", "REVISED", "docReleasePoint"), values))
+    amended = max([*filter(None, map(_day, handler.amended)), _day(values.get("AMDDATE")) or ""])
     volume = _VOLUME_NAME.search(name)
     return FileHead(
         shape=shape,
         is_uslm=root == "cfrDoc",
         title=str(title),
-        volume=_number(told.get("VOL")) or (int(volume[1]) if volume else 0),
-        first=_number(_one_of(_FIRSTS, told) or handler.first),
-        edition=_edition(name, {} if is_ecfr else told),
+        volume=_number(values.get("VOL")) or (int(volume[1]) if volume else 0),
+        first=_number(_one_of(_FIRSTS, values) or handler.first),
+        edition=_edition(name, {} if is_ecfr else values),
         published_at=(amended if is_ecfr else revised) or None,
         label=handler.ancestors[0][1] if handler.ancestors else f"Title {title}",
         ancestors=tuple(handler.ancestors[1:]),
     )
 
 
-def _edition(name: str, told: Mapping[str, str]) -> str:
+def _edition(name: str, values: Mapping[str, str]) -> str:
     # A volume that has not changed is printed again in a new cover; inside it is of an older year.
     if edition := edition_of_name(name):
         return edition
-    day = _day(_one_of(("DATE", "REVISED", "docReleasePoint"), told))
+    day = _day(_one_of(("DATE", "REVISED", "docReleasePoint"), values))
     return day[:4] if day else ""
 
 
-def _one_of(names: Iterable[str], told: Mapping[str, str]) -> str:
-    return next((told[name] for name in names if name in told), "")
+def _one_of(names: Iterable[str], values: Mapping[str, str]) -> str:
+    return next((values[name] for name in names if name in values), "")
 
 
 def _number(text: str | None) -> int:

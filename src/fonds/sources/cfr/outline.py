@@ -31,7 +31,7 @@ from fonds.sources.jurisdiction import FRONT, Span, TocNode
 
 
 @dataclass(slots=True)
-class _OutlineBuilder:
+class _OpenLevel:
     kind: str
     number: str
     volume: int
@@ -42,19 +42,19 @@ class CfrOutline:
 
     def __init__(self) -> None:
         self._ready: list[TocNode] = []
-        self._path: list[_OutlineBuilder] = []
+        self._path: list[_OpenLevel] = []
         self._pending: list[TocNode] = []
         self._volume = 0
         self._is_titled = False
 
-    def turn(self) -> None:
+    def next_file(self) -> None:
         """Another volume or file begins."""
         self._volume += 1
 
     def container(self, node: TocNode) -> bool:
         """List a level that has others below it; False if it only goes on from the last volume."""
         position = self._position(node)
-        added = _OutlineBuilder(node.kind, node.number, self._volume)
+        added = _OpenLevel(node.kind, node.number, self._volume)
         last = self._path[position] if position < len(self._path) else None
         is_same = last is not None and (last.kind, last.number) == (added.kind, added.number)
         if last and is_same and node.number and last.volume != self._volume:
@@ -70,7 +70,7 @@ class CfrOutline:
         self._leave(self._position(node))
         self._ready.append(node)
 
-    def hold(self, node: TocNode) -> None:
+    def defer(self, node: TocNode) -> None:
         """List a leaf of a level that goes on, once nothing below that level can go on any more."""
         self._position(node)
         self._pending.append(node)
@@ -245,7 +245,7 @@ class CfrFileParser:
 
     def _begin(self, kind: str, attributes: Mapping[str, str], offset: int) -> None:
         if kind == "title":
-            self._outline.turn()
+            self._outline.next_file()
         above = self._open()
         around = above[-1].identifier if above else self._dialect.within(self._title)
         levels = self._above + sum(level.kind != "title" for level in above)
@@ -323,7 +323,7 @@ class CfrFileParser:
             return
         front = self._front(level, *level.text)
         level.text = None
-        list_it = self._outline.hold if level.is_continued else self._outline.leaf
+        list_it = self._outline.defer if level.is_continued else self._outline.leaf
         list_it(front)
 
     def _leaf(self, level: _CfrLevel, start: int, end: int) -> TocNode:

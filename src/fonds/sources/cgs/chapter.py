@@ -172,7 +172,7 @@ _SUPPLEMENT: Final = re.compile(
 _SUPPLEMENTED: Final = re.compile(rb"\brefer\s+to\s+the\s+([0-9]{4})\s+Supplement\b", re.IGNORECASE)
 _SUPPLEMENT_PATH: Final = re.compile(r"(?:^|/)(?:([0-9]{4})/)?sup/")
 _FIRST: Final = re.compile(rb"""\bid\s*=\s*["']?secs?_([0-9]+[a-z]*-[0-9]+)""", re.IGNORECASE)
-_MAX_NAMED_SECTIONS: Final = 3
+_MAX_LISTED: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -421,9 +421,7 @@ def _check_contents(name: str, tokens: list[re.Match[bytes]], items: list[Chapte
         raise SuspiciousYieldError(f"{name} holds no section and no note")
     for more, less, what in ((listed, counts, "only listed"), (counts, listed, "not listed")):
         if missing := sorted((more - less).elements(), key=_order):
-            names = ", ".join(missing[:_MAX_NAMED_SECTIONS]) + (
-                ", …" if len(missing) > _MAX_NAMED_SECTIONS else ""
-            )
+            names = ", ".join(missing[:_MAX_LISTED]) + (", …" if len(missing) > _MAX_LISTED else "")
             raise SuspiciousYieldError(
                 f"{name}: table of contents and text differ; {len(missing)} {what}: {names}"
             )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.encodings import decode
 from fonds.sources.formats import fields
-from fonds.sources.formats.feeds import WASHINGTON, plain_text
+from fonds.sources.formats.feeds import WASHINGTON, text_only
 
 EVERYCRS: Final = "EveryCRSReport.com"
 CONGRESS_GOV: Final = "congress.gov"
@@ -129,13 +129,13 @@ def _everycrs_version(version: Mapping[str, Any], number: str) -> CrsVersion:
     }
     html, pdf = formats.get("HTML", {}), formats.get("PDF", {})
     return CrsVersion(
-        title=plain_text(fields.text(version, "title")) or number,
+        title=text_only(fields.text(version, "title")) or number,
         version_id=fields.text(version, "id"),
         date=_day(fields.text(version, "date")),
         retrieved=fields.text(version, "retrieved"),
         source=fields.text(version, "source"),
         source_link=fields.text(version, "sourceLink"),
-        summary=plain_text(fields.text(version, "summary")),
+        summary=text_only(fields.text(version, "summary")),
         html=fields.text(html, "filename"),
         pdf=fields.text(pdf, "filename"),
         html_sha1=fields.text(html, "sha1"),
@@ -145,7 +145,7 @@ def _everycrs_version(version: Mapping[str, Any], number: str) -> CrsVersion:
 
 def _everycrs_topics(version: Mapping[str, Any]) -> Iterator[Topic]:
     for topic in fields.sections(version, "topics"):
-        if name := plain_text(fields.text(topic, "name")):
+        if name := text_only(fields.text(topic, "name")):
             yield Topic(
                 name=name, source=fields.text(topic, "source"), topic_id=fields.text(topic, "id")
             )
@@ -163,15 +163,15 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
         for one in fields.sections(entry, "formats")
     }
     version = CrsVersion(
-        title=plain_text(fields.text(entry, "title")) or number,
+        title=text_only(fields.text(entry, "title")) or number,
         version_id=fields.text(entry, "version"),
         date=published.astimezone(WASHINGTON).date().isoformat() if published else None,
         source=CONGRESS_GOV,
-        summary=plain_text(fields.text(entry, "summary")),
+        summary=text_only(fields.text(entry, "summary")),
         html=formats.get("HTML"),
         pdf=formats.get("PDF"),
     )
-    topics = (plain_text(fields.text(one, "topic")) for one in fields.sections(entry, "topics"))
+    topics = (text_only(fields.text(one, "topic")) for one in fields.sections(entry, "topics"))
     return CrsReport(
         number=number,
         versions=(version,),
@@ -195,7 +195,7 @@ def publish_day(entry: Mapping[str, Any]) -> date | None:
 
 
 def _authors(entry: Mapping[str, Any]) -> list[str] | None:
-    names = (plain_text(fields.text(one, "author")) for one in fields.sections(entry, "authors"))
+    names = (text_only(fields.text(one, "author")) for one in fields.sections(entry, "authors"))
     return list(dict.fromkeys(name for name in names if name)) or None
 
 
@@ -203,7 +203,7 @@ def _related(entry: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     related: list[dict[str, Any]] = []
     for material in fields.sections(entry, "relatedMaterials"):
         one = {
-            "title": plain_text(fields.text(material, "title")),
+            "title": text_only(fields.text(material, "title")),
             "congress": fields.whole(material, "congress"),
             "type": fields.text(material, "type"),
             "number": fields.text(material, "number"),
@@ -237,7 +237,7 @@ def read_search_results(data: bytes) -> Iterator[CrsReport]:
     for row in read_csv(data, SEARCH_COLUMNS, "SearchResults.csv"):
         number = report_number(row["ProductNumber"])
         version = CrsVersion(
-            title=plain_text(row["Title"]) or number,
+            title=text_only(row["Title"]) or number,
             version_id=row["Version"] or None,
             date=_american_day(row, "CoverDate"),
             source="crsreports.congress.gov",
@@ -257,7 +257,7 @@ def read_search_results(data: bytes) -> Iterator[CrsReport]:
 
 
 def _names(content: Mapping[str, Any], name: str) -> Iterator[str]:
-    yield from filter(None, map(plain_text, fields.texts(content, name)))
+    yield from filter(None, map(text_only, fields.texts(content, name)))
 
 
 def _flag(content: Mapping[str, Any], name: str) -> bool | None:

@@ -249,7 +249,7 @@ class BillNumber:
         return f"{self.kind}{self.number}"
 
     @property
-    def written(self) -> str:
+    def printed(self) -> str:
         """As citations write it: `H.R. 2101`."""
         return f"{ABBREVIATIONS[self.kind]} {self.number}"
 
@@ -354,13 +354,13 @@ def summary_for(
     """Whole sentences that a search for a field, a former name or a Congress finds."""
     what = f"Subcommittee of the {parent}" if parent else "Committee"
     ranges = congress_ranges(congresses)
-    former_names = "; ".join(one for one in dict.fromkeys(names) if one not in name)
+    other_names = "; ".join(one for one in dict.fromkeys(names) if one not in name)
     sentences = [
         f"{what} ({publisher_for(chamber)})",
         jurisdiction,
         "No longer in existence" if is_current is False else None,
         f"Bills were referred to it in the {ranges}" if ranges else None,
-        f"Listed as {former_names}" if former_names else None,
+        f"Listed as {other_names}" if other_names else None,
     ]
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 

@@ -118,7 +118,7 @@ def read_date(text: str | None) -> datetime | None:
         return None
 
 
-def plain_text(text: str | None) -> str | None:
+def text_only(text: str | None) -> str | None:
     """What a reader sees of a text that may hold HTML: one line, escaped no more than needed."""
     if text is None:
         return None
@@ -179,7 +179,7 @@ def _item(entry: Any, base: str | None) -> FeedItem:
         link=_link(entry, base),
         guid=_guid(entry),
         published=_published(entry),
-        description=plain_text(short or full),
+        description=text_only(short or full),
         html=full or short,
         categories=tuple(dict.fromkeys(_categories(entry))),
     )
@@ -189,7 +189,7 @@ def _title(element: Any) -> str | None:
     title = _first(element, "title")
     if title is None:
         title = _first(element, "title", within=(_DUBLIN_CORE,))
-    return plain_text(_markup(title))
+    return text_only(_markup(title))
 
 
 def _link(element: Any, base: str | None) -> str | None:
@@ -228,7 +228,7 @@ def _published(entry: Any) -> datetime | None:
 
 def _categories(entry: Any) -> Iterator[str]:
     for category in (*_all(entry, "category"), *_all(entry, "subject", within=(_DUBLIN_CORE,))):
-        name = plain_text(category.get("label") or category.get("term") or xml.whole_text(category))
+        name = text_only(category.get("label") or category.get("term") or xml.whole_text(category))
         if name:
             yield name
 

@@ -274,7 +274,7 @@ class _RequestedYears:
         """Whether a package listed in one of the years was asked for."""
         day = day_of(package)
         if self.congresses is not None:
-            return congress_named(package) in self.congresses
+            return congress_of_package(package) in self.congresses
         if day is None:
             return True
         return (self.since or day) <= day <= (self.until or day)
@@ -311,7 +311,7 @@ def _number(value: Any) -> int:
     return int(value)
 
 
-def congress_named(package: str) -> int | None:
+def congress_of_package(package: str) -> int | None:
     """The Congress that the name of a package states or implies."""
     if match := _CONGRESS.match(package):
         return int(match[1])
@@ -349,8 +349,8 @@ class PackageSource:
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The packages of the years asked for, by the defaults of `GovinfoCollection.discover`."""
-        async for found in self.collection.discover(state, ask):
-            yield found
+        async for item in self.collection.discover(state, ask):
+            yield item
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """Records of a package or granule, and tasks for what is not fetched with it."""

@@ -129,7 +129,7 @@ class ModsItem(_Frozen):
     package: str
     id: str
     """The granule's own name."""
-    leads: bool = False
+    has_package_name: bool = False
     """It goes by the name of its package: it has that name, or is the first and none has it."""
     title: str
     part_name: str | None = None
@@ -226,7 +226,9 @@ def read(data: bytes) -> ModsPackage:
         title=_title(about) or package,
         date_issued=described["date_issued"],
         fields=common,
-        items=tuple(item.model_copy(update={"leads": item.id == leading}) for item in items),
+        items=tuple(
+            item.model_copy(update={"has_package_name": item.id == leading}) for item in items
+        ),
     )
 
 

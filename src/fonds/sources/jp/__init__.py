@@ -229,7 +229,7 @@ class Jp(ActFiles):
                 events: Any = parser.read_events()
                 for event, element in events:
                     root = self._checked(element) if root is None else root
-                    if (event, element.tag) in _NAMED_LEVELS:
+                    if (event, element.tag) in _LABELLED_LEVELS:
                         return root
         except etree.XMLSyntaxError as error:
             raise MalformedError(f"not well-formed XML: {error.msg}") from None
@@ -240,7 +240,7 @@ class Jp(ActFiles):
 
 source: Final = Jp()
 
-_NAMED_LEVELS: Final = frozenset(
+_LABELLED_LEVELS: Final = frozenset(
     {("end", "LawTitle"), *(("start", name) for name in ("Article", "Paragraph", "Preamble"))}
 )
 

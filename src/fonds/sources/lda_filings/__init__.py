@@ -182,7 +182,7 @@ class _Window:
     listed: set[str] = field(default_factory=set)
     """Keys of the tasks it was found to hold."""
 
-    def holds(self, entry: Entry) -> bool:
+    def contains(self, entry: Entry) -> bool:
         day = posted_on(str(entry.get("dt_posted"))) or ""
         return self.first.isoformat() <= day <= self.last.isoformat()
 
@@ -302,7 +302,7 @@ async def _tasks(ask: Ask, window: _Window) -> AsyncIterator[FetchTask]:
 
 
 def _check_filter(page: _FilingsPage, window: _Window) -> None:
-    if page.entries and page.count > PAGE_SIZE and not any(map(window.holds, page.entries)):
+    if page.entries and page.count > PAGE_SIZE and not any(map(window.contains, page.entries)):
         raise SuspiciousYieldError(
             f"the list of {window} holds {page.count} filings of other days; is its filter gone?"
         )

@@ -41,8 +41,8 @@ from fonds.sources.formats import fields, yaml
 from fonds.sources.formats.congress import legislator_id
 from fonds.sources.formats.fields import required, section, sections, text
 from fonds.sources.legislators.tables import (
-    ACCOUNTS,
     OFFICE_TEXTS,
+    SOCIAL_NETWORKS,
     TERM_TEXTS,
     executive_ids,
     executive_terms,
@@ -160,7 +160,7 @@ def summary_for(
         *_leadership(roles),
         *_party_changes(affiliations),
         *(
-            f"Also known as {full_name({**row, 'official_full': None, **_given_names(name)})}"
+            f"Also known as {full_name({**row, 'official_full': None, **_first_names(name)})}"
             for name in other_names
         ),
     ]
@@ -243,7 +243,7 @@ def _party_changes(affiliations: Iterable[_CitedRow]) -> Iterator[str]:
         yield f"Changed party or caucus during a term: {', '.join(changes)}"
 
 
-def _given_names(name: _CitedRow) -> dict[str, Any]:
+def _first_names(name: _CitedRow) -> dict[str, Any]:
     return {part: value for part, value in name.items() if value is not None}
 
 
@@ -425,7 +425,7 @@ def _document(row: _Row, *, part: RawPart, **more: Any) -> Document:
 
 def _social_media(entry: Mapping[str, Any], _part: RawPart) -> Iterator[ParsedRecord]:
     reference = legislator_id(required(section(entry, "id"), "bioguide"))
-    row = _row(section(entry, "social"), *ACCOUNTS)
+    row = _row(section(entry, "social"), *SOCIAL_NETWORKS)
     payload = {"legislator_ref": reference, **row}
     yield _record(legislator_social_media, f"{reference}#social_media", payload)
 

@@ -121,7 +121,7 @@ legislator_family: Final = Table(
     *texts(name="The relative.", relation="What the legislator is to that relative: son …"),
 )
 
-ACCOUNTS: Final = (
+SOCIAL_NETWORKS: Final = (
     "twitter",
     "twitter_id",
     "facebook",
@@ -137,7 +137,7 @@ legislator_social_media: Final = Table(
     "legislator_social_media",
     metadata,
     *_legislator_link(primary_key=True),
-    *texts(**dict.fromkeys(ACCOUNTS, "Official account; handle or numeric id.")),
+    *texts(**dict.fromkeys(SOCIAL_NETWORKS, "Official account; handle or numeric id.")),
     task_key(),
 )
 

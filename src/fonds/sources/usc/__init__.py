@@ -91,7 +91,7 @@ def cite_usc(
     """The citation of a section or rule by its number, or of a level by the way down to it.
 
     `title` may be an appendix (`18a`); `levels` are pairs of kind and number below the title;
-    `rules` is the name that `named_rules` gives; a rule without it is known by its appendix.
+    `rules` is the name that `rules_name` gives; a rule without it is known by its appendix.
     """
     if not number:
         parts = [_marked(_LEVELS[kind], at) for kind, at in levels if at and kind in _LEVELS]
@@ -111,7 +111,7 @@ def edition_year(version: str, published_at: str | None) -> str:
     return version
 
 
-def named_rules(headings: Iterable[str]) -> str:
+def rules_name(headings: Iterable[str]) -> str:
     """`Fed. R. Crim. P.` for what FEDERAL RULES OF CRIMINAL PROCEDURE stands over; else nothing."""
     for heading in headings:
         lowered = heading.casefold()
@@ -217,7 +217,7 @@ class Usc:
         """How a section, a rule, or the text of a level is cited and found."""
         title = leaf.lineage[0].number
         levels = [(step.kind, step.number) for step in leaf.lineage[1:]]
-        rules = named_rules(step.label for step in leaf.lineage if step.kind == "courtrules")
+        rules = rules_name(step.label for step in leaf.lineage if step.kind == "courtrules")
         citation = cite_usc(
             title=title,
             year=edition_year(leaf.version, leaf.published_at),
