@@ -199,21 +199,12 @@ def browse(library: Library, path: str | None, offset: int, limit: int) -> CodeL
     selected = _find_code(library, clean)
     name, _, below = clean.partition("/")
     if not below:
-<<<<<<< HEAD
         nodes = [_edition_node(edition) for edition in reversed(selected.editions)]
         return _listing(_code(selected), (), nodes, offset, limit)
-    position = place(library.database, clean, limit=limit, offset=offset)
+    position = code_position(library.database, clean, limit=limit, offset=offset)
     edition_id = f"{name}/{below.partition('/')[0]}"
     edition = next(node for node in map(_edition_node, selected.editions) if node.id == edition_id)
     return _position_listing(position, edition, selected)
-=======
-        mine = [_edition_node(one) for one in reversed(known.editions)]
-        return _listing(_code(known), (), mine, offset, limit)
-    found = code_position(library.database, asked, limit=limit, offset=offset)
-    edition = f"{name}/{below.partition('/')[0]}"
-    held = next(one for one in map(_edition_node, known.editions) if one.id == edition)
-    return _below(found, held, known)
->>>>>>> b5d0de7 (Name what variables of catalog, chunk and citations hold)
 
 
 def _find_code(library: Library, path: str) -> Code:
@@ -269,13 +260,8 @@ def _code(code: Code) -> CodeNode:
     return CodeNode(id=code.name, kind="code", label=code.title, status=None, is_leaf=False)
 
 
-<<<<<<< HEAD
-def _edition_node(edition: EditionHeld) -> CodeNode:
+def _edition_node(edition: StoredEdition) -> CodeNode:
     whole = f"{edition.complete} of {edition.units} units complete, {edition.sections} sections"
-=======
-def _edition_node(one: StoredEdition) -> CodeNode:
-    whole = f"{one.complete} of {one.units} units complete, {one.sections} sections"
->>>>>>> b5d0de7 (Name what variables of catalog, chunk and citations hold)
     return CodeNode(
         id=ids.tree_root(edition.source, edition.version).removesuffix("/root"),
         kind="edition",
@@ -298,27 +284,15 @@ class _SourceStates:
     rows: Mapping[str, Sequence[Row[Any]]]
     successes: Mapping[str, datetime | None]
     errors: Mapping[str, int]
-<<<<<<< HEAD
     without_text: Mapping[str, int]
-    editions: Mapping[str, Sequence[EditionHeld]] = field(default_factory=dict)
-
-
-def coverage(library: Library, owner: UUID | None) -> Coverage:
-    """The coverage of every source that has documents or open errors."""
-    by_code: dict[str, list[EditionHeld]] = defaultdict(list)
-    for edition in editions(library.database):
-        by_code[edition.source].append(edition)
-=======
-    textless: Mapping[str, int]
     editions: Mapping[str, Sequence[StoredEdition]] = field(default_factory=dict)
 
 
 def coverage(library: Library, owner: UUID | None) -> Coverage:
-    """Every source with something held or tried, and how far it is whole."""
+    """The coverage of every source that has documents or open errors."""
     by_code: dict[str, list[StoredEdition]] = defaultdict(list)
-    for one in editions(library.database):
-        by_code[one.source].append(one)
->>>>>>> b5d0de7 (Name what variables of catalog, chunk and citations hold)
+    for edition in editions(library.database):
+        by_code[edition.source].append(edition)
     with library.database.read() as connection:
         states = _source_states(connection, by_code, visible_to(owner))
         vectors = _vectors(connection)
@@ -397,11 +371,7 @@ def _source(name: str, source: Registered | None, states: _SourceStates) -> Sour
     )
 
 
-<<<<<<< HEAD
-def _edition_coverage(edition: EditionHeld) -> EditionCoverage:
-=======
-def _edition_coverage(one: StoredEdition) -> EditionCoverage:
->>>>>>> b5d0de7 (Name what variables of catalog, chunk and citations hold)
+def _edition_coverage(edition: StoredEdition) -> EditionCoverage:
     return EditionCoverage(
         edition=edition.version,
         units=edition.units,
