@@ -31,7 +31,7 @@ from fonds.sources.jurisdiction import FRONT, Span, TocNode
 
 
 @dataclass(slots=True)
-class _OpenContainer:
+class _OpenCfrLevel:
     kind: str
     number: str
     volume: int
@@ -42,7 +42,7 @@ class CfrOutline:
 
     def __init__(self) -> None:
         self._ready: list[TocNode] = []
-        self._path: list[_OpenContainer] = []
+        self._path: list[_OpenCfrLevel] = []
         self._pending: list[TocNode] = []
         self._volume = 0
         self._is_titled = False
@@ -54,7 +54,7 @@ class CfrOutline:
     def container(self, node: TocNode) -> bool:
         """List a level that has others below it; False if it only goes on from the last volume."""
         position = self._position(node)
-        added = _OpenContainer(node.kind, node.number, self._volume)
+        added = _OpenCfrLevel(node.kind, node.number, self._volume)
         last = self._path[position] if position < len(self._path) else None
         is_same = last is not None and (last.kind, last.number) == (added.kind, added.number)
         if last and is_same and node.number and last.volume != self._volume:
