@@ -154,7 +154,7 @@ class SeededPool(Executor):
 
 
 _PATCHED: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
-    "fonds.pipeline": {"ThreadPoolExecutor": SeededPool},
+    "fonds.runs.active_run": {"ThreadPoolExecutor": SeededPool},
     "fonds.shards.compiler": {"ThreadPoolExecutor": SeededPool, "Event": SeededEvent},
     "fonds.shards.inbox": {"ThreadPoolExecutor": SeededPool},
     "fonds.shards.lookup": {"ThreadPoolExecutor": SeededPool},
