@@ -62,7 +62,7 @@ with open_library(home) as library:
 told(begun)
 """
 DIFF = """
-from fonds.exchange.bundle.diff import differences, of_bundle, of_library
+from fonds.exchange.bundle.diff import differences, bundle_rows, library_rows
 from fonds.exchange.bundle.contents import read_package
 from fonds.exchange.snapshot import snapshot
 from fonds.library import open_library
@@ -71,7 +71,7 @@ with open_library(home) as library, snapshot(library.database) as held:
     begun = time.process_time()
     blobs = open_blobs(str(to), seams=library.seams)
     package = read_package(blobs, "here")
-    assert not list(differences(of_bundle(blobs, package), of_library(held, None)))
+    assert not list(differences(bundle_rows(blobs, package), library_rows(held, None)))
 told(begun)
 """
 LINES = """

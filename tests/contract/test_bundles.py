@@ -29,7 +29,7 @@ from fonds.errors import BundleError, StoreError, UsageError
 from fonds.exchange.bundle import contents
 from fonds.exchange.bundle.contents import DESCRIPTOR, read_package
 from fonds.exchange.bundle.create import Created, create
-from fonds.exchange.bundle.diff import Difference, differences, of_bundle, of_library
+from fonds.exchange.bundle.diff import Difference, bundle_rows, differences, library_rows
 from fonds.exchange.bundle.verify import verify
 from fonds.exchange.snapshot import snapshot
 from fonds.library import Library, open_library
@@ -67,7 +67,7 @@ def bundle(library: Library, blobs: Blobs, **given: Any) -> Created:
 def against(library: Library, blobs: Blobs) -> list[Difference]:
     package = read_package(blobs, "here")
     with snapshot(library.database) as held:
-        sides = of_bundle(blobs, package), of_library(held, package.sources)
+        sides = bundle_rows(blobs, package), library_rows(held, package.sources)
         return list(differences(*sides))
 
 
@@ -338,7 +338,7 @@ def test_what_is_no_bundle_is_not_overwritten(held: Library, tmp_path: Path) -> 
 def test_a_library_that_changes_meanwhile_is_seen_as_it_was(held: Library, tmp_path: Path) -> None:
     expected = bundle(held, at(tmp_path / "before")).root
     with snapshot(held.database) as moment:
-        side = of_library(moment, None)
+        side = library_rows(moment, None)
         runs = {name: side(resource) for name, resource in named().items()}
         next(runs["documents"])
         with held.database.write() as other:

@@ -17,7 +17,7 @@ from fonds.errors import UsageError
 from fonds.exchange.bundle.contents import BundlePackage, read_package
 from fonds.exchange.bundle.create import Created, Watch
 from fonds.exchange.bundle.create import create as create_bundle
-from fonds.exchange.bundle.diff import Difference, Side, differences, of_bundle, of_library
+from fonds.exchange.bundle.diff import Difference, RowSource, bundle_rows, differences, library_rows
 from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
 from fonds.exchange.snapshot import display_address, snapshot
@@ -193,13 +193,13 @@ def _read_side(address: str) -> _BundleSide:
 
 
 @contextmanager
-def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[Side]:
+def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[RowSource]:
     if side.package is not None:
-        yield of_bundle(_existing(side.address), side.package)
+        yield bundle_rows(_existing(side.address), side.package)
         return
     session = Session(Path(side.address))
     with session.library() as library, snapshot(library.database) as connection:
-        yield of_library(connection, sources)
+        yield library_rows(connection, sources)
 
 
 def _existing(address: str) -> Blobs:

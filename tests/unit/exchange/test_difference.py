@@ -12,7 +12,7 @@ from tests.support.bundles import bundle, document, rows_of
 from fonds.errors import BundleError
 from fonds.exchange.bundle import contents
 from fonds.exchange.bundle.contents import ALIASES, DOCUMENTS, EDITIONS, ORIGINS, PASSAGES
-from fonds.exchange.bundle.diff import Difference, differences, of_bundle
+from fonds.exchange.bundle.diff import Difference, bundle_rows, differences
 from fonds.stores.blobs import Blobs
 
 
@@ -30,7 +30,7 @@ HELD = st.dictionaries(st.integers(0, 60), st.sampled_from(["one", "two", "three
 
 def found(one: Held, other: Held) -> list[Difference]:
     sides = [
-        of_bundle(*bundle(rows_of(*(document(f"held:{n:03}", text) for n, text in each.items()))))
+        bundle_rows(*bundle(rows_of(*(document(f"held:{n:03}", text) for n, text in each.items()))))
         for each in (one, other)
     ]
     return list(differences(*sides))
@@ -64,7 +64,7 @@ def test_a_change_names_the_fields_and_the_tables() -> None:
 def test_rows_of_a_document_that_alone_differ_are_told_as_its_change() -> None:
     one, other = document("held:1"), document("held:1")
     other[ALIASES] = {**other[ALIASES], "alias": "Another name"}
-    sides = [of_bundle(*bundle(rows_of(each))) for each in (one, other)]
+    sides = [bundle_rows(*bundle(rows_of(each))) for each in (one, other)]
     (told,) = differences(*sides)
     assert (told.change, told.fields) == ("changed", ("aliases",))
 
@@ -76,7 +76,7 @@ def test_editions_are_told_by_themselves() -> None:
         "shards": 1,
         "bytes": 1,
     }
-    sides = [of_bundle(*bundle({EDITIONS: rows})) for rows in ([], [edition])]
+    sides = [bundle_rows(*bundle({EDITIONS: rows})) for rows in ([], [edition])]
     assert list(differences(*sides)) == [Difference(table="editions", id="x", change="added")]
 
 
@@ -91,7 +91,7 @@ def test_files_that_both_have_are_not_read() -> None:
     for blobs in (one, other):
         drop(blobs, [part.path(DOCUMENTS) for part in same])
         drop(blobs, [part.path(PASSAGES) for part in package.parts[PASSAGES]])
-    (told,) = differences(of_bundle(one, package), of_bundle(other, another))
+    (told,) = differences(bundle_rows(one, package), bundle_rows(other, another))
     assert (told.id, told.fields) == ("held:100", ("title",))
 
 
@@ -106,4 +106,4 @@ def test_a_damaged_file_is_not_taken_for_a_difference() -> None:
     path = package.parts[ORIGINS][0].path(ORIGINS)
     blobs.put(path, blobs.get(path).replace(b"held:1", b"held:2"))
     with pytest.raises(BundleError, match="does not match the hash"):
-        list(differences(of_bundle(*one), of_bundle(blobs, package)))
+        list(differences(bundle_rows(*one), bundle_rows(blobs, package)))

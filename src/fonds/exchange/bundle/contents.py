@@ -172,7 +172,7 @@ def read_line(resource: Resource, line: bytes) -> Record:
         raise BundleError("is not JSON in UTF-8") from None
     if not is_canonical:
         raise BundleError("is JSON, but not in the canonical form")
-    if set(record) != {one.name for one in resource.fields}:
+    if set(record) != {column.name for column in resource.fields}:
         raise BundleError(f"has other fields than {resource.name} have")
     for column in resource.fields:
         _check(column, record[column.name])

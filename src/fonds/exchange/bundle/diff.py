@@ -39,7 +39,7 @@ class RowRun:
     read: Callable[[], bytes]
 
 
-Side = Callable[[Resource], Iterator[RowRun]]
+RowSource = Callable[[Resource], Iterator[RowRun]]
 """The rows of each table of a bundle or library, in order."""
 
 
@@ -55,7 +55,7 @@ class Difference:
     """If it changed: its fields, and the tables with other rows of this document."""
 
 
-def of_bundle(blobs: Blobs, package: BundlePackage) -> Side:
+def bundle_rows(blobs: Blobs, package: BundlePackage) -> RowSource:
     """The rows of a bundle."""
 
     def runs(resource: Resource) -> Iterator[RowRun]:
@@ -65,7 +65,7 @@ def of_bundle(blobs: Blobs, package: BundlePackage) -> Side:
     return runs
 
 
-def of_library(view: Snapshot, sources: tuple[str, ...] | None) -> Side:
+def library_rows(view: Snapshot, sources: tuple[str, ...] | None) -> RowSource:
     """The rows that a bundle of this library would have."""
 
     def runs(resource: Resource) -> Iterator[RowRun]:
@@ -75,7 +75,7 @@ def of_library(view: Snapshot, sources: tuple[str, ...] | None) -> Side:
     return runs
 
 
-def differences(one: Side, other: Side) -> Iterator[Difference]:
+def differences(one: RowSource, other: RowSource) -> Iterator[Difference]:
     """All differences, documents first, each once; equal files are not read."""
     pairs = {each: _pairs(each, one(each), other(each)) for each in (DOCUMENTS, *OF_DOCUMENTS)}
     streams = [_differing(resource, changes) for resource, changes in pairs.items()]
@@ -92,10 +92,10 @@ def _id(difference: Difference) -> str:
 
 def _differing(resource: Resource, pairs: Iterator[Pair]) -> Iterator[Difference]:
     last = None
-    for here, there in pairs:
-        owner = (here or there or {})[resource.owner]
+    for left, right in pairs:
+        owner = (left or right or {})[resource.owner]
         if resource not in OF_DOCUMENTS:
-            yield _difference(resource, owner, here, there)
+            yield _difference(resource, owner, left, right)
         elif owner != last:  # one difference for all rows of a document
             last = owner
             fields = (resource.name,)
@@ -103,12 +103,12 @@ def _differing(resource: Resource, pairs: Iterator[Pair]) -> Iterator[Difference
 
 
 def _difference(
-    resource: Resource, owner: str, here: Record | None, there: Record | None
+    resource: Resource, owner: str, left: Record | None, right: Record | None
 ) -> Difference:
-    if here is None or there is None:
-        change: Change = "added" if here is None else "removed"
+    if left is None or right is None:
+        change: Change = "added" if left is None else "removed"
         return Difference(table=resource.name, id=owner, change=change)
-    fields = tuple(name for name in here if here[name] != there[name])
+    fields = tuple(name for name in left if left[name] != right[name])
     return Difference(table=resource.name, id=owner, change="changed", fields=fields)
 
 
@@ -121,19 +121,19 @@ def _merged(changes: list[Difference]) -> Difference:
 
 
 def _pairs(resource: Resource, one: Iterator[RowRun], other: Iterator[RowRun]) -> Iterator[Pair]:
-    here, there = _Cursor(resource, one), _Cursor(resource, other)
+    left, right = _Cursor(resource, one), _Cursor(resource, other)
     while True:
-        if here.pass_equal(there):
+        if left.pass_equal(right):
             continue
-        first, second = here.key(), there.key()
+        first, second = left.key(), right.key()
         if first is None and second is None:
             return
         if second is None or (first is not None and first < second):
-            yield here.take(), None
+            yield left.take(), None
         elif first is None or second < first:
-            yield None, there.take()
+            yield None, right.take()
         else:
-            own, others = here.take(), there.take()
+            own, others = left.take(), right.take()
             if own != others:
                 yield own, others
 

@@ -124,7 +124,7 @@ class _BundleTable:
 
 
 def _check_documents(rows: Mapping[Resource, Iterator[Record]], report: BundleReport) -> None:
-    streams = [_owned(resource, some) for resource, some in rows.items()]
+    streams = [_owned(resource, table_rows) for resource, table_rows in rows.items()]
     for owner, group in groupby(heapq.merge(*streams, key=_owner), key=_owner):
         counts: Counter[Resource] = Counter()
         for _, resource, record in group:
