@@ -306,7 +306,9 @@ def bare_sqlite(folder: Path, asking: Asking, vectors: Matrix) -> Iterator[dict[
     inverted.nprobe = max(1, lists // 32)
 
     def fts5(number: int) -> None:
-        terms = " OR ".join(f'"{term}"' for term in read_query(asking.questions[number]).wanted)
+        terms = " OR ".join(
+            f'"{term}"' for term in read_query(asking.questions[number]).search_terms
+        )
         query = "SELECT rowid FROM chunk_index WHERE chunk_index MATCH ? ORDER BY rank LIMIT ?"
         words.execute(query, (terms, DEEP)).fetchall()
 
@@ -344,7 +346,9 @@ def bare_postgres(asking: Asking) -> Iterator[dict[str, Way]]:
     name = asking.generation.table
 
     def tsvector(number: int) -> None:
-        terms = " OR ".join(f'"{term}"' for term in read_query(asking.questions[number]).wanted)
+        terms = " OR ".join(
+            f'"{term}"' for term in read_query(asking.questions[number]).search_terms
+        )
         query = (
             "SELECT id FROM chunk_index, websearch_to_tsquery('english', :terms) AS q"
             " WHERE words @@ q ORDER BY ts_rank(words, q) DESC LIMIT :count"
@@ -380,7 +384,7 @@ def other_words(folder: Path, asking: Asking, passages: Sequence[str]) -> dict[s
     memory.index(words(list(passages)), show_progress=False)
 
     def in_files(number: int) -> None:
-        terms = " ".join(read_query(asking.questions[number]).wanted)
+        terms = " ".join(read_query(asking.questions[number]).search_terms)
         searcher.search(index.parse_query_lenient(terms, ["text"])[0], DEEP)
 
     def in_memory(number: int) -> None:

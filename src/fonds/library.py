@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fonds.runs.citations import Extracted
     from fonds.runs.citations import Watch as CitationWatch
     from fonds.runs.normalization import Drained, Renormalized
-    from fonds.search.retrieve import Mode, Understanding
+    from fonds.search.retrieve import Mode, QueryEmbedder
     from fonds.sites.cluster import PartOrder
     from fonds.sites.session import CrawlWatch, Plan
     from fonds.source_runners import Runner
@@ -253,7 +253,7 @@ class Library:
             filters,
             limit=limit,
             offset=offset,
-            meaning=self._understanding.meaning(query, mode),
+            query_vector=self._query_embedder.query_vector(query, mode),
             by_words=mode != "semantic",
         )
 
@@ -267,16 +267,16 @@ class Library:
         offset: int = 0,
     ) -> SearchPage:
         """What `search` finds, with what the best documents could be filtered by, and counts."""
-        from fonds.search.retrieve import look  # noqa: PLC0415 — as above
+        from fonds.search.retrieve import search_page  # noqa: PLC0415 — as above
 
-        return look(
+        return search_page(
             self.database,
             self.sources,
             query,
             filters,
             limit=limit,
             offset=offset,
-            meaning=self._understanding.meaning(query, mode),
+            query_vector=self._query_embedder.query_vector(query, mode),
             by_words=mode != "semantic",
         )
 
@@ -296,7 +296,7 @@ class Library:
         as_of: date | str | None = None,
         owner: UUID | None = None,
     ) -> QuoteCheck:
-        """Whether words stand in what a citation leads to: exactly, changed since, or not."""
+        """Check a quotation against the cited document: exact, changed since, or not found."""
         from fonds.search.check_quote import check_quote  # noqa: PLC0415 — as above
 
         return check_quote(self.context, cite, text, as_of=_day(as_of), owner=owner)
@@ -314,10 +314,10 @@ class Library:
         return sample(self.context, source, count)
 
     @cached_property
-    def _understanding(self) -> Understanding:
-        from fonds.search.retrieve import Understanding  # noqa: PLC0415 — as above
+    def _query_embedder(self) -> QueryEmbedder:
+        from fonds.search.retrieve import QueryEmbedder  # noqa: PLC0415 — as above
 
-        return Understanding(self.database, self.settings)
+        return QueryEmbedder(self.database, self.settings)
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
         """Make the texts that wait in the normalization queue, in processes of their own."""

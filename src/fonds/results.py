@@ -182,7 +182,7 @@ class EarlierVersion(BaseModel):
 
 
 class QuoteCheck(BaseModel):
-    """Whether words stand in a document as they are quoted."""
+    """The result of checking a quotation against a document."""
 
     model_config = ConfigDict(frozen=True)
 

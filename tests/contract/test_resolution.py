@@ -132,7 +132,7 @@ def test_day_before_the_oldest_edition_gives_that_and_says_so(library: Library) 
     answer = ask(library, "1 U.S.C. § 103", "2024-02-29")
     assert led_to(answer) == oldest
     assert answer.before_oldest
-    assert answer.remark == "2024-02-29 is before 2024-03-01, the oldest that is held"
+    assert answer.remark == "2024-02-29 is before 2024-03-01, the oldest edition in the library"
 
 
 def test_edition_can_be_named_by_its_year_and_by_its_id(library: Library) -> None:
@@ -151,7 +151,7 @@ def test_section_that_only_an_older_edition_has_is_said_to_be_of_it(library: Lib
     assert led_to(answer) == old
     assert answer.document is not None
     assert not answer.document.is_newest
-    assert "not the newest edition held" in answer.message
+    assert "not the newest edition in the library" in answer.message
 
 
 def test_withdrawn_document_counts_only_where_there_is_no_other(library: Library) -> None:

@@ -38,7 +38,7 @@ from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
 from fonds.results import Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
-from fonds.search.retrieve import MOST_RESULTS as MAX_RANKED
+from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
 from fonds.stores.columns import format_timestamp
 
 MAX_RESULTS: Final = 50

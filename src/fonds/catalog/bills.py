@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Table, select, union
 from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
-from fonds.search.lookup import document_rows, held_document
+from fonds.search.lookup import describe_document, document_rows
 from fonds.sources.bills import tables
 from fonds.sources.roll_call_votes.tables import (
     roll_call_votes,
@@ -177,7 +177,7 @@ def bill(
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no bill {bill_id!r}")
         return BillDetails(
-            document=held_document(document),
+            document=describe_document(document),
             congress=row.congress,
             type=row.type,
             number=row.number,

@@ -12,7 +12,7 @@ from fonds.catalog.bills import BillVote, vote_of
 from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
 from fonds.results import HeldDocument
-from fonds.search.lookup import document_rows, held_document
+from fonds.search.lookup import describe_document, document_rows
 from fonds.sources.bills.tables import bills
 from fonds.sources.committees import committee_members, committees
 from fonds.sources.legislators.tables import (
@@ -134,7 +134,7 @@ def member(database: Database, member_id: str, *, owner: UUID | None = None) -> 
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no member {member_id!r}")
         return MemberDetails(
-            document=held_document(document),
+            document=describe_document(document),
             name=row.official_full or " ".join(filter(None, (row.first, row.last, row.suffix))),
             in_office=row.in_office,
             party=row.party,

@@ -19,7 +19,7 @@ from fonds.context import Context
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.results import HeldDocument
 from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
-from fonds.search.lookup import Holdings, age, document_rows, held_document
+from fonds.search.lookup import DocumentLookup, age, describe_document, document_rows
 from fonds.stores.database import Database
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
@@ -73,7 +73,7 @@ def shapes(database: Database, document_id: str, *, owner: UUID | None = None) -
         if row is None:
             raise UnknownDocumentError(f"the library has no document {document_id!r}")
         return Shapes(
-            document=held_document(row),
+            document=describe_document(row),
             versions=_versions(connection, row),
             editions=_editions(connection, row, owner) if row.unit else (),
         )
@@ -100,14 +100,14 @@ def _editions(
     connection: Connection, document: Row[Any], owner: UUID | None
 ) -> tuple[SectionEdition, ...]:
     """By its name, which it keeps when it is moved; and by its place, if it has no name."""
-    related = Holdings(connection, owner).related([document])
+    related = DocumentLookup(connection, owner).related([document])
     others = _editions_at_path(connection, document, owner)
     rows = {row.id: row for row in (*related, *others)}
     ordered = sorted(rows.values(), key=age, reverse=True)[:MAX_EDITIONS]
     hashes = _hashes(connection, [row.id for row in ordered])
     return tuple(
         SectionEdition(
-            document=held_document(row),
+            document=describe_document(row),
             has_same_words=hashes.get(row.id) == document.body_text_sha256,
             is_asked=row.id == document.id,
         )
@@ -203,7 +203,7 @@ def _read(context: Context, name: VersionName, owner: UUID | None) -> tuple[Comp
             f"the text of {row.id} is longer than the {MAX_LENGTH:,} characters compared"
         )
     content_sha256 = None if version is None or is_today else version.content_sha256
-    return ComparedText(document=held_document(row), version=content_sha256), text
+    return ComparedText(document=describe_document(row), version=content_sha256), text
 
 
 def _version(connection: Connection, document: Row[Any], name: str) -> Row[Any]:

@@ -187,7 +187,7 @@ def search(
 
 def print_results(results: list[RetrievalResult], query: str, *, after: int = 0) -> None:
     """Print results with title, passage, and a citation to paste."""
-    terms = read_query(query).wanted
+    terms = read_query(query).search_terms
     for number, result in enumerate(results, start=after + 1):
         citation = result.citation
         out.print(f"[bold]{number}. {safe(citation.title)}[/bold]")

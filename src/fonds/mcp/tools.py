@@ -30,7 +30,7 @@ from fonds.mcp.schemas import (
 )
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
 from fonds.search.filters import require_source
-from fonds.search.retrieve import MOST_RESULTS as MAX_RANKED
+from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
 

@@ -1,4 +1,4 @@
-"""Whether words stand in a document as they are quoted: now, in another edition, or before."""
+"""Checking quotations against a document, its other editions and its earlier versions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,20 @@ from fonds.results import (
 )
 from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
 from fonds.search.lookup import passage_at
-from fonds.search.quote_match import Folded, TextSpan, find_quote, fold, nearest, readings_of
+from fonds.search.quote_match import (
+    ComparableText,
+    TextSpan,
+    find_quote,
+    nearest,
+    normalize,
+    readings_of,
+)
 from fonds.search.resolve import resolve
 from fonds.stores.tables import document_versions, documents
 
-MOST_EDITIONS: Final = 50
-MOST_VERSIONS: Final = 20
-"""Looked at, nearest first; a publisher who changes a text more often than that is no source."""
+MAX_EDITIONS: Final = 50
+MAX_VERSIONS: Final = 20
+"""The limit of earlier versions that are searched, the latest first."""
 
 
 def check_quote(
@@ -40,24 +47,24 @@ def check_quote(
     as_of: date | None = None,
     owner: UUID | None = None,
 ) -> QuoteCheck:
-    """Look for quoted words in what a citation leads to, and if they are not there, where else.
+    """Search for quoted words in the cited document, then in its other editions and versions.
 
     White space, markup, the shapes of dashes and quotation marks, soft hyphens and ligatures make
-    no difference; `…` stands for words left out, brackets for words altered; letter case counts.
+    no difference; `…` means words left out, brackets words altered; letter case counts.
     """
     if not readings_of(quote):
-        raise UsageError("the quotation has no words; give the text that is to be looked for")
-    answer = resolve(context.database, citation, as_of=as_of, owner=owner)
-    meant = [answer.document] if answer.document else answer.candidates
-    if not meant:
-        raise UnknownDocumentError(answer.message)
-    check = _Check(context, answer, quote)
-    for document in meant:
+        raise UsageError("the quotation has no words; give the quoted text")
+    resolution = resolve(context.database, citation, as_of=as_of, owner=owner)
+    cited = [resolution.document] if resolution.document else resolution.candidates
+    if not cited:
+        raise UnknownDocumentError(resolution.message)
+    check = _Check(context, resolution, quote)
+    for document in cited:
         if (exact := check.exact(document)) is not None:
             return exact
-    if not answer.found:
-        # Of a name that several documents share, only the one that has the words is meant.
-        raise UnknownDocumentError(f"{answer.message}: none of them has these words")
+    if not resolution.found:
+        # If several documents share the name, the one with the words is the cited one.
+        raise UnknownDocumentError(f"{resolution.message}: none of them has these words")
     return check.in_other_editions() or check.in_earlier_versions() or check.missing()
 
 
@@ -65,60 +72,60 @@ def check_quote(
 class _QuotedText:
     row: Row[Any]
     text: str
-    folded: Folded
+    comparable: ComparableText
 
 
 class _Check:
-    def __init__(self, context: Context, answer: Resolution, quote: str) -> None:
+    def __init__(self, context: Context, resolution: Resolution, quote: str) -> None:
         self._context = context
-        self._answer = answer
+        self._resolution = resolution
         self._quote = quote
         self._texts: dict[str, _QuotedText] = {}
 
     def exact(self, document: HeldDocument) -> QuoteCheck | None:
-        """The words in the document itself; first where the citation points."""
-        answer = self._answer
+        """Search the document itself, first at the pinpoint of the citation."""
+        resolution = self._resolution
         span = None
-        if answer.start is not None and answer.end is not None:
-            span = self._find(document, TextSpan(answer.start, answer.end))
-        at_pinpoint = span is not None if answer.start is not None else None
+        if resolution.start is not None and resolution.end is not None:
+            span = self._find(document, TextSpan(resolution.start, resolution.end))
+        at_pinpoint = span is not None if resolution.start is not None else None
         span = span or self._find(document)
         if span is None:
             return None
-        message = f"these words stand in {document.id}"
+        message = f"these words are in {document.id}"
         if at_pinpoint is False:
-            message += f", but not at {answer.pinpoint or f'passage {answer.passage}'}"
+            message += f", but not at {resolution.pinpoint or f'passage {resolution.passage}'}"
         return self._check(
             "exact",
             message,
             document=document,
             found_in=document,
             at_pinpoint=at_pinpoint,
-            **self._place(document, span),
+            **self._location(document, span),
         )
 
     # Changed ----------------------------------------------------------------------------------
 
     def in_other_editions(self) -> QuoteCheck | None:
-        """The words in an older edition, else in a newer one; the nearest that has them."""
-        answer = self._answer
-        ids = [edition.id for edition in answer.editions]
-        assert answer.document is not None
-        if answer.document.id not in ids:
+        """Search older editions, else newer ones; the nearest with the words is returned."""
+        resolution = self._resolution
+        ids = [edition.id for edition in resolution.editions]
+        assert resolution.document is not None
+        if resolution.document.id not in ids:
             return None
-        at = ids.index(answer.document.id)
-        older = answer.editions[at + 1 :][:MOST_EDITIONS]
-        newer = answer.editions[:at][::-1][:MOST_EDITIONS]
-        return self._older(answer.document, older) or self._newer(newer)
+        at = ids.index(resolution.document.id)
+        older = resolution.editions[at + 1 :][:MAX_EDITIONS]
+        newer = resolution.editions[:at][::-1][:MAX_EDITIONS]
+        return self._older(resolution.document, older) or self._newer(newer)
 
-    def _older(self, asked: HeldDocument, older: Sequence[HeldDocument]) -> QuoteCheck | None:
-        after = asked
+    def _older(self, cited: HeldDocument, older: Sequence[HeldDocument]) -> QuoteCheck | None:
+        after = cited
         for edition in older:
-            if edition.edition == asked.edition:
+            if edition.edition == cited.edition:
                 continue
             if (span := self._find(edition)) is not None:
                 message = (
-                    f"these words stood in edition {edition.edition} ({edition.published_at}) "
+                    f"these words were in edition {edition.edition} ({edition.published_at}) "
                     f"and are not in {after.edition} ({after.published_at})"
                 )
                 return self._changed(message, edition, after, span)
@@ -129,7 +136,7 @@ class _Check:
         for edition in newer:
             if (span := self._find(edition)) is not None:
                 message = (
-                    f"these words are not in the edition asked for; they came with "
+                    f"these words are not in the cited edition; they were added in "
                     f"{edition.edition} ({edition.published_at})"
                 )
                 return self._changed(message, edition, edition, span)
@@ -144,20 +151,19 @@ class _Check:
             found_in=edition,
             changed_in=change.edition,
             changed_at=change.published_at,
-            **self._place(edition, span),
+            **self._location(edition, span),
         )
 
     def in_earlier_versions(self) -> QuoteCheck | None:
-        """The words in what the document said before, made again from the archive."""
+        """Search earlier versions of the document, whose texts are made from the archive."""
         for version, text in self._versions():
-            folded = fold(text)
-            if (span := find_quote(folded, self._quote)) is not None:
+            if (span := find_quote(normalize(text), self._quote)) is not None:
                 day = version.replaced_at.date()
-                message = f"these words stood in it until other content was seen on {day}"
+                message = f"these words were in it until a change that was seen on {day}"
                 return self._check(
                     "changed",
                     message,
-                    found_in=self._answer.document,
+                    found_in=self._resolution.document,
                     version=version,
                     changed_at=day,
                     text=text[span.start : span.end],
@@ -167,64 +173,68 @@ class _Check:
         return None
 
     def _versions(self) -> Iterator[tuple[EarlierVersion, str]]:
-        assert self._answer.document is not None
-        document = self._load(self._answer.document).row
+        assert self._resolution.document is not None
+        document = self._load(self._resolution.document).row
         table = document_versions
         query = select(table).where(table.c.document_id == document.id)
         with self._context.database.read() as connection:
             rows = connection.execute(query.order_by(table.c.first_seen_at.desc())).all()
-        seen = {document.body_raw_path, None}
-        # What came back after a change was seen first before it, and last after it.
+        checked = {document.body_raw_path, None}
+        # Content that was restored after a change was first seen before it, and last after it.
         later = document.updated_at
-        for row in rows[:MOST_VERSIONS]:
-            if row.body_archive_key not in seen and (text := self._earlier(document, row)):
+        for row in rows[:MAX_VERSIONS]:
+            if row.body_archive_key not in checked and (text := self._earlier(document, row)):
                 version = EarlierVersion(
                     archive_key=row.body_archive_key,
                     first_seen_at=row.first_seen_at,
                     replaced_at=later,
                 )
                 yield version, text
-            seen.add(row.body_archive_key)
+            checked.add(row.body_archive_key)
             later = row.first_seen_at
 
     def _earlier(self, document: Row[Any], version: Row[Any]) -> str | None:
         made_by = (document.body_normalizer_version or "").partition("@")[0]
         normalizer = made_by or NORMALIZER_BY_FORMAT.get(document.body_raw_format or "", "")
         key = version.body_archive_key
-        plain: dict[str, Any] = {"sections": [], "pages": []}
+        no_offsets: dict[str, Any] = {"sections": [], "pages": []}
         try:
-            return normalize_archived(self._context, document.id, normalizer, key, plain).markdown
+            return normalize_archived(
+                self._context, document.id, normalizer, key, no_offsets
+            ).markdown
         except FondsError:
             return None
 
     # Not found --------------------------------------------------------------------------------
 
     def missing(self) -> QuoteCheck:
-        """Nothing has these words; what comes nearest in the document."""
-        document = self._answer.document
+        """The result if the words are nowhere, with the most similar part of the document."""
+        document = self._resolution.document
         assert document is not None
         loaded = self._load(document)
-        near = nearest(loaded.text, loaded.folded, self._quote)
+        similar = nearest(loaded.text, loaded.comparable, self._quote)
         message = f"these words are not in {document.id}"
-        if near is None:
-            return self._check("not_found", f"{message}, and nothing like them")
-        place = self._place(document, near.span)
-        closest = Closest(similarity=near.similarity, redline=near.redline, **place)
-        return self._check("not_found", f"{message}; the nearest differ as shown", closest=closest)
+        if similar is None:
+            return self._check("not_found", f"{message}, and nothing similar")
+        location = self._location(document, similar.span)
+        closest = Closest(similarity=similar.similarity, redline=similar.redline, **location)
+        return self._check(
+            "not_found", f"{message}; the most similar ones differ as shown", closest=closest
+        )
 
     # Texts ------------------------------------------------------------------------------------
 
-    def _check(self, verdict: Any, message: str, **found: Any) -> QuoteCheck:
-        answer = self._answer
+    def _check(self, verdict: Any, message: str, **values: Any) -> QuoteCheck:
+        resolution = self._resolution
         return QuoteCheck(
             verdict=verdict,
             message=message,
-            citation=answer.citation,
-            target=answer.target,
-            pinpoint=answer.pinpoint,
-            as_of=answer.as_of,
-            before_oldest=answer.before_oldest,
-            **{"document": answer.document, **found},
+            citation=resolution.citation,
+            target=resolution.target,
+            pinpoint=resolution.pinpoint,
+            as_of=resolution.as_of,
+            before_oldest=resolution.before_oldest,
+            **{"document": resolution.document, **values},
         )
 
     def _load(self, document: HeldDocument) -> _QuotedText:
@@ -232,15 +242,15 @@ class _Check:
             with self._context.database.read() as connection:
                 query = select(documents).where(documents.c.id == document.id)
                 row = connection.execute(query).one()
-            # Of a document without a body, the one passage is its title and summary.
+            # A document without a body has its title and summary as its only passage.
             text = row.body_text or whole_document_chunk(row.title, row.summary).text
-            self._texts[document.id] = _QuotedText(row, text, fold(text))
+            self._texts[document.id] = _QuotedText(row, text, normalize(text))
         return self._texts[document.id]
 
     def _find(self, document: HeldDocument, within: TextSpan | None = None) -> TextSpan | None:
-        return find_quote(self._load(document).folded, self._quote, within)
+        return find_quote(self._load(document).comparable, self._quote, within)
 
-    def _place(self, document: HeldDocument, span: TextSpan) -> dict[str, Any]:
+    def _location(self, document: HeldDocument, span: TextSpan) -> dict[str, Any]:
         loaded = self._load(document)
         with self._context.database.read() as connection:
             passage = passage_at(connection, loaded.row.uid, span.start)

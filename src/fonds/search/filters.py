@@ -1,4 +1,4 @@
-"""Which documents count; applied before anything is ranked or cut."""
+"""Filters of documents, applied before passages are ranked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.stores.documents import visible_to
 from fonds.stores.tables import code_units, document_chunk_buffer, documents
 
 UPLOADS: Final = "uploads"
-"""The source of what users brought themselves; no publisher stands behind it."""
+"""The source of uploads, which has no publisher."""
 
 
 def require_source(name: str, registry: SourceRegistry) -> str:
@@ -28,30 +28,30 @@ def require_source(name: str, registry: SourceRegistry) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """What a document must be; empty means anything."""
+    """Conditions on documents; an empty one matches all."""
 
     sources: Sequence[str] = ()
     kinds: Sequence[str] = ()
     organizations: Sequence[str] = ()
     """Parts of their names, in any case."""
     titles: Sequence[str] = ()
-    """Words that must stand in the title as they are, in any case."""
+    """Texts that the title must contain, in any case."""
     since: date | None = None
     until: date | None = None
     under: str | None = None
-    """An id; only what is it or stands below it: `usc/2024/root/title-42`."""
+    """An id; matches that document and those below it: `usc/2024/root/title-42`."""
     owner: UUID | None = None
-    """The user whose uploads may be seen beside what is public."""
+    """The user whose uploads are included, besides public documents."""
     years: Sequence[int] = ()
     """Of publication."""
     jurisdictions: Sequence[str] = ()
     """Whose law or record it is, as sources say: `United States`."""
     edition: str | None = None
     """Sections of this edition of codes; None is the newest edition of each, and all else."""
-    include_gone: bool = False
+    include_withdrawn: bool = False
 
     def narrowed(self, query: Query) -> Filters:
-        """These filters and those that were typed into the query."""
+        """These filters, with those of the query."""
         return replace(
             self,
             sources=(*self.sources, *query.values("source")),
@@ -66,7 +66,7 @@ class Filters:
 
 
 def eligible(connection: Connection, filters: Filters, registry: SourceRegistry) -> Select[Any]:
-    """The rows of all passages whose document passes."""
+    """The rows of all passages whose document matches."""
     table = documents.c
     query = select(document_chunk_buffer.c.id).join(
         documents, table.uid == document_chunk_buffer.c.document_id
@@ -79,15 +79,17 @@ def eligible(connection: Connection, filters: Filters, registry: SourceRegistry)
 def _conditions(connection: Connection, filters: Filters, registry: SourceRegistry) -> list[Any]:
     table = documents.c
     conditions: list[Any] = [visible_to(filters.owner)]
-    if not filters.include_gone:
+    if not filters.include_withdrawn:
         conditions.append(table.gone_at.is_(None))
     if filters.sources:
         conditions.append(table.source.in_(filters.sources))
     if filters.kinds:
         conditions.append(func.lower(table.kind).in_([kind.lower() for kind in filters.kinds]))
     if filters.organizations:
-        conditions.append(or_(*(_holds(table.source_org, name) for name in filters.organizations)))
-    conditions += [_holds(table.title, words) for words in filters.titles]
+        conditions.append(
+            or_(*(_contains(table.source_org, name) for name in filters.organizations))
+        )
+    conditions += [_contains(table.title, words) for words in filters.titles]
     if filters.since:
         conditions.append(table.published_at >= filters.since.isoformat())
     if filters.until and filters.until < date.max:
@@ -107,13 +109,13 @@ def _sources_of(jurisdictions: Sequence[str], registry: SourceRegistry) -> list[
     by_jurisdiction: dict[str, list[str]] = {}
     for name, source in registry.items():
         by_jurisdiction.setdefault(source.info.jurisdiction.casefold(), []).append(name)
-    for wanted in jurisdictions:
-        if not wanted or wanted.casefold() not in by_jurisdiction:
-            known = {source.info.jurisdiction for source in registry.values()} - {""}
+    for name in jurisdictions:
+        if not name or name.casefold() not in by_jurisdiction:
+            names = {source.info.jurisdiction for source in registry.values()} - {""}
             raise UsageError(
-                f"no source is of {wanted!r}; there are sources of: {', '.join(sorted(known))}"
+                f"no source has the jurisdiction {name!r}; there are: {', '.join(sorted(names))}"
             )
-    return [name for wanted in jurisdictions for name in by_jurisdiction[wanted.casefold()]]
+    return [source for name in jurisdictions for source in by_jurisdiction[name.casefold()]]
 
 
 def _editions(filters: Filters) -> list[Any]:
@@ -121,17 +123,17 @@ def _editions(filters: Filters) -> list[Any]:
     if filters.edition is not None:
         return [unit.in_(units.where(code_units.c.version == filters.edition))]
     if filters.under and "/" in filters.under.rstrip("/"):
-        return []  # a path below a code's name says itself which edition is meant
+        return []  # a path below a code's name contains the edition
     return [unit.is_(None) | unit.in_(units.where(code_units.c.is_newest))]
 
 
-def _holds(column: Any, words: str) -> Any:
+def _contains(column: Any, words: str) -> Any:
     return func.lower(column).contains(words.lower(), autoescape=True)
 
 
 def _below(connection: Connection, path: str) -> Any:
-    # By range and not by pattern: an index serves it, and % and _ are only characters. The first
-    # character behind the slash closes the range.
+    # A range and not a pattern: it uses an index, and % and _ are ordinary characters. It ends
+    # with the character after the slash.
     own = by_bytes(connection, documents.c.id)
     return (documents.c.id == path) | ((own >= f"{path}/") & (own < f"{path}0"))
 

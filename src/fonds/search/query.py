@@ -1,8 +1,6 @@
-"""What somebody typed: words to look for, phrases that must be there, and what to leave out.
+"""Queries: their words, phrases, exclusions and fields; stems; and snippets of results.
 
-Words as they are compared: cut like the index cuts them, and brought to their stem.
-
-The part of a passage that shows why it was found.
+Words are split like the index splits them, and compared by their stems.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import snowballstemmer
 
 from fonds.stores.fulltext import is_cjk, visible_text, with_bigrams
 
-# Words that stand in nearly every passage and say nothing about any of them.
+# Words that appear in nearly every passage, and do not distinguish any.
 STOP_WORDS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -30,14 +28,14 @@ STOP_WORDS: Final = frozenset(
 )
 
 FIELDS: Final = ("source", "kind", "org", "title", "since", "until", "edition", "under")
-"""What may stand before a colon; any other `word:` is a word like others."""
+"""The names before a colon; any other `word:` is an ordinary word."""
 
-LONGEST: Final = 10_000
-"""In characters; what is beyond says nothing that the beginning does not."""
-MOST_TERMS: Final = 64
-"""A longer query is cut: it is a pasted text, and its beginning says what it is about."""
-LONGEST_WORD: Final = 128
-"""In characters. Text without spaces is one word here, and thousands of pairs in the index."""
+MAX_LENGTH: Final = 10_000
+"""The limit of a query in characters; the rest is ignored."""
+MAX_TERMS: Final = 64
+"""The limit of the words of a query: a longer one is a pasted text, and is cut."""
+MAX_WORD_LENGTH: Final = 128
+"""In characters: text without spaces is one word here, but thousands of pairs in the index."""
 
 _PART: Final = re.compile(
     rf'(?P<minus>(?<!\S)-(?=[^\W_]|"))?'
@@ -50,34 +48,34 @@ _WORD: Final = re.compile(r"[^\W_]+(?:[-.'’][^\W_]+)*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Query:
-    """A question in its parts."""
+    """A parsed query."""
 
     text: str = ""
-    """What a model is asked: the words as they were typed, without fields and exclusions."""
+    """The text for an embedding model: the query without fields and exclusions."""
     terms: tuple[str, ...] = ()
-    """Words that rank; any of them is enough. Stop words only when there is nothing else."""
+    """The words for ranking; any of them is enough. Stop words only if there are no others."""
     phrases: tuple[str, ...] = ()
-    """Words in quotation marks: a passage without them is none."""
+    """Phrases in quotation marks, all of which a passage must contain."""
     excluded: tuple[str, ...] = ()
-    """Words and phrases behind a minus sign: a passage with one of them is none."""
+    """Words and phrases after a minus sign, none of which a passage may contain."""
     fields: tuple[tuple[str, str], ...] = ()
     """`field:value` pairs, in order."""
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        """All that a passage may be found by."""
+    def search_terms(self) -> tuple[str, ...]:
+        """The phrases and words by which passages match."""
         return (*self.phrases, *self.terms)
 
     def values(self, field: str) -> tuple[str, ...]:
-        """The values given for one field."""
+        """The values of one field."""
         return tuple(value for name, value in self.fields if name == field)
 
 
 def read_query(typed: str) -> Query:
-    """Take apart what was typed; whatever it is, it has a meaning, if only an empty one."""
-    # Half characters and NUL are none, and no database takes them.
-    clean = typed[:LONGEST].encode("utf-8", "replace").decode().replace("\0", " ")
-    asked: list[str] = []
+    """Parse a query; every text is valid, and may result in an empty query."""
+    # Databases refuse unpaired surrogates and NUL.
+    clean = typed[:MAX_LENGTH].encode("utf-8", "replace").decode().replace("\0", " ")
+    texts: list[str] = []
     phrases: list[str] = []
     words: list[str] = []
     excluded: list[str] = []
@@ -91,40 +89,40 @@ def read_query(typed: str) -> Query:
         elif part["field"]:
             fields.append((part["field"].lower(), value))
             if part["field"].lower() == "title":
-                asked.append(value)
+                texts.append(value)
                 words += _words(value)
         else:
-            asked.append(value)
+            texts.append(value)
             if part["phrase"]:
                 phrases.append(_phrase(value))
             else:
                 words += _words(value)
-    telling = [word for word in words if word.lower() not in STOP_WORDS]
-    terms = telling or ([] if any(phrases) else words)
+    significant = [word for word in words if word.lower() not in STOP_WORDS]
+    terms = significant or ([] if any(phrases) else words)
     return Query(
-        text=" ".join(asked),
+        text=" ".join(texts),
         terms=_few(terms),
         phrases=_few(phrases),
         excluded=_few(excluded),
-        fields=tuple(fields[:MOST_TERMS]),
+        fields=tuple(fields[:MAX_TERMS]),
     )
 
 
 def _few(terms: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(term for term in terms if term))[:MOST_TERMS]
+    return tuple(dict.fromkeys(term for term in terms if term))[:MAX_TERMS]
 
 
 def _phrase(text: str) -> str:
-    return " ".join(_words(text)[:MOST_TERMS])
+    return " ".join(_words(text)[:MAX_TERMS])
 
 
 def _words(text: str) -> list[str]:
-    return [word[:LONGEST_WORD] for word in _WORD.findall(text)]
+    return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(text)]
 
 
 _LETTERS_OR_DIGITS: Final = re.compile(r"[^\W_]+")
 _PREFIXES: Final = (3, 2)
-"""Letters that no rule about endings touches; a stem may be as short as two."""
+"""The lengths of prefixes that stemming does not change; a stem may have two letters."""
 
 
 def words_of(text: str) -> list[str]:
@@ -134,14 +132,14 @@ def words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The part that inflections share, by Porter's rules; accents count for nothing."""
+    """The stem of a word by Porter's rules, without accents."""
     if not word.isascii():
-        word = "".join(filter(_is_no_accent, unicodedata.normalize("NFKD", word)))
+        word = "".join(filter(_is_base_character, unicodedata.normalize("NFKD", word)))
     stemmed: str = _stemmer().stemWord(word) if word.isascii() and word.isalpha() else word
     return stemmed
 
 
-def _is_no_accent(character: str) -> bool:
+def _is_base_character(character: str) -> bool:
     return not unicodedata.combining(character)
 
 
@@ -151,7 +149,7 @@ def _stemmer() -> Any:
 
 
 class Stems(dict[str, int]):
-    """For each word the number of the stem it has, or -1; filled as words come by."""
+    """The number of the stem of each word, or -1; filled on access."""
 
     def __init__(self, stems: list[str]) -> None:
         super().__init__()
@@ -159,57 +157,59 @@ class Stems(dict[str, int]):
         self._prefixes = {stem[: _PREFIXES[0]] for stem in stems}
 
     def __missing__(self, word: str) -> int:
-        # Stemming costs far more than a look-up, and few words of a passage begin like any of
-        # those asked for.
-        may_be = any(word[:length] in self._prefixes for length in _PREFIXES) or not word.isascii()
-        number = self[word] = self._numbers.get(stem(word), -1) if may_be else -1
+        # Stemming is far slower than a lookup, and few words of a passage share a prefix with
+        # the query.
+        may_match = (
+            any(word[:length] in self._prefixes for length in _PREFIXES) or not word.isascii()
+        )
+        number = self[word] = self._numbers.get(stem(word), -1) if may_match else -1
         return number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryWords:
-    """What a question is made of."""
+    """The words of a query for ranking."""
 
     single: tuple[str, ...]
-    """Its words without stop words; all of them if none would be left."""
+    """Its words without stop words; all words if there are no others."""
     pairs: tuple[tuple[str, str], ...]
-    """Those that stand side by side with no stop word between them."""
+    """Neighbouring words without a stop word between them."""
 
 
-def words_asked(text: str) -> QueryWords:
-    """Take a question apart."""
+def query_words(text: str) -> QueryWords:
+    """Split a query into words."""
     words = words_of(text)
-    telling = [word for word in words if word not in STOP_WORDS]
+    significant = [word for word in words if word not in STOP_WORDS]
     pairs = [pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair)]
     return QueryWords(
-        single=tuple(dict.fromkeys(telling or words)), pairs=tuple(dict.fromkeys(pairs))
+        single=tuple(dict.fromkeys(significant or words)), pairs=tuple(dict.fromkeys(pairs))
     )
 
 
-LENGTH: Final = 320
+SNIPPET_LENGTH: Final = 320
 
 _SPACE: Final = re.compile(r"\s+")
-_SHORTEST_STEM: Final = 4
-_ENDING: Final = 3
-"""How many letters an inflection may change at most."""
+_MIN_STEM_LENGTH: Final = 4
+_MAX_ENDING: Final = 3
+"""The number of letters that an inflection may change."""
 
 
 def snippet_of(text: str, terms: Sequence[str]) -> str:
-    """At most about `LENGTH` characters around the densest stretch of the terms."""
+    """About `SNIPPET_LENGTH` characters around the part with the most terms."""
     flat = _SPACE.sub(" ", visible_text(text)).strip()
-    if len(flat) <= LENGTH:
+    if len(flat) <= SNIPPET_LENGTH:
         return flat
     start = _densest(flat, terms)
     start = flat.rfind(" ", 0, start) + 1 if start else 0
-    end = min(len(flat), start + LENGTH)
+    end = min(len(flat), start + SNIPPET_LENGTH)
     end = end if end == len(flat) else max(flat.rfind(" ", start, end), start + 1)
     return f"{'… ' if start else ''}{flat[start:end]}{' …' if end < len(flat) else ''}"
 
 
 def highlights(snippet: str, terms: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the words that were asked for stand in a snippet, in any inflection; in order."""
+    """The spans of the terms in a snippet, in any inflection, in order."""
     spans: list[tuple[int, int]] = []
-    for match in _found(snippet, terms):
+    for match in _matches(snippet, terms):
         start, end = match.span()
         if spans and spans[-1][1] == start:
             start = spans.pop()[0]
@@ -217,7 +217,7 @@ def highlights(snippet: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _found(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
+def _matches(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
     words = " ".join(map(with_bigrams, terms)).split()
     stems = sorted(set(map(_stem, words)), key=len, reverse=True)
     return re.finditer("|".join(stems), text, re.IGNORECASE) if stems else iter(())
@@ -226,16 +226,16 @@ def _found(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
 def _stem(word: str) -> str:
     if is_cjk(word[0]):
         return re.escape(word)
-    stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)]
+    stem = word[: max(_MIN_STEM_LENGTH, len(word) - _MAX_ENDING)]
     return rf"(?<![^\W_]){re.escape(stem)}[^\W_]*"
 
 
 def _densest(text: str, terms: Sequence[str]) -> int:
-    spots = [match.start() for match in _found(text, terms)]
-    best, most, first = 0, 0, 0
-    for last, spot in enumerate(spots):
-        while spot - spots[first] > LENGTH // 2:
+    positions = [match.start() for match in _matches(text, terms)]
+    best, best_count, first = 0, 0, 0
+    for last, position in enumerate(positions):
+        while position - positions[first] > SNIPPET_LENGTH // 2:
             first += 1
-        if last - first + 1 > most:
-            best, most = spots[first], last - first + 1
-    return max(0, best - LENGTH // 5)
+        if last - first + 1 > best_count:
+            best, best_count = positions[first], last - first + 1
+    return max(0, best - SNIPPET_LENGTH // 5)

@@ -1,9 +1,10 @@
-"""One formula that orders passages, whatever found them.
+"""The formula that ranks passages, whether they match by words or by vectors.
 
-    score = (text + PAIRS · pairs + HEADINGS · headings + TITLE · title) / all + COSINE · cosine
+    score = (text + PAIR_WEIGHT · pairs + HEADINGS_WEIGHT · headings + TITLE_WEIGHT · title) / all
+            + COSINE_WEIGHT · cosine
 
-`text` is BM25 over the stems asked for; `pairs` counts two of them side by side as one rare word;
-headings and titles count without regard to length. `all` is the most that words could reach, so
+`text` is BM25 over the stems of the query; `pairs` counts two neighbours as one rare word;
+headings and titles count without regard to length. `all` is the maximum that words can reach, so
 that the sum lies between 0 and about 1 and can be added to a cosine as it is. The constants were
 chosen on the development questions of ObliQA (`bench/retrieval.py`), the title's by hand, since
 those passages have none.
@@ -20,19 +21,19 @@ from typing import Final
 
 from fonds.search.query import QueryWords, Stems, stem, words_of
 
-SATURATION: Final = 0.6
-"""BM25's k1: how soon a word that stands there again says nothing more."""
-LENGTH: Final = 0.75
-"""BM25's b: how much a long passage is marked down."""
-PAIRS: Final = 0.5
-HEADINGS: Final = 0.2
-TITLE: Final = 0.5
-COSINE: Final = 0.3
+BM25_K1: Final = 0.6
+"""How soon a repeated word adds nothing more."""
+BM25_B: Final = 0.75
+"""How much the score of a long passage is reduced."""
+PAIR_WEIGHT: Final = 0.5
+HEADINGS_WEIGHT: Final = 0.2
+TITLE_WEIGHT: Final = 0.5
+COSINE_WEIGHT: Final = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """A passage to be ranked."""
+    """A passage to rank."""
 
     row: int
     title: str
@@ -44,23 +45,23 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """How well a passage fits."""
+    """The score of a passage."""
 
     row: int
     document: float
-    """With its document's title."""
+    """The score with the title of its document."""
     passage: float
-    """By itself: a title is the same for all passages of a document."""
+    """The score without the title, which all passages of a document share."""
 
 
-class Question:
-    """The words asked for, and how much each of them tells.
+class WeightedQuery:
+    """The words of a query, weighted by their rarity in the library.
 
-    A pair whose number is not known is taken to be as rare as both words make it.
+    A pair without a frequency is taken to be as rare as both words make it.
     """
 
     def __init__(self, words: QueryWords, frequencies: Mapping[str, int], passages: int) -> None:
-        """`frequencies`: in how many of all passages each word stands, and some of the pairs."""
+        """`frequencies` are the numbers of passages with each word, and with some of the pairs."""
         having = {stem(word): frequencies.get(word, 0) for word in words.single}
         weights = {each: _weight(count, passages) for each, count in having.items() if count}
         self._all = sum(weights.values()) or 1.0
@@ -78,7 +79,7 @@ class Question:
             self._pairs[first, second] = weight
 
     def rank(self, candidates: Sequence[Candidate]) -> list[Score]:
-        """All of them, best first; equal ones in the order of their rows."""
+        """The scores of all candidates, best first; equal ones in the order of their rows."""
         stems = Stems(self._stems)
         texts = [[stems[word] for word in words_of(each.text)] for each in candidates]
         average = sum(map(len, texts)) / max(len(texts), 1) or 1.0
@@ -91,13 +92,13 @@ class Question:
     def _score(
         self, candidate: Candidate, numbers: list[int], stems: Stems, average: float
     ) -> Score:
-        norm = SATURATION * (1 - LENGTH + LENGTH * len(numbers) / average)
-        passage = self._sum(numbers, norm) + PAIRS * self._sum_pairs(numbers, norm)
+        norm = BM25_K1 * (1 - BM25_B + BM25_B * len(numbers) / average)
+        passage = self._sum(numbers, norm) + PAIR_WEIGHT * self._sum_pairs(numbers, norm)
         above = [stems[word] for word in words_of(candidate.headings)]
-        passage += HEADINGS * self._sum(above, SATURATION)
-        named = [stems[word] for word in words_of(candidate.title)]
-        title = TITLE * self._sum(named, SATURATION) / self._all
-        by_itself = passage / self._all + COSINE * (candidate.cosine or 0.0)
+        passage += HEADINGS_WEIGHT * self._sum(above, BM25_K1)
+        in_title = [stems[word] for word in words_of(candidate.title)]
+        title = TITLE_WEIGHT * self._sum(in_title, BM25_K1) / self._all
+        by_itself = passage / self._all + COSINE_WEIGHT * (candidate.cosine or 0.0)
         return Score(row=candidate.row, document=by_itself + title, passage=by_itself)
 
     def _sum(self, numbers: Iterable[int], norm: float) -> float:

@@ -1,4 +1,4 @@
-"""What a citation leads to: the document, its edition, and the passage it points at."""
+"""The resolution of citations to a document, its edition, and the cited passage."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sqlalchemy import Row, select
 
 from fonds.results import ChunkLocator, HeldDocument, Resolution
 from fonds.search.lookup import (
-    LONGEST,
+    MAX_LENGTH,
     PAGED,
     CitedTarget,
-    Holdings,
+    DocumentLookup,
     age,
     best,
     day_of,
-    held_document,
+    describe_document,
     locate,
     passage_at,
     read_citation,
@@ -28,7 +28,7 @@ from fonds.search.lookup import (
 from fonds.stores.database import Database
 from fonds.stores.tables import document_chunk_buffer, documents
 
-# Our citations end with a year or a full stop; few that are typed do.
+# Citations of the library end with a year or a full stop; few typed ones do.
 _PASTED: Final = re.compile(r"(?:\.|[0-9]{4}\))\Z")
 
 _Problem = Literal["not_understood", "not_held", "ambiguous"]
@@ -38,133 +38,133 @@ _Rows = Sequence[Row[Any]]
 def resolve(
     database: Database, citation: str, *, as_of: date | None = None, owner: UUID | None = None
 ) -> Resolution:
-    """What an id, a name or a citation leads to; of several editions the newest, or that of a day.
+    """The document of an id, a name or a citation, in the newest edition or that of a day.
 
-    `owner` is the user whose uploads may be seen beside what is public.
+    `owner` is the user whose uploads are included, besides public documents.
     """
     typed = _cleaned(citation)
-    readings = read_citation(typed)
-    asked = _ParsedCitation(citation, readings[0] if readings else None)
+    targets = read_citation(typed)
+    parsed = _ParsedCitation(citation, targets[0] if targets else None)
     if not typed:
-        return asked.nothing(
+        return parsed.unresolved(
             "not_understood",
-            f"nothing was typed, or more than the {LONGEST:,} characters a citation may have",
+            f"the citation is empty, or longer than {MAX_LENGTH:,} characters",
         )
     with database.read() as connection:
-        desk = _Resolver(Holdings(connection, owner), as_of)
-        answer = desk.by_name(asked, typed) or desk.by_citation(asked, typed, readings)
-    return answer.model_copy(update={"as_of": as_of})
+        resolver = _Resolver(DocumentLookup(connection, owner), as_of)
+        resolution = resolver.by_name(parsed, typed) or resolver.by_citation(parsed, typed, targets)
+    return resolution.model_copy(update={"as_of": as_of})
 
 
 def _cleaned(citation: str) -> str:
-    """On one line and without what no database takes; nothing where it is too long."""
-    if len(citation) > LONGEST * 4:
+    """The citation on one line, without characters that databases refuse; empty if too long."""
+    if len(citation) > MAX_LENGTH * 4:
         return ""
     readable = citation.encode("utf-8", "replace").decode().replace("\0", " ")
     typed = " ".join(readable.split()).strip("\"“”'‘’ ")
-    return typed if len(typed) <= LONGEST else ""
+    return typed if len(typed) <= MAX_LENGTH else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _ParsedCitation:
-    """What is looked for, as far as it was understood."""
+    """A citation, as far as it was parsed."""
 
     citation: str
-    reading: CitedTarget | None = None
+    target: CitedTarget | None = None
     ordinal: int | None = None
 
-    def told(self) -> dict[str, Any]:
-        if self.reading is None:
+    def fields(self) -> dict[str, Any]:
+        if self.target is None:
             return {"citation": self.citation}
-        kind, target, pinpoint, _ = self.reading
+        kind, target, pinpoint, _ = self.target
         return {"citation": self.citation, "kind": kind, "target": target, "pinpoint": pinpoint}
 
-    def nothing(self, problem: _Problem, message: str, *, rows: _Rows = ()) -> Resolution:
-        candidates = [held_document(row) for row in {row.id: row for row in rows}.values()]
+    def unresolved(self, problem: _Problem, message: str, *, rows: _Rows = ()) -> Resolution:
+        candidates = [describe_document(row) for row in {row.id: row for row in rows}.values()]
         return Resolution(
-            found=False, problem=problem, message=message, candidates=candidates, **self.told()
+            found=False, problem=problem, message=message, candidates=candidates, **self.fields()
         )
 
     def ambiguous(self, rows: _Rows) -> Resolution:
         count = len({row.id for row in rows})
-        name = self.reading.target if self.reading else self.citation
+        name = self.target.target if self.target else self.citation
         message = f"{name} may be any of {count} documents; name one by its id"
-        return self.nothing("ambiguous", message, rows=rows)
+        return self.unresolved("ambiguous", message, rows=rows)
 
 
 class _Resolver:
-    """Answers one question."""
+    """Resolves one citation."""
 
-    def __init__(self, holdings: Holdings, as_of: date | None) -> None:
-        self._holdings = holdings
-        self._connection = holdings.connection
+    def __init__(self, lookup: DocumentLookup, as_of: date | None) -> None:
+        self._lookup = lookup
+        self._connection = lookup.connection
         self._as_of = as_of
 
-    def by_name(self, asked: _ParsedCitation, typed: str) -> Resolution | None:
-        """What has exactly this id, name or citation, or is a passage of such a document."""
-        named = self._holdings.named(typed)
-        if not named and (passage := self._holdings.passage(typed)):
+    def by_name(self, parsed: _ParsedCitation, typed: str) -> Resolution | None:
+        """The document or passage with exactly this id, name or citation."""
+        rows = self._lookup.by_name(typed)
+        if not rows and (passage := self._lookup.passage(typed)):
             row, ordinal = passage
-            return self._answered(replace(asked, reading=None, ordinal=ordinal), row, ())
-        if not named and _PASTED.search(typed):
-            named = self._holdings.pasted(typed)
-        return self._of(asked, named) if named else None
+            return self._resolved(replace(parsed, target=None, ordinal=ordinal), row, ())
+        if not rows and _PASTED.search(typed):
+            rows = self._lookup.by_citation_string(typed)
+        return self._of(parsed, rows) if rows else None
 
-    def _of(self, asked: _ParsedCitation, named: _Rows) -> Resolution:
-        """The one of these that is meant; what they are called decides over how that reads."""
-        reading = asked.reading
-        is_whole = reading is not None and not reading.has_no_congress
-        family = self._cited(reading) if reading is not None and is_whole else []
-        if not {row.id for row in named} & {row.id for row in family}:
+    def _of(self, parsed: _ParsedCitation, rows: _Rows) -> Resolution:
+        """The right one of documents with the same name; names take precedence over citations."""
+        target = parsed.target
+        is_whole = target is not None and not target.has_no_congress
+        family = self._cited(target) if target is not None and is_whole else []
+        if not {row.id for row in rows} & {row.id for row in family}:
             # The citation of a report may name a bill that it is about.
-            asked = replace(asked, reading=None)
-            family = self._holdings.related(named) if named[0].edition else list(named)
-        return self._chosen(asked, named, family)
+            parsed = replace(parsed, target=None)
+            family = self._lookup.related(rows) if rows[0].edition else list(rows)
+        return self._chosen(parsed, rows, family)
 
     def by_citation(
-        self, asked: _ParsedCitation, typed: str, readings: Sequence[CitedTarget]
+        self, parsed: _ParsedCitation, typed: str, targets: Sequence[CitedTarget]
     ) -> Resolution:
-        """What is cited, or the reason why there is nothing."""
-        held = [(reading, rows) for reading in readings if (rows := self._cited(reading))]
-        if not readings:
-            return asked.nothing(
+        """The cited document, or the reason why there is none."""
+        matches = [(target, rows) for target in targets if (rows := self._cited(target))]
+        if not targets:
+            return parsed.unresolved(
                 "not_understood",
-                f"{typed!r} is no id, no other name and no citation that is recognised; "
-                "these are written like 42 U.S.C. § 1396a, 89 FR 12345, H.R. 1234 or R48481",
+                f"{typed!r} is not an id, another name or a recognised citation; "
+                "citations are written like 42 U.S.C. § 1396a, 89 FR 12345, H.R. 1234 or R48481",
             )
-        if not held:
-            names = ", ".join(dict.fromkeys(reading.target for reading in readings))
-            return asked.nothing("not_held", f"{names}: understood, but not held in this library")
-        (first, rows), *others = held
-        asked = replace(asked, reading=first)
+        if not matches:
+            names = ", ".join(dict.fromkeys(target.target for target in targets))
+            return parsed.unresolved("not_held", f"{names} is not in this library")
+        (first, rows), *others = matches
+        parsed = replace(parsed, target=first)
         # `Pub. L. 117-58, 135 Stat. 429` names one law twice; a list names several things.
-        shown = {row.id for row in rows}
-        if any(shown.isdisjoint(row.id for row in more) for _, more in others):
-            return asked.ambiguous([row for _, each in held for row in self._of_day(each)[0]])
-        return self._chosen(asked, rows, rows)
+        document_ids = {row.id for row in rows}
+        if any(document_ids.isdisjoint(row.id for row in more) for _, more in others):
+            return parsed.ambiguous([row for _, each in matches for row in self._of_day(each)[0]])
+        return self._chosen(parsed, rows, rows)
 
-    def _cited(self, reading: CitedTarget) -> list[Row[Any]]:
-        return self._holdings.cited(reading, self._as_of)
+    def _cited(self, target: CitedTarget) -> list[Row[Any]]:
+        return self._lookup.cited(target, self._as_of)
 
-    def _chosen(self, asked: _ParsedCitation, rows: _Rows, family: _Rows) -> Resolution:
-        if asked.reading is not None and asked.reading.has_no_congress:
-            return self._newest_bill(asked, rows)
+    def _chosen(self, parsed: _ParsedCitation, rows: _Rows, family: _Rows) -> Resolution:
+        if parsed.target is not None and parsed.target.has_no_congress:
+            return self._newest_bill(parsed, rows)
         editions = sorted(family, key=age, reverse=True) if family[0].edition else []
         if self._as_of is None:
-            chosen, is_before = _of_year(rows, asked.reading), False
+            chosen, is_before = _of_year(rows, parsed.target), False
         else:
             chosen, is_before = self._of_day(family)
         if len(chosen) > 1:
-            return asked.ambiguous(chosen)
-        answer = self._answered(asked, chosen[0], editions)
+            return parsed.ambiguous(chosen)
+        resolution = self._resolved(parsed, chosen[0], editions)
         if not is_before:
-            return answer
+            return resolution
         first = day_of(chosen[0].published_at)
-        remark = f"{self._as_of} is before {first}, the oldest that is held"
-        return _remarked(answer, remark).model_copy(update={"before_oldest": True})
+        remark = f"{self._as_of} is before {first}, the oldest edition in the library"
+        return _remarked(resolution, remark).model_copy(update={"before_oldest": True})
 
     def _of_day(self, rows: _Rows) -> tuple[_Rows, bool]:
-        """The newest that were published by the day asked for, or else the oldest."""
+        """The newest ones published by the requested day, or else the oldest."""
         if self._as_of is None:
             return best(rows), False
         day = self._as_of.isoformat()
@@ -173,76 +173,78 @@ class _Resolver:
         oldest = min(map(age, rows))
         return [row for row in rows if age(row) == oldest], True
 
-    def _newest_bill(self, asked: _ParsedCitation, rows: _Rows) -> Resolution:
+    def _newest_bill(self, parsed: _ParsedCitation, rows: _Rows) -> Resolution:
         newest = [row for row in rows if row.alias == rows[0].alias]
         if len(newest) > 1:
-            return asked.ambiguous(newest)
-        answer = self._answered(asked, rows[0], ())
-        others = [held_document(row) for row in rows[1:]]
-        remark = "no Congress was named, and this is the newest that is held"
-        return _remarked(answer, remark).model_copy(update={"candidates": others})
+            return parsed.ambiguous(newest)
+        resolution = self._resolved(parsed, rows[0], ())
+        others = [describe_document(row) for row in rows[1:]]
+        remark = "no Congress was given, and this is the newest one in the library"
+        return _remarked(resolution, remark).model_copy(update={"candidates": others})
 
-    def _answered(self, asked: _ParsedCitation, row: Row[Any], editions: _Rows) -> Resolution:
-        document = held_document(row)
-        answer = Resolution(
+    def _resolved(self, parsed: _ParsedCitation, row: Row[Any], editions: _Rows) -> Resolution:
+        document = describe_document(row)
+        resolution = Resolution(
             found=True,
             message=f"{row.id}: {row.title}{_edition_words(document)}",
             document=document,
-            editions=[held_document(one) for one in editions],
-            **asked.told(),
+            editions=[describe_document(edition) for edition in editions],
+            **parsed.fields(),
         )
-        if asked.ordinal is not None:
-            return self._with_ordinal(answer, row, asked.ordinal)
-        pinpoint = _pinpoint(asked.reading, row)
-        return answer if pinpoint is None else self._with_place(answer, row, pinpoint)
+        if parsed.ordinal is not None:
+            return self._with_ordinal(resolution, row, parsed.ordinal)
+        pinpoint = _pinpoint(parsed.target, row)
+        return resolution if pinpoint is None else self._with_span(resolution, row, pinpoint)
 
-    def _with_ordinal(self, answer: Resolution, row: Row[Any], ordinal: int) -> Resolution:
+    def _with_ordinal(self, resolution: Resolution, row: Row[Any], ordinal: int) -> Resolution:
         chunk = document_chunk_buffer.c
         query = select(chunk.meta).where(chunk.document_id == row.uid, chunk.chunk_ord == ordinal)
         meta = self._connection.scalar(query)
         if meta is None:
-            return _remarked(answer, f"it has no passage {ordinal}")
+            return _remarked(resolution, f"it has no passage {ordinal}")
         span = {"start": meta["start"], "end": meta["end"]}
         located = {"passage": ordinal, "locator": ChunkLocator(**meta["locator"])}
-        return answer.model_copy(update={**span, **located})
+        return resolution.model_copy(update={**span, **located})
 
-    def _with_place(self, answer: Resolution, row: Row[Any], pinpoint: str) -> Resolution:
+    def _with_span(self, resolution: Resolution, row: Row[Any], pinpoint: str) -> Resolution:
         table = documents.c
         query = select(table.body_text, table.body_map).where(table.id == row.id)
         text, body_map = self._connection.execute(query).one()
-        place = locate(text, body_map, pinpoint) if text else None
-        if place is None:
-            return _remarked(answer, f"nothing in its text is marked {pinpoint}")
-        update: dict[str, Any] = {"start": place.start, "end": place.end}
-        if passage := passage_at(self._connection, row.uid, place.start):
+        cited = locate(text, body_map, pinpoint) if text else None
+        if cited is None:
+            return _remarked(resolution, f"nothing in its text is marked {pinpoint}")
+        update: dict[str, Any] = {"start": cited.start, "end": cited.end}
+        if passage := passage_at(self._connection, row.uid, cited.start):
             update |= {"passage": passage[0], "locator": passage[1]}
-        if pinpoint[len(place.reached) :].startswith("("):
-            answer = _remarked(answer, f"its text marks {place.reached} and no more")
-        return answer.model_copy(update=update)
+        if pinpoint[len(cited.reached) :].startswith("("):
+            resolution = _remarked(resolution, f"its text marks {cited.reached} and no more")
+        return resolution.model_copy(update=update)
 
 
-def _of_year(rows: _Rows, reading: CitedTarget | None) -> _Rows:
-    """The best of the editions that are cited with the year that was typed, if there are any."""
-    if reading is None or reading.year is None:
+def _of_year(rows: _Rows, target: CitedTarget | None) -> _Rows:
+    """The best edition of the cited year, if there is one."""
+    if target is None or target.year is None:
         return best(rows)
-    return best([row for row in rows if f"({reading.year})" in row.citation_string] or rows)
+    return best([row for row in rows if f"({target.year})" in row.citation_string] or rows)
 
 
-def _pinpoint(reading: CitedTarget | None, row: Row[Any]) -> str | None:
-    if reading is None or reading.pinpoint is not None:
-        return reading.pinpoint if reading else None
-    # A page that the document does not begin with is a place within it.
-    paged = PAGED.fullmatch(reading.target)
+def _pinpoint(target: CitedTarget | None, row: Row[Any]) -> str | None:
+    if target is None or target.pinpoint is not None:
+        return target.pinpoint if target else None
+    # A page other than the first one of the document is a pinpoint.
+    paged = PAGED.fullmatch(target.target)
     return paged["page"] if paged and "body_map" in row._fields else None
 
 
-def _remarked(answer: Resolution, remark: str) -> Resolution:
-    both = f"{answer.remark}; {remark}" if answer.remark else remark
-    return answer.model_copy(update={"message": f"{answer.message}; {remark}", "remark": both})
+def _remarked(resolution: Resolution, remark: str) -> Resolution:
+    both = f"{resolution.remark}; {remark}" if resolution.remark else remark
+    return resolution.model_copy(
+        update={"message": f"{resolution.message}; {remark}", "remark": both}
+    )
 
 
 def _edition_words(document: HeldDocument) -> str:
     words = f", edition {document.edition}" if document.edition else ""
     words += f", {document.published_at}" if document.published_at else ""
-    words += "" if document.is_newest else ", not the newest edition held"
+    words += "" if document.is_newest else ", not the newest edition in the library"
     return words + (", withdrawn by its publisher" if document.gone_at else "")

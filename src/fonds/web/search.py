@@ -176,7 +176,7 @@ def _search_url(params: Mapping[str, Any], start: int = 0) -> str:
 
 
 def _marker(search_text: str) -> Callable[[str], Markup]:
-    terms = read_query(search_text).wanted
+    terms = read_query(search_text).search_terms
 
     def mark(snippet: str) -> Markup:
         """Highlight the search terms, without Markdown emphasis."""

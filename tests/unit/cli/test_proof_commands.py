@@ -77,11 +77,11 @@ def test_quotation_is_exact_changed_or_not_found(fonds: Fonds, statutes: str) ->
 
     code, out = check("within ten   working days.")
     assert code == 0
-    assert out.startswith(f"EXACT these words stand in {NEW}\n")
+    assert out.startswith(f"EXACT these words are in {NEW}\n")
     assert f"{NEW}#0" in out
     code, out = check("within thirty working days")
     assert code == 3
-    assert out.startswith("CHANGED these words stood in edition 118-250 (2025-01-10)")
+    assert out.startswith("CHANGED these words were in edition 118-250 (2025-01-10)")
     assert "119-36" in out
     assert check("within thirty working days", "--as-of", "2025-06-01")[0] == 0
     code, out = check("The keeper shall reply to a request within ten working days")
@@ -111,7 +111,7 @@ def test_quotation_is_read_from_standard_input(
 def test_quotation_of_nothing_or_from_nowhere_is_a_usage_error(fonds: Fonds) -> None:
     nowhere = fonds("check-quote", "--cite", "42 USC 1396a", "words")
     assert (nowhere.code, nowhere.out) == (2, "")
-    assert "understood, but not held" in nowhere.err
+    assert "is not in this library" in nowhere.err
     assert fonds("check-quote", "--cite", "91 FR 1201", " … ").code == 2
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from fonds.search.query import (
     FIELDS,
-    LONGEST,
-    LONGEST_WORD,
-    MOST_TERMS,
+    MAX_LENGTH,
+    MAX_TERMS,
+    MAX_WORD_LENGTH,
     STOP_WORDS,
     Query,
     read_query,
@@ -73,19 +73,19 @@ def test_phrases_exclusions_and_fields_are_told_from_words(typed: str, expected:
 
 @pytest.mark.parametrize("typed", ["", "   ", "?!… — *", '""""', "💰🙈", "\0", "_ __", "()"])
 def test_query_without_a_word_wants_nothing(typed: str) -> None:
-    assert read_query(typed).wanted == ()
+    assert read_query(typed).search_terms == ()
 
 
 def test_long_query_is_cut_and_keeps_its_beginning() -> None:
     query = read_query(" ".join(f"word{number}" for number in range(10_000)))
-    assert query.terms == tuple(f"word{number}" for number in range(MOST_TERMS))
-    assert len(query.text) <= LONGEST
+    assert query.terms == tuple(f"word{number}" for number in range(MAX_TERMS))
+    assert len(query.text) <= MAX_LENGTH
 
 
 def test_long_words_and_phrases_are_cut_too() -> None:
-    assert read_query("政治" * 1000).terms == ("政治" * (LONGEST_WORD // 2),)
+    assert read_query("政治" * 1000).terms == ("政治" * (MAX_WORD_LENGTH // 2),)
     (phrase,) = read_query(f'"{"lead pipe " * 900}"').phrases
-    assert phrase == " ".join(["lead pipe"] * (MOST_TERMS // 2))
+    assert phrase == " ".join(["lead pipe"] * (MAX_TERMS // 2))
 
 
 @settings(max_examples=150)
@@ -93,7 +93,7 @@ def test_long_words_and_phrases_are_cut_too() -> None:
 def test_parts_are_few_distinct_and_hold_no_syntax(typed: str) -> None:
     query = read_query(typed)
     for terms in (query.terms, query.phrases, query.excluded):
-        assert len(terms) == len(set(terms)) <= MOST_TERMS
+        assert len(terms) == len(set(terms)) <= MAX_TERMS
         assert all(term.strip() and not set(term) & set('"*()\0:^+') for term in terms)
     assert all(name in FIELDS and value for name, value in query.fields)
 

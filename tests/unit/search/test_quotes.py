@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.search.quote_match import TextSpan, find_quote, fold, nearest
+from fonds.search.quote_match import TextSpan, find_quote, nearest, normalize
 
 TEXT = """# § 103. Requests
 
@@ -26,7 +26,7 @@ TEXT = """# § 103. Requests
 
 
 def found(quote: str, text: str = TEXT) -> str | None:
-    span = find_quote(fold(text), quote)
+    span = find_quote(normalize(text), quote)
     return None if span is None else text[span.start : span.end]
 
 
@@ -138,9 +138,9 @@ def test_words_in_brackets_stand_for_few_words_only() -> None:
 def test_stretch_can_be_told() -> None:
     text = "Ten days. Twenty days. Ten days."
     within = TextSpan(text.index("Twenty"), len(text))
-    assert find_quote(fold(text), "Ten days", within) == TextSpan(23, 31)
-    assert find_quote(fold(text), "Ten days. Twenty", within) is None
-    assert find_quote(fold(text), "Twenty days", TextSpan(0, 15)) is None
+    assert find_quote(normalize(text), "Ten days", within) == TextSpan(23, 31)
+    assert find_quote(normalize(text), "Ten days. Twenty", within) is None
+    assert find_quote(normalize(text), "Twenty days", TextSpan(0, 15)) is None
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_quotation_without_words_is_found_nowhere(nothing: str) -> None:
 )
 def test_hostile_quotations_and_texts_are_only_not_found(hostile: str) -> None:
     long = hostile * (40_000 // len(hostile))
-    assert find_quote(fold(TEXT), f"{long}zz") is None
-    assert find_quote(fold(long), "The keeper shall") is None
-    assert nearest(TEXT, fold(TEXT), f"{long}zz") is None
+    assert find_quote(normalize(TEXT), f"{long}zz") is None
+    assert find_quote(normalize(long), "The keeper shall") is None
+    assert nearest(TEXT, normalize(TEXT), f"{long}zz") is None
 
 
 def test_long_text_quoted_whole_is_found() -> None:
     text = "The *keeper* shall answer—“in ten days”.\n\n" * 2_000
-    span = find_quote(fold(text), text)
+    span = find_quote(normalize(text), text)
     assert span is not None
     assert span.start == 0
 
@@ -190,13 +190,13 @@ words = st.text(alphabet="ab A.,'\"-–—*_[](){}\n\\#>|é…ﬁ字\u00ad", max
 def test_places_of_the_folded_text_lead_back_to_the_original(
     text: str, data: st.DataObject
 ) -> None:
-    folded = fold(text)
-    assert folded.places[-1] == len(folded.text)
+    folded = normalize(text)
+    assert folded.starts[-1] == len(folded.text)
     ends = [folded.origin(place) for place in range(len(folded.text))]
     assert all(0 <= start < end <= len(text) for start, end in ends)
     assert [start for start, _ in ends] == sorted(start for start, _ in ends)
     at = data.draw(st.integers(0, len(text)))
-    place = folded.place(at)
+    place = folded.position(at)
     assert all(end <= at for _, end in ends[:place] if end - 1 < at)
     assert all(end > at for _, end in ends[place:])
 
@@ -208,11 +208,11 @@ SPOKEN = ("keeper", "shall", "answer,", "(a)", "ten", "“days”—or", "–", 
 def test_any_whole_words_of_a_text_are_found_in_it(spoken: list[str]) -> None:
     printed = "*\n> *".join(spoken)
     text = f"Before: *{printed}* after."
-    assert find_quote(fold(text), " ".join(spoken)) is not None
+    assert find_quote(normalize(text), " ".join(spoken)) is not None
 
 
 def redlined(quote: str, text: str = TEXT) -> str:
-    near = nearest(text, fold(text), quote)
+    near = nearest(text, normalize(text), quote)
     signs = {"keep": "{}", "delete": "[-{}-]", "insert": "{{+{}+}}"}
     return " ".join(signs[change.op].format(change.text) for change in near.redline) if near else ""
 
@@ -241,7 +241,9 @@ def test_nearest_words_are_shown_with_what_differs(quote: str, redline: str) -> 
 
 
 def test_nearest_is_a_stretch_of_the_text() -> None:
-    near = nearest(TEXT, fold(TEXT), "the keeper shall answer a request within ten working days")
+    near = nearest(
+        TEXT, normalize(TEXT), "the keeper shall answer a request within ten working days"
+    )
     assert near is not None
     assert TEXT[slice(*near.span)].startswith("The keeper")
     assert TEXT[slice(*near.span)].endswith("days")

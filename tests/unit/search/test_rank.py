@@ -3,14 +3,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.search.query import words_asked
-from fonds.search.rank import Candidate, Question, Score
+from fonds.search.query import query_words
+from fonds.search.rank import Candidate, Score, WeightedQuery
 
 FREQUENCIES = {"lead": 40, "service": 300, "lines": 200, "lead service": 10}
 
 
-def question(text: str = "lead service lines") -> Question:
-    return Question(words_asked(text), FREQUENCIES, 1000)
+def question(text: str = "lead service lines") -> WeightedQuery:
+    return WeightedQuery(query_words(text), FREQUENCIES, 1000)
 
 
 def candidate(row: int, text: str, **more: str | float) -> Candidate:

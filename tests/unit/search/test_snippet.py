@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.search.query import LENGTH, highlights, snippet_of
+from fonds.search.query import SNIPPET_LENGTH, highlights, snippet_of
 
 FILLER = "Nothing of interest stands here, and more of it follows. " * 20
 
@@ -49,7 +49,7 @@ def test_term_that_looks_like_a_pattern_is_taken_literally() -> None:
 
 def test_text_without_spaces_is_cut_all_the_same() -> None:
     snippet = snippet_of("報告" * 2000, ["報告"])
-    assert 2 < len(snippet) <= LENGTH + 4
+    assert 2 < len(snippet) <= SNIPPET_LENGTH + 4
 
 
 @settings(max_examples=80)
@@ -61,7 +61,7 @@ def test_snippet_is_a_stretch_of_the_passage_and_never_too_long(
     text: str, terms: list[str]
 ) -> None:
     snippet = snippet_of(text, terms)
-    assert len(snippet) <= LENGTH + 4
+    assert len(snippet) <= SNIPPET_LENGTH + 4
     assert snippet.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
     assert bool(snippet) == bool(text.split())
 

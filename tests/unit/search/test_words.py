@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.search.query import QueryWords, Stems, stem, words_asked, words_of
+from fonds.search.query import QueryWords, Stems, query_words, stem, words_of
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_stems_number_the_words_that_have_them() -> None:
 
 
 def test_pairs_stand_side_by_side_with_no_stop_word_between() -> None:
-    asked = words_asked("What must the lead service line operator do in the river?")
+    asked = query_words("What must the lead service line operator do in the river?")
     assert asked.single == ("lead", "service", "line", "operator", "river")
     assert asked.pairs == (("lead", "service"), ("service", "line"), ("line", "operator"))
 
 
 def test_question_of_stop_words_alone_keeps_them() -> None:
-    assert words_asked("to be or not") == QueryWords(single=("to", "be", "or", "not"), pairs=())
+    assert query_words("to be or not") == QueryWords(single=("to", "be", "or", "not"), pairs=())
