@@ -54,7 +54,7 @@ Ask = Callable[[str], list[str]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passage:
-    """A passage of the benchmark, with what stands above it."""
+    """A passage of the benchmark, with its headings."""
 
     key: str
     headings: tuple[str, ...]

@@ -1,10 +1,10 @@
 """How long does a search over 200,000 passages take, and does it find what is there?
 
 A library is filled with invented text, and with real one where FONDS_CORPUS names it, and is asked
-by words, by meaning, by both, and with a filter that lets one document of a hundred pass. Beside it
-stand the bare parts on the same data: FTS5, sqlite-vec and faiss, or pgvector; and two that know
-words only: tantivy, in its files, and bm25s, in memory. What is near is compared with an exact
-search of all vectors.
+by words, by vectors, by both, and with a filter that lets one document of a hundred pass. It is
+compared with the bare parts on the same data: FTS5, sqlite-vec and faiss, or pgvector; and with two
+that search words only: tantivy, in its files, and bm25s, in memory. The nearest passages are
+compared with an exact search of all vectors.
 
     FONDS_CORPUS=… python -m bench.search [--size 200000] [--questions 100] [--postgres] [--json]
 """

@@ -5,7 +5,7 @@ work on them; every 0.2 to 2 seconds one of the four is killed with SIGKILL and 
 once. Then the same files are worked on in peace, in another database. Held against each other:
 that every accepted upload ended, once; that passages and vectors are the same; and how often the
 model was asked about texts again, which may be one micro-batch for each kill. The model is a
-server of ours that keeps count, as what a killed worker asked for stands in no database.
+server of ours that keeps count, as the requests of a killed worker are in no database.
 
     python -m bench.uploads [--documents 2000] [--clients 50] [--workers 4] [--sqlite] [--json]
 
@@ -283,9 +283,9 @@ def _under_fire(
     options: argparse.Namespace,
 ) -> Fire:
     settings = library.settings
-    told = {"DATABASE": settings.database, "EMBEDDER": settings.embedder}
-    told |= {"EMBED_URL": settings.embed_url or ""}
-    variables = os.environ | {f"FONDS_{name}": value for name, value in told.items()}
+    values = {"DATABASE": settings.database, "EMBEDDER": settings.embedder}
+    values |= {"EMBED_URL": settings.embed_url or ""}
+    variables = os.environ | {f"FONDS_{name}": value for name, value in values.items()}
     with served(home, variables) as address:
         workers = Workers(home, variables, options.workers)
         try:
@@ -335,11 +335,11 @@ def _compared(
         "each published once": statuses["complete"] == moves["complete"] == published,
         "the same passages and vectors": stored(ours) == stored(calm),
     }
-    told = f"while workers were killed {fire.kills} times"
+    condition = f"while workers were killed {fire.kills} times"
     figures = [
-        reaching(f"uploads that were accepted, {told}", fire.accepted, count),
-        *(reaching(f"{check}, {told}", int(holds), 1) for check, holds in checks.items()),
-        within(f"texts embedded again, of {_texts(in_peace):,}, {told}", again, allowed),
+        reaching(f"uploads that were accepted, {condition}", fire.accepted, count),
+        *(reaching(f"{check}, {condition}", int(holds), 1) for check, holds in checks.items()),
+        within(f"texts embedded again, of {_texts(in_peace):,}, {condition}", again, allowed),
     ]
     details = {
         "statuses": dict(statuses),

@@ -6,13 +6,13 @@ them in micro-batches with costs and progress, and publishes the document with i
 vector entries; eight moves with their events, each in the transaction of its writes. The limit is
 the same normalizer, chunker and model called in one process on the same bytes, and `executemany`
 of the same rows that a search needs, in tables like ours: the document, its passages, their words,
-vectors and entries in the index over vectors; one transaction a document, as durable as ours. Told
-beside it is a limit that cannot be searched: only passages and vectors, in tables without a key.
+vectors and entries in the index over vectors; one transaction a document, as durable as ours. There
+is also a limit that cannot be searched: only passages and vectors, in tables without a key.
 
 Some rounds, each with a library of its own, so that no text is known before; in each, all take the
 same documents in turn, some at a time. A first document, which starts processes and fills caches,
-counts for none. Beside the time on the wall stands that of processors, of all processes together,
-which others on the machine disturb less.
+counts for none. The wall time is given together with the CPU time of all
+processes, which others on the machine disturb less.
 
     FONDS_CORPUS=… python -m bench.worker [--documents 1000] [--rounds 5] [--json]
 
@@ -58,7 +58,7 @@ from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.tables import documents
 from fonds.stores.vector_buffer import StoredVector
 from fonds.stores.vectors import Generation
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 AT_LEAST = 0.5
 """Of the speed of one transaction a document: a worker commits each of six steps."""
@@ -101,8 +101,8 @@ def real(corpus: Path, count: int) -> list[bytes]:
     """
     with tarfile.open(corpus / PDFS) as archive:
         members = sorted((each for each in archive if each.isfile()), key=lambda each: each.name)
-        found = [archive.extractfile(each) for each in members if each.size < LARGEST]
-        by_text = {_text(data): data for file in found if file and (data := file.read())}
+        files = [archive.extractfile(each) for each in members if each.size < LARGEST]
+        by_text = {_text(data): data for file in files if file and (data := file.read())}
     by_text.pop(None, None)
     return random.Random(7).sample(list(by_text.values()), min(count, len(by_text)))
 
@@ -149,7 +149,7 @@ class Worked:
     def steps(self) -> Iterator[Took]:
         """What each some documents took, but for the first."""
         with self._library.worker_resources() as resources:
-            worker = BaseWorker(resources)
+            worker = UploadWorker(resources)
             resources.model()
             worker.work_once()
             for some in batched(range(1, self._count), STEP):
@@ -200,8 +200,8 @@ class Bare:
     ) -> None:
         rows = [("d" * 36, chunk.ordinal, "h" * 64, chunk.text) for chunk in chunks]
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
-        found = [("d" * 36, place, vector.data, vector.sha) for place, vector in enumerate(made)]
-        self._connection.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?)", found)
+        vectors = [("d" * 36, ordinal, each.data, each.sha) for ordinal, each in enumerate(made)]
+        self._connection.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?)", vectors)
 
 
 class Findable(Bare):
@@ -232,13 +232,13 @@ class Findable(Bare):
         self._row += len(chunks)
         keys = [str(uuid4()) for _ in chunks]
         insert = self._connection.executemany
-        told = dict.fromkeys(DOCUMENT, "-") | {"id": document, "uid": document}
-        told |= {"body_text": text.markdown, "body_map": json.dumps(body_map(text))}
-        insert(_into("documents", DOCUMENT), [tuple(told.values())])
+        row = dict.fromkeys(DOCUMENT, "-") | {"id": document, "uid": document}
+        row |= {"body_text": text.markdown, "body_map": json.dumps(body_map(text))}
+        insert(_into("documents", DOCUMENT), [tuple(row.values())])
         insert(
             _into("document_chunk_buffer", PASSAGE),
             [
-                (row, key, document, *_told(chunk), now)
+                (row, key, document, *_columns_of(chunk), now)
                 for row, key, chunk in zip(numbers, keys, chunks, strict=True)
             ],
         )
@@ -319,7 +319,7 @@ class _Plain:
         return self.connection.execute(statement, parameters)
 
 
-def _told(chunk: Chunk) -> tuple[Any, ...]:
+def _columns_of(chunk: Chunk) -> tuple[Any, ...]:
     meta = json.dumps(chunk_meta(chunk))
     return (chunk.ordinal, "-", "-", ids.chunk_sha(chunk.text), chunk.text, meta)
 

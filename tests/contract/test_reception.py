@@ -37,7 +37,7 @@ from fonds.uploads.jobs import Job, events_of
 from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.states import JobStatus
 from fonds.uploads.webhook import Effect, receive_webhook, sign
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 SECRET = "the secret of this test"
 PDF = b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n"
@@ -352,7 +352,7 @@ def _asking(library: Library, clock: ManualClock, asked: Callable[[], ParsedText
     """A worker submits the file, and asks for the answer when it is overdue."""
     with library.worker_resources() as resources:
         resources._llamaparse = Outside(library, asked)
-        worker = BaseWorker(resources)
+        worker = UploadWorker(resources)
         assert worker.work_once()
         clock.move(minutes=2)
         assert worker.work_once()

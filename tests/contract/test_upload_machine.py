@@ -25,7 +25,7 @@ from fonds.uploads.jobs import Job, claim
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
-from fonds.uploads.worker import LEASE, BaseWorker
+from fonds.uploads.worker import LEASE, UploadWorker
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_no_job_gets_stuck_or_lies_whatever_happens(opener: Opener, calm: Calm) 
 
 def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) -> None:
     with opener() as world:
-        worker = BaseWorker(world.resources())
+        worker = UploadWorker(world.resources())
         job = _carried(world, worker, JobStatus.EMBEDDINGS_STORED)
         worker._handle_error(job, ParserError("something broke just before the end"))
         assert now_of(world.library, job).status is JobStatus.FAILED_EMBEDDING
@@ -72,7 +72,7 @@ def test_retry_of_a_job_that_has_all_its_vectors_publishes_it(opener: Opener) ->
         assert now_of(world.library, job).status is JobStatus.COMPLETE
 
 
-def _carried(world: World, worker: BaseWorker, status: JobStatus) -> Job:
+def _carried(world: World, worker: UploadWorker, status: JobStatus) -> Job:
     """A job that a worker has taken so far, and holds."""
     job = world.announce(USERS[0], PAPERS[0], PAPERS[0].names[0])
     world.files.put(staging_key(job), PAPERS[0].data)
@@ -105,7 +105,7 @@ def test_file_that_is_announced_by_another_name_while_it_is_looked_at_is_not_los
         if held.status is JobStatus.UPLOADED:
             world.files.put(staging_key(held), paper.data)
             world.complete(held)
-        world.drain([BaseWorker(world.resources())])
+        world.drain([UploadWorker(world.resources())])
         assert now_of(world.library, job).status is JobStatus.COMPLETE
 
 
@@ -113,7 +113,7 @@ def test_worker_outlives_a_takeover_while_it_notes_an_error(
     postgres_database: str, tmp_path: Path
 ) -> None:
     with opened(tmp_path, database=postgres_database) as world:
-        worker = BaseWorker(world.resources())
+        worker = UploadWorker(world.resources())
         job = _carried(world, worker, JobStatus.PARSED)
         engine = world.library.database.engine
 

@@ -46,7 +46,7 @@ from fonds.uploads.jobs import Job, claim, events_of, job_transition
 from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ACTIVE, MOVES, JobStatus
-from fonds.uploads.worker import LEASE, BaseWorker
+from fonds.uploads.worker import LEASE, UploadWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
 """Where a job stands only within a step, or between two batches."""
@@ -89,11 +89,11 @@ def library(
 
 
 @contextmanager
-def _ready(library: Library) -> Iterator[tuple[WorkerResources, BaseWorker]]:
+def _ready(library: Library) -> Iterator[tuple[WorkerResources, UploadWorker]]:
     """A worker whose model is open."""
     with library.worker_resources() as resources:
         resources.model()
-        yield resources, BaseWorker(resources)
+        yield resources, UploadWorker(resources)
 
 
 def _moves(library: Library, job: Job) -> list[str]:
@@ -273,7 +273,7 @@ class _Asked:
 
 
 @contextmanager
-def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iterator[BaseWorker]:
+def _asking(library: Library, before: Callable[[Sequence[str]], object]) -> Iterator[UploadWorker]:
     with _ready(library) as (resources, worker):
         client = EmbeddingClient(_Asked(before), library.seams, Settings(retries=1))
         resources._model = replace(resources.model(), client=client)

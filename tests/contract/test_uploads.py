@@ -49,7 +49,7 @@ from fonds.uploads.jobs import Job, claim, events_of, release
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
-from fonds.uploads.worker import MAX_TAKEOVERS, BaseWorker
+from fonds.uploads.worker import MAX_TAKEOVERS, UploadWorker
 
 _vector = document_vector_buffer.c
 
@@ -423,7 +423,7 @@ def test_worker_that_lost_its_lease_writes_nothing(library: Library, clock: Manu
     work(library)
     before = stored(library)
     with library.worker_resources() as resources:
-        BaseWorker(resources)._work_on(slow)
+        UploadWorker(resources)._work_on(slow)
     assert stored(library) == before
     assert now_of(library, job).status is JobStatus.COMPLETE
 

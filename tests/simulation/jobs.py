@@ -43,7 +43,7 @@ from fonds.uploads.jobs import Job
 from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.webhook import receive_webhook, sign
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 from tests.simulation.database import SeededDatabase, make_template
 from tests.simulation.jobs_truth import JobsTruth
 from tests.simulation.scheduler import Process, Scheduler, ViolationError
@@ -190,8 +190,8 @@ class JobsWorld(World):
         worker.run()
         return True
 
-    def _worker(self, resources: WorkerResources, **more: Any) -> BaseWorker:
-        worker = BaseWorker(resources, **more)
+    def _worker(self, resources: WorkerResources, **more: Any) -> UploadWorker:
+        worker = UploadWorker(resources, **more)
         self.truth.owners.add(worker._owner)
         return worker
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from fonds.library import Library, open_library
 from fonds.mcp.http import bind_socket
 from fonds.uploads.users import Scope, create_token
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 from fonds.web.site import make_site
 
 PHONE: Final = 390
@@ -63,7 +63,7 @@ class Site:
         """A worker on uploads, beside the site."""
         with (
             self.library.worker_resources() as resources,
-            _beside(BaseWorker(resources, poll=0.05).run),
+            _beside(UploadWorker(resources, poll=0.05).run),
         ):
             try:
                 yield

@@ -205,7 +205,7 @@ def worker(
               fonds worker --no-commands
     """
     from fonds.operations import dispatcher  # noqa: PLC0415 — `token` starts 220 ms faster
-    from fonds.uploads.worker import BaseWorker  # noqa: PLC0415 — as above
+    from fonds.uploads.worker import UploadWorker  # noqa: PLC0415 — as above
 
     with (
         stoppable() as stop,
@@ -213,7 +213,7 @@ def worker(
         library.worker_resources(stop=stop) as resources,
     ):
         err.print("working on uploads" if drain else "working on uploads; stop it with Ctrl-C")
-        base = BaseWorker(resources, concurrency=concurrency)
+        base = UploadWorker(resources, concurrency=concurrency)
         if drain:
             base.drain()
             if commands:

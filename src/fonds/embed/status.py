@@ -96,14 +96,14 @@ def _count(connection: Connection, model: EmbeddingModel) -> dict[str, int]:
     chunk = document_chunk_buffer.c
     pending = without_vector(model.name, model.version)
     per_passage = select(func.count(), func.count(chunk.document_id.distinct())).where(pending)
-    passages, uids = connection.execute(per_passage).one()
+    passages, document_count = connection.execute(per_passage).one()
     unseen = _new_texts(model)
     # A model reads no more than its limit, and nothing beyond it is paid for.
     read = case((unseen.c.tokens > model.max_tokens, model.max_tokens), else_=unseen.c.tokens)
     per_text = select(func.count(), func.coalesce(func.sum(read), 0)).select_from(unseen)
     texts, tokens = connection.execute(per_text).one()
     return {
-        "documents": uids,
+        "documents": document_count,
         "passages": passages,
         "texts": texts,
         "tokens": int(tokens),

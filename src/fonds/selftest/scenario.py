@@ -33,7 +33,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.uploads import states
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.users import ensure_user
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 HOST: Final = "reports.example"
 WEBSITE: Final = WebsiteConfiguration(
@@ -182,7 +182,7 @@ def _uploads(library: Library, corpus: Corpus) -> Iterable[str]:
 
 def _worker(library: Library, _corpus: Corpus) -> Iterable[str]:
     with library.worker_resources() as resources:
-        BaseWorker(resources, poll=0.01).drain()
+        UploadWorker(resources, poll=0.01).drain()
     table = upload_jobs.c
     unfinished = select(table.name, table.status).where(table.status != states.JobStatus.COMPLETE)
     with library.database.read() as connection:

@@ -1,4 +1,4 @@
-"""The file formats that can be uploaded, told by name and by content."""
+"""The file formats that can be uploaded, detected by name and by content."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ RETRYABLE: Final = (RetryableEmbedError, RetryableParserError, StoreError, Worke
 _log: Final = structlog.get_logger(__name__)
 
 
-class BaseWorker:
+class UploadWorker:
     """Claims jobs by lease, and works on several of them at once, each in a thread.
 
     Its state is in the database: if it is killed, another worker continues from there.

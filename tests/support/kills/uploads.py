@@ -24,7 +24,7 @@ from fonds.library import open_library
 from fonds.seams import Seams
 from fonds.testing import LaterClock, Saboteur
 from fonds.uploads.resources import SearchModel
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "embedder": "hashing:32",
@@ -66,7 +66,7 @@ def work(home: Path, seams: Seams, *, database: str, pace: float = 0.0, runs: bo
         generation = ensure_current(library.database, seams, library.settings)
         client = EmbeddingClient(Noted(home / ASKED, pace), seams, library.settings, stop=stop)
         resources._model = SearchModel(generation=generation, client=client)
-        worker = BaseWorker(resources, concurrency=2 if runs else 1, lease=LEASE, poll=0.02)
+        worker = UploadWorker(resources, concurrency=2 if runs else 1, lease=LEASE, poll=0.02)
         worker.run() if runs else worker.drain()
 
 

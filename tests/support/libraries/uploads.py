@@ -18,7 +18,7 @@ from fonds.seams import Seams
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, users
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 TEXT = """# Flood policy
 
@@ -69,7 +69,7 @@ def send(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> 
 def work(library: Library, **options: Any) -> None:
     """A worker, until nothing is left to do."""
     with library.worker_resources() as resources:
-        BaseWorker(resources, poll=0.01, **options).drain()
+        UploadWorker(resources, poll=0.01, **options).drain()
 
 
 def now_of(library: Library, job: Job) -> Job:

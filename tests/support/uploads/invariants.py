@@ -27,7 +27,7 @@ from fonds.stores.tables import (
 from fonds.uploads.intake import staging_key
 from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, stage_of
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 CUT: Final = (
     JobStatus.CHUNKS_STORED,
@@ -61,7 +61,7 @@ def calm_run(home: Path) -> Calm:
     for number in range(max(len(paper.names) for paper in PAPERS)):
         with opened(home / str(number)) as world:
             _upload_all(world, number)
-            world.drain([BaseWorker(world.resources())])
+            world.drain([UploadWorker(world.resources())])
             seen = look(world)
         for job in seen.jobs:
             key = job.document_id

@@ -35,7 +35,7 @@ from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED, FAILURES, JobStatus
 from fonds.uploads.webhook import ID_HEADER, NONCE_LIFETIME, receive_webhook, sign
-from fonds.uploads.worker import LEASE, BaseWorker
+from fonds.uploads.worker import LEASE, UploadWorker
 
 some = st.integers(0, 1000)
 uploads = st.tuples(st.sampled_from([0, 1]), st.sampled_from(sorted(BY_NAME)))
@@ -56,7 +56,7 @@ class UploadMachine(RuleBasedStateMachine):
         self.world = self._stack.enter_context(opener())
         self.around = self.world.around
         self._calm = calm
-        self._workers = [BaseWorker(self.world.resources()) for _ in range(2)]
+        self._workers = [UploadWorker(self.world.resources()) for _ in range(2)]
         self._held: dict[int, Job] = {}
         self.handles: list[Job] = []
         """Jobs as their users were told of them, which may be long ago."""
@@ -85,7 +85,7 @@ class UploadMachine(RuleBasedStateMachine):
         except CrashError:
             around.crash_at = around.meanwhile = None
             self._held.clear()
-            self._workers = [BaseWorker(self.world.resources()) for _ in range(2)]
+            self._workers = [UploadWorker(self.world.resources()) for _ in range(2)]
         finally:
             around.crash_at = around.meanwhile = None
 

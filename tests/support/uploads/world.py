@@ -40,7 +40,7 @@ from fonds.uploads.jobs import Job, page_of_jobs
 from fonds.uploads.llamaparse import LlamaParse, ParsedText
 from fonds.uploads.resources import SearchModel, WorkerResources
 from fonds.uploads.states import ACTIVE
-from fonds.uploads.worker import BaseWorker
+from fonds.uploads.worker import UploadWorker
 
 SECRET: Final = "the secret of this test"
 ON: Final[Mapping[str, Any]] = {
@@ -210,7 +210,7 @@ class World:
         self.clock.moment += timedelta(seconds=seconds)
         self.clock.elapsed += max(0.0, seconds)
 
-    def drain(self, workers: Sequence[BaseWorker]) -> None:
+    def drain(self, workers: Sequence[UploadWorker]) -> None:
         """Let time pass and workers work until nothing is left to do."""
         for _ in range(PATIENCE):
             self._await_all()
