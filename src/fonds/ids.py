@@ -66,7 +66,7 @@ def tree_parent(node_id: str) -> str | None:
 
 
 def edition_order(version: str) -> tuple[tuple[int, str], ...]:
-    """What editions are sorted by: `119-36` comes after `119-4`, and `2025-01-02` after `2025`."""
+    """The sort key of an edition: `119-36` is after `119-4`, and `2025-01-02` after `2025`."""
     return tuple(
         (int(part), "") if part.isdecimal() else (-1, part)
         for part in _NUMBERS.split(version)
@@ -75,7 +75,7 @@ def edition_order(version: str) -> tuple[tuple[int, str], ...]:
 
 
 def _name(text: str) -> str:
-    """A segment that stands for itself: never empty, never `.` or `..`."""
+    """A segment that is never empty, and never `.` or `..`."""
     cleaned = _clean(text)
     if not cleaned:
         raise ValueError(f"{text!r} gives no name")
@@ -183,7 +183,7 @@ def _shortened(name: str) -> str:
 
 
 def changed_key(key: str, sha256: str) -> str:
-    """Where a file goes whose name is taken by other bytes: `name@<sha8>`."""
+    """The key of a file whose name is taken by other bytes: `name@<sha8>`."""
     return f"{key}@{sha256[:8]}"
 
 

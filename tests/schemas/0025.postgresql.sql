@@ -381,7 +381,7 @@ COMMENT ON COLUMN ingestion_audits.expected IS 'Documents that the upstream list
 
 COMMENT ON COLUMN ingestion_audits.missing IS 'Of them, not held.';
 
-COMMENT ON COLUMN ingestion_audits.open_errors IS 'Failures that stood then.';
+COMMENT ON COLUMN ingestion_audits.open_errors IS 'Failures that were open then.';
 
 COMMENT ON COLUMN ingestion_audits.findings IS 'By list of the upstream, some of each.';
 
@@ -699,7 +699,7 @@ COMMENT ON COLUMN citation_edges.start IS 'In body_text.';
 
 COMMENT ON COLUMN citation_edges."end" IS 'In body_text, exclusive.';
 
-COMMENT ON COLUMN citation_edges.locator IS 'Of the passage it stands in.';
+COMMENT ON COLUMN citation_edges.locator IS 'Of the passage that contains it.';
 
 COMMENT ON COLUMN citation_edges.raw IS 'As the document writes it.';
 
@@ -1021,7 +1021,7 @@ COMMENT ON COLUMN committees.parent_ref IS 'committee:<code> of the committee ab
 
 COMMENT ON COLUMN committees.parent_id IS 'committees.id once it is loaded.';
 
-COMMENT ON COLUMN committees.is_current IS 'Stands in the current list; NULL where nothing says.';
+COMMENT ON COLUMN committees.is_current IS 'Is in the current list; NULL where nothing says.';
 
 COMMENT ON COLUMN committees.house_committee_id IS 'Two letters of the Clerk of the House.';
 
@@ -1041,7 +1041,7 @@ COMMENT ON COLUMN committees.minority_rss_url IS 'Feed of the minority.';
 
 COMMENT ON COLUMN committees.jurisdiction IS 'What it has to decide on, in its own words.';
 
-COMMENT ON COLUMN committees.jurisdiction_source IS 'Where those words stand.';
+COMMENT ON COLUMN committees.jurisdiction_source IS 'The source of those words.';
 
 COMMENT ON COLUMN committees.wikipedia IS 'Name of the article.';
 
@@ -1082,7 +1082,7 @@ COMMENT ON TABLE crec_granules IS 'Articles of the Congressional Record.';
 
 COMMENT ON COLUMN crec_granules.id IS 'crec:<granule>';
 
-COMMENT ON COLUMN crec_granules.issue_ref IS 'The package it stands in: CREC-2026-02-03.';
+COMMENT ON COLUMN crec_granules.issue_ref IS 'The package it is in: CREC-2026-02-03.';
 
 COMMENT ON COLUMN crec_granules.issue_id IS 'crec_issues.id once it is loaded.';
 
@@ -1425,11 +1425,11 @@ COMMENT ON COLUMN hearings.held_date IS 'First day held, ISO 8601; NULL where it
 
 COMMENT ON COLUMN hearings.held_dates IS 'All days the publisher states.';
 
-COMMENT ON COLUMN hearings.date_is_placeholder IS 'A scan whose day is unknown: the last of its year stands for it.';
+COMMENT ON COLUMN hearings.date_is_placeholder IS 'A scan whose day is unknown: the last of its year replaces it.';
 
 COMMENT ON COLUMN hearings.is_appropriation IS 'On money for a fiscal year.';
 
-COMMENT ON COLUMN hearings.is_nomination IS 'On somebody''s nomination.';
+COMMENT ON COLUMN hearings.is_nomination IS 'On a nomination.';
 
 COMMENT ON COLUMN hearings.is_errata IS 'Corrections to another print.';
 
@@ -1520,7 +1520,7 @@ CREATE TABLE lda_lobbyists (
 
 CREATE INDEX ix_lda_lobbyists_registrant_id ON lda_lobbyists (registrant_id);
 
-COMMENT ON TABLE lda_lobbyists IS 'People who lobby; somebody who changes registrants has two rows.';
+COMMENT ON TABLE lda_lobbyists IS 'People who lobby; a person who changes registrants has two rows.';
 
 COMMENT ON COLUMN lda_lobbyists.id IS 'lobbyist.id.';
 
@@ -1591,7 +1591,7 @@ COMMENT ON COLUMN legislators.birthday IS 'ISO 8601.';
 
 COMMENT ON COLUMN legislators.gender IS 'M or F.';
 
-COMMENT ON COLUMN legislators.in_office IS 'Stands in the current file; NULL for a loose file.';
+COMMENT ON COLUMN legislators.in_office IS 'Is in the current file; NULL for a loose file.';
 
 COMMENT ON COLUMN legislators.type IS 'Of the latest term: sen or rep.';
 
@@ -2742,7 +2742,7 @@ COMMENT ON TABLE member_statements IS 'Press releases and other statements of me
 
 COMMENT ON COLUMN member_statements.id IS 'statement:C000127/<hash>, documents.id.';
 
-COMMENT ON COLUMN member_statements.bioguide IS 'The member; NULL for a feed nobody knows the member of.';
+COMMENT ON COLUMN member_statements.bioguide IS 'The member; NULL for a feed of an unknown member.';
 
 COMMENT ON COLUMN member_statements.legislator_ref IS 'The member as an id: legislator:C000127.';
 
@@ -3058,7 +3058,7 @@ COMMENT ON COLUMN bill_titles.chamber_name IS 'House or Senate.';
 
 COMMENT ON COLUMN bill_titles.parent_title_type IS 'Short Title; before format 3.0.0.';
 
-COMMENT ON COLUMN bill_titles.bill_text_version_name IS 'The version it stands in.';
+COMMENT ON COLUMN bill_titles.bill_text_version_name IS 'The version it is in.';
 
 COMMENT ON COLUMN bill_titles.bill_text_version_code IS 'IH, ENR.';
 
@@ -3264,7 +3264,7 @@ COMMENT ON COLUMN cbo_publications.bill_number IS 'Bill_Number of the list: ofte
 
 COMMENT ON COLUMN cbo_publications.title_bill IS 'The first bill the title names; it wins over bill_number.';
 
-COMMENT ON COLUMN cbo_publications.congress IS 'Of the list it stands in, else that of its date.';
+COMMENT ON COLUMN cbo_publications.congress IS 'Of the list it is in, else that of its date.';
 
 COMMENT ON COLUMN cbo_publications.bill_ref IS 'The bill it is about: bill:119-hr-2101.';
 
@@ -3369,7 +3369,7 @@ CREATE TABLE crec_bills (
 
 CREATE INDEX ix_crec_bills_bill_id ON crec_bills (bill_id);
 
-COMMENT ON TABLE crec_bills IS 'Bills a granule names; some stand twice.';
+COMMENT ON TABLE crec_bills IS 'Bills a granule names; some appear twice.';
 
 COMMENT ON COLUMN crec_bills.granule_id IS 'crec_granules.id';
 
@@ -3924,7 +3924,7 @@ COMMENT ON COLUMN saps.date_fetched IS 'When the archive fetched it.';
 
 COMMENT ON COLUMN saps.source IS 'The list it was found in.';
 
-COMMENT ON COLUMN saps.rescinded IS 'What the archive says of its withdrawal; NULL while it stands.';
+COMMENT ON COLUMN saps.rescinded IS 'What the archive says of its withdrawal; NULL while it is in force.';
 
 CREATE TABLE bill_recorded_votes (
 	bill_id TEXT NOT NULL,
@@ -4081,7 +4081,7 @@ CREATE TABLE committee_report_bills (
 
 CREATE INDEX ix_committee_report_bills_bill_id ON committee_report_bills (bill_id);
 
-COMMENT ON TABLE committee_report_bills IS 'Bills a report names; the one reported often stands here twice.';
+COMMENT ON TABLE committee_report_bills IS 'Bills a report names; the one reported is often listed twice.';
 
 COMMENT ON COLUMN committee_report_bills.report_id IS 'committee_reports.id';
 

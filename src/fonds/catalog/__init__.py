@@ -1,1 +1,1 @@
-"""What readers look up besides ranking: facets, links between documents, trees, what changed."""
+"""Lookups besides ranked search: facets, links between documents, trees, changes."""

@@ -58,7 +58,7 @@ class Referral:
     chamber: str | None
     is_subcommittee: bool
     activities: Sequence[Mapping[str, Any]]
-    """What it did: `name` and `date`."""
+    """One action: `name` and `date`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +71,7 @@ class Action:
     kind: str | None
     """`IntroReferral`, `Committee`, `Floor`, `BecameLaw`, …"""
     by: str | None
-    """Who recorded it."""
+    """The system that recorded it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

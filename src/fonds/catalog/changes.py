@@ -1,4 +1,4 @@
-"""What was added, changed and withdrawn since a moment, in the order in which it was seen.
+"""Changes since a time: documents added, changed and withdrawn, in the order of detection.
 
 A page of a longer list: how much of it is shown, and where it goes on.
 """
@@ -69,7 +69,7 @@ class Changes:
 
     items: tuple[DocumentChange, ...]
     next_cursor: str | None
-    """Where the next page begins; None when all has been told."""
+    """The start of the next page; None after the last one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,17 +79,17 @@ class ChangeFilter:
     since: datetime | None = None
     source: str | None = None
     under: str | None = None
-    """An id; only what is it or stands below it. A path of a code without an edition,
+    """An id; only that document, or those below it. A path of a code without an edition,
     `usc/title-42`, is that place in all of them."""
     owner: UUID | None = None
-    """The user whose uploads are told of beside what is public."""
+    """The user whose uploads are listed besides what is public."""
     newest_first: bool = False
     reprints: bool = False
-    """Whether sections are told of that only came again, in another edition."""
+    """Whether to list sections that are only reprinted in another edition."""
 
 
 class _ChangePosition(NamedTuple):
-    """Where a change stands among all others."""
+    """The position of a change in the order of all changes."""
 
     at: datetime
     id: str
@@ -131,7 +131,7 @@ class _ChangeKind(NamedTuple):
 
 
 class _Asking:
-    """Reads the changes that are wanted, from wherever it is told."""
+    """Reads the changes that match the filters, from each table that records them."""
 
     def __init__(self, connection: Connection, filters: ChangeFilter) -> None:
         self._connection = connection
@@ -179,7 +179,7 @@ class _Asking:
     def _beyond(
         self, kind: _ChangeKind, name: ColumnElement[Any], after: _ChangePosition
     ) -> ColumnElement[bool]:
-        """What comes behind a place; the bound on the moment alone is for the index."""
+        """The condition for rows after a position; the bound on the time alone is for the index."""
         at = kind.at
         if self._filters.newest_first:
             same = name <= after.id if kind.rank < after.rank else name < after.id
@@ -251,7 +251,7 @@ def _tops(connection: Connection, under: str) -> tuple[str | None, list[str]]:
 
 
 def _with_kinds(connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[Row[Any], What]]:
-    """What each row is, a section of a new edition being compared with the edition before."""
+    """Each row with its kind of change; sections are compared with the previous edition."""
     sections = [row for row in rows if row.unit is not None and row.is_first]
     before = _before(connection, sections)
     table = documents.c
@@ -341,7 +341,7 @@ class ListPage(Generic[T]):
 
     items: tuple[T, ...]
     next_offset: int | None
-    """Where the next page begins; None at the end."""
+    """The start of the next page; None at the end."""
     total: int | None = None
     """Items of the whole list; None where counting them would take longer than the page."""
 

@@ -147,7 +147,7 @@ class Code:
     title: str
     jurisdiction: str
     unit: str
-    """What a unit is called: `title`, `act`."""
+    """The name of a unit: `title`, `act`."""
     language: str
     editions: tuple[StoredEdition, ...]
     """The newest first."""
@@ -243,7 +243,7 @@ def _root(
 
 
 def _children(connection: Connection, parent: str, limit: int, offset: int) -> ListPage[Node]:
-    """A page of what stands directly below a node; what is below that is never looked at."""
+    """A page of the nodes directly below a node; deeper ones are not read."""
     table = nodes.c
     children = select(table.id, table.unit, table.position).where(table.parent == parent)
     every = in_order(connection.execute(children))

@@ -1,4 +1,4 @@
-"""What a document cites, and what cites it."""
+"""Citations of a document, and citations that point to it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Cited:
     raw: str
     """As the document writes it first."""
     start: int
-    """Where that stands in its text."""
+    """Its position in the text."""
     locator: Mapping[str, Any]
-    """The place of the passage it stands in."""
+    """The position of the passage that contains it."""
     document_id: str | None
-    """What it leads to; None: not held, as far as the one who asks may know."""
+    """The cited document; None if it is not in the library, or not visible to the user."""
     title: str | None
     citation_string: str | None
 
@@ -64,7 +64,7 @@ def cites(
     limit: int = MAX_LINKS,
     offset: int = 0,
 ) -> ListPage[Cited]:
-    """What a document cites beside itself, each target once, in the order of the text."""
+    """The documents that a document cites, without itself, each once, in the order of the text."""
     with database.read() as connection:
         edges = citation_edges.c
         grouped = (
@@ -110,7 +110,7 @@ def cited_by(
 
 
 def _if_visible(document_id: str, owner: UUID | None) -> ScalarSelect[Any]:
-    """The id of a document, or nothing for whoever may not see it."""
+    """The id of a document; empty for users who may not see it."""
     own = select(documents.c.id).where(documents.c.id == document_id, visible_to(owner))
     return own.scalar_subquery()
 

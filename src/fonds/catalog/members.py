@@ -175,7 +175,7 @@ def statements(
     limit: int = MAX_ITEMS,
     offset: int = 0,
 ) -> ListPage[MemberStatement]:
-    """What a member published, the newest first."""
+    """The statements of a member, the newest first."""
     with database.read() as connection:
         return _statements(connection, member_id, owner, limit, offset)
 

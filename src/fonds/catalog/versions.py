@@ -31,7 +31,7 @@ MAX_EDITIONS: Final = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentVersion:
-    """What a document said for some time."""
+    """A text that a document had for some time."""
 
     content_sha256: str
     first_seen_at: datetime
@@ -219,7 +219,7 @@ def _version(connection: Connection, document: Row[Any], name: str) -> Row[Any]:
 
 
 def _earlier(context: Context, document: Row[Any], version: Any) -> str:
-    """What was said before, made again from the archive."""
+    """An earlier text, made again from the archive."""
     if version.body_text_sha256 and version.body_text_sha256 == document.body_text_sha256:
         return str(document.body_text)
     if version.body_archive_key is None:

@@ -51,7 +51,7 @@ class ChunkSpan(NamedTuple):
     enumeration: tuple[str, ...] = ()
     """The labels it starts under, if it is part of a long enumeration."""
     lead_ins: tuple[str, ...] = ()
-    """What introduces the lists it starts in."""
+    """The text that introduces the lists it starts in."""
 
 
 _Unit = tuple[int, int, Ladder, int]
@@ -189,9 +189,9 @@ class _Packing:
         return start, end, tokens
 
     def _lead(self, first_new: int, first: int, start: int, end: int) -> _Cut | None:
-        """What the passage of the first unit repeats of the one before: whole sentences or lines.
+        """The end of the previous passage that is repeated: whole sentences or lines.
 
-        Only what that one did not repeat itself is repeated, so that no text stands in three.
+        Only text that the previous passage did not repeat itself, so none is in three passages.
         Nothing is before a label: it would be cited as part of what follows.
         """
         if self.enumerated and self.enumeration.begins_item(self.units[first][0]):

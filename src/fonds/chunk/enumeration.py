@@ -68,7 +68,7 @@ class Labelled(NamedTuple):
     """The labels a paragraph begins with, outermost first."""
 
     quote: int
-    """In how many block quotes it stands."""
+    """The number of block quotes around it."""
     labels: tuple[Label, ...]
     spans: tuple[Span, ...]
     """The words after each label, up to the next one."""
@@ -77,7 +77,7 @@ class Labelled(NamedTuple):
 
 
 UNLABELLED: Final = Labelled(0, (), ())
-"""What a paragraph of plain words begins with."""
+"""The labels of a paragraph that starts without one."""
 
 
 def read_labels(text: str, start: int, end: int) -> Labelled:
@@ -108,7 +108,7 @@ def read_labels(text: str, start: int, end: int) -> Labelled:
 
 
 def _behind_heading(text: str, position: int, end: int) -> int | None:
-    """Where a list begins that follows a heading in the same paragraph."""
+    """The start of a list that follows a heading in the same paragraph."""
     heading = _RUN_IN.match(text, position, end)
     match = _LABEL.match(text, heading.end(), end) if heading else None
     if heading is None or match is None or not match["round"]:
@@ -144,7 +144,7 @@ def _readings(bare: str) -> list[LabelReading]:
 
 
 def _letter(letters: str) -> int:
-    """`a` is 1, `aa` 27, `bb` 28; anything else is no letter."""
+    """`a` is 1, `aa` 27, `bb` 28; anything else is not a letter."""
     if not letters or len(set(letters)) > 1:
         return 0
     return (len(letters) - 1) * _LETTERS + ord(letters[0]) - ord("a") + 1
@@ -195,7 +195,7 @@ _A_PREAMBLE: Final = "preamble"
 
 
 class ListItem(NamedTuple):
-    """A labelled paragraph, a defined term or the words before a list, and what it stands in."""
+    """A labelled paragraph, a defined term or the words before a list, and its parent."""
 
     label: str
     """Empty if it has none."""
@@ -214,18 +214,18 @@ class ParagraphStart(NamedTuple):
     item: ListItem | None
     """The innermost one it belongs to."""
     parent: ListItem | None
-    """What encloses it; its own items are left out if it begins with a label."""
+    """Its parents; its own items are left out if it begins with a label."""
     level: int
     """How deep a cut before it goes; the smaller the better."""
     labelled: bool
 
 
 _Option = tuple[ListItem | None, LabelReading, bool]
-"""What a label may stand below, what it counts there, and whether a list opens with it."""
+"""A parent for a label, its reading there, and whether it opens a list."""
 
 
 class Enumeration:
-    """Where the paragraphs of a section begin and what enumerated path each stands in."""
+    """The starts of the paragraphs of a section, each with its enumerated path."""
 
     def __init__(self, text: str, marks: list[ParagraphStart]) -> None:
         self._text = text
@@ -258,12 +258,12 @@ class Enumeration:
         return mark is not None and mark.start == position and mark.labelled
 
     def path(self, position: int) -> tuple[str, ...]:
-        """The labels this position stands under, outermost first."""
+        """The labels above this position, outermost first."""
         mark = self._mark(position)
         return tuple(item.label for item in _ancestry(mark.item) if item.label) if mark else ()
 
     def lead_ins(self, position: int) -> tuple[str, ...]:
-        """What introduces the lists this position stands in, outermost first."""
+        """The texts that introduce the lists around this position, outermost first."""
         mark = self._mark(position)
         if mark is None:
             return ()
@@ -376,7 +376,7 @@ class _TreeReader:
         self.marks.append(ParagraphStart(start, item, item, 2 * _depth(item) + 1, False))
 
     def _continued(self, index: int) -> ListItem | None:
-        """What a paragraph without a label belongs to.
+        """The parent of a paragraph without a label.
 
         Flush text after the last item of a list speaks of the whole list; only what is announced,
         such as a formula, or quoted surely belongs to the item.
@@ -408,7 +408,7 @@ class _TreeReader:
         return self.text.endswith(_INTRODUCING, start, end)
 
     def _choose(self, index: int, label_index: int, label: Label) -> _Option | None:
-        """What the label means here: the next of an open list, or the first of one within."""
+        """The meaning of the label here: the next of an open list, or the first of one within."""
         if (following := self._continuing(index, label)) is not None:
             return following
         options = self._options(index, label)
@@ -513,7 +513,7 @@ class _TreeReader:
 
 
 def _may_open(kind: str, own: list[ListItem]) -> bool:
-    """No list stands in a list of its kind, unless words without a label come between."""
+    """No list is inside a list of its kind, unless words without a label come between."""
     for item in own:
         if not item.label:
             return True

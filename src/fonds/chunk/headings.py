@@ -115,9 +115,9 @@ class HeadingLine(NamedTuple):
 
     level: int
     start: int
-    """Where its line begins."""
+    """The start of its line."""
     end: int
-    """Where the line after it begins."""
+    """The start of the line after it."""
     text_start: int
     text_end: int
     offset: int
@@ -126,7 +126,7 @@ class HeadingLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeadingOutline:
-    """Where the headings and the fenced blocks of a Markdown text stand."""
+    """The positions of headings and fenced blocks in a Markdown text."""
 
     lines: str
     """The text with every line ending turned into `\\n`, offsets unchanged."""
@@ -135,7 +135,7 @@ class HeadingOutline:
 
 
 class HeadingSection(NamedTuple):
-    """Text below one heading up to the next, never blank, with the headings it stands under."""
+    """Text below one heading up to the next, never blank, with the headings above it."""
 
     start: int
     end: int
@@ -255,7 +255,7 @@ class Sections:
     """The sections of a Markdown text in order.
 
     Iterating gives every span between headings that is not blank, and the text of each heading
-    that none of them stands under.
+    that is not above any of them.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ _ENTANGLED: Final = re.compile(r" (?<=\s )(?!\S)")
 # that one running sum gives both where each word begins and the tokens before it.
 _POSITION: Final = 32
 _TOKENS: Final = (1 << _POSITION) - 1
-# Whatever white space stands before it, the vocabulary's splitter begins a piece here.
+# Whatever white space precedes it, the vocabulary's splitter begins a token here.
 _SPACE_BEFORE_WORD: Final = re.compile(r" (?=\S)")
 
 
@@ -55,7 +55,7 @@ class TokenCounter:
         self._text = text
         self._weights = _roomy(_weights())
         self._sums = self._read(start, end)
-        """Where each word begins and the tokens before it; the first word's are never asked for."""
+        """The start of each word and the tokens before it; those of the first are never read."""
 
     def count(self, start: int, end: int) -> int:
         """The number of tokens of a span inside the text, with no white space at its ends."""

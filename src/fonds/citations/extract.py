@@ -48,10 +48,10 @@ _DATED: Final = re.compile(r"\s*\((?:[A-Z][a-z]{2,8}\.? (?:[0-9]{1,2}, )?)?[0-9]
 
 _NEAR: Final = 80
 _OVERLAP: Final = 20
-"""What `LIST_BEGINS` may look at behind a place."""
+"""The number of characters after a position that `LIST_BEGINS` may read."""
 _JOINT: Final = 16
 _JOINTS: Final = (",", "and", "or", "&", "to", "through", "-", "\u2013", "\u2014")
-"""What stands between two halves of a list."""
+"""The characters between two halves of a list."""
 _AFTER_THE: Final = frozenset({b"e ", b"e?", b"  ", b"> ", b"? ", b"??"})
 _CODES: Final = frozenset({b"nt", b"is", b".H", b"on", b"H "})
 """Before, and in, the outline of the name of a code that a list of sections may belong to."""
@@ -91,7 +91,7 @@ def canonical_form(name: str) -> str | None:
     if len(matches) != 1 or matches[0].raw.rstrip(".") != bare.rstrip("."):
         return None
     (whole,) = matches
-    # A bill without its Congress, or a place within something, is no document's name.
+    # A bill without its Congress, or a pinpoint, does not name a document.
     incomplete = whole.kind == "bill" and not whole.target[0].isdigit()
     return None if whole.pinpoint or incomplete else whole.target
 
@@ -180,7 +180,7 @@ def _trailing(text: str, ascii_text: bytes, ends: list[int]) -> Iterator[Citatio
 
 
 def _list_starts(text: str, low: int, end: int) -> Iterator[int]:
-    """Nearest first: most of what stands before belongs to other sentences."""
+    """Nearest first: most of the text before a citation belongs to other sentences."""
     near = max(low, end - _NEAR)
     yield from reversed([match.start() for match in LIST_BEGINS.finditer(text, near, end)])
     if near > low:

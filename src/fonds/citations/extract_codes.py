@@ -43,16 +43,16 @@ _RANGE: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeShape:
-    """What the items of one code look like, and what they are called."""
+    """The forms of the items of one code, and the readers of their numbers."""
 
     kind: Kind
     item: re.Pattern[str]
     form: Callable[[str], str]
     follows: Callable[[str, str, bool], bool]
     """Whether the second number may follow the first in a list that is not marked as one; the
-    third argument says that no word stands behind it."""
+    third argument says that no word follows it."""
     has_ranges: bool = False
-    """Whether a dash may also stand between two numbers: `552-559`."""
+    """Whether a dash may also be between two numbers: `552-559`."""
 
 
 def read_list(
@@ -126,7 +126,7 @@ def _range_ends(printed: str, *, plural: bool) -> tuple[str, str, int] | None:
     first, last = match[1], match[2]
     low, high = leading_number(first), leading_number(last)
     if high > low or (high == low and last != first):
-        # `1a-5` is a section; two numbers of one digit, one lettered, are no range.
+        # `1a-5` is a section; two numbers of one digit, one lettered, are not a range.
         return None if first != str(low) and high < 10 else (first, last, len(first))  # noqa: PLR2004 — one digit
     if plural and first == str(low) and last == str(high) and len(last) < len(first):
         # `1331-32`
@@ -204,7 +204,7 @@ def _cfr_parts(title: int) -> CodeShape:
 
 
 def read_usc(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
-    """What follows `42 U.S.C.`."""
+    """The sections after `42 U.S.C.`."""
     if not 1 <= title <= LAST_USC_TITLE:
         return
     sections = list(_read_signed(text, start, position, _usc(title)))
@@ -218,7 +218,7 @@ def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Citat
 
 
 def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
-    """What follows `40 CFR`."""
+    """The sections after `40 CFR`."""
     if not 1 <= title <= LAST_CFR_TITLE:
         return
     sections = list(_read_signed(text, start, position, _cfr(title)))
@@ -237,22 +237,22 @@ def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[Citat
 
 
 def read_revenue_code(text: str, start: int, position: int) -> Iterator[CitationMatch]:
-    """What follows `I.R.C.`: its sections are those of title 26."""
+    """The sections after `I.R.C.`: they are those of title 26."""
     yield from _read_signed(text, start, position, _usc(REVENUE_TITLE))
 
 
 def read_treasury(text: str, start: int, position: int) -> Iterator[CitationMatch]:
-    """What follows `Treas. Reg.`: its sections are those of 26 CFR."""
+    """The sections after `Treas. Reg.`: they are those of 26 CFR."""
     yield from _read_signed(text, start, position, _cfr(REVENUE_TITLE))
 
 
 def read_connecticut(text: str, start: int, position: int) -> Iterator[CitationMatch]:
-    """What follows `Conn. Gen. Stat.`."""
+    """The sections after `Conn. Gen. Stat.`."""
     yield from _read_signed(text, start, position, _CONNECTICUT)
 
 
 def read_dc(text: str, start: int, position: int) -> Iterator[CitationMatch]:
-    """What follows `D.C. Code`."""
+    """The sections after `D.C. Code`."""
     yield from _read_signed(text, start, position, _DC)
 
 
@@ -282,7 +282,7 @@ def _is_plural(sign: str) -> bool:
 
 
 def read_trailing(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
-    """The sections of a list whose title or code stands behind it."""
+    """The sections of a list that precedes its title or code."""
     shape = _trailing_shape(text, match)
     if shape is None:
         return

@@ -43,7 +43,7 @@ _ENDS_OF_A_CONGRESS: Final = frozenset("0123456789.,s")
 
 
 def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationMatch]:
-    """What follows `135 Stat.`, `89 Fed. Reg.` or `410 U.S.`."""
+    """The page after `135 Stat.`, `89 Fed. Reg.` or `410 U.S.`."""
     if match["comma"] and kind != "fr":
         # `On May 5, U.S. 101 was closed.`
         return
@@ -92,7 +92,7 @@ def _page_target(match: re.Match[str], page: re.Match[str], kind: Kind) -> str |
 
 
 def read_laws(text: str, start: int, position: int) -> Iterator[CitationMatch]:
-    """What follows `Pub. L.`."""
+    """The numbers after `Pub. L.`."""
     begins = position
     for begin, number in _numbers(text, start, position, LAW_NUMBER):
         if not 1 <= int(number["congress"]) <= LAST_CONGRESS:
@@ -106,7 +106,7 @@ def read_laws(text: str, start: int, position: int) -> Iterator[CitationMatch]:
 
 
 def read_orders(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
-    """What follows `Executive Order`."""
+    """The numbers after `Executive Order`."""
     for begin, number in _numbers(text, match.start(), match.end(), ORDER_NUMBER):
         digits = number["number"].replace(",", "")
         listed = begin != match.start()
@@ -133,7 +133,7 @@ def _numbers(
 
 
 def read_report(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
-    """What follows `H.R. Rep. No.`."""
+    """The number after `H.R. Rep. No.`."""
     number = REPORT_NUMBER.match(text, match.end())
     if number is None:
         return
@@ -154,7 +154,7 @@ def read_product(text: str, match: re.Match[str], kind: Kind) -> Iterator[Citati
 
 
 def read_bill(text: str, match: re.Match[str], congress: int | None) -> Iterator[CitationMatch]:
-    """A bill, with the Congress that stands beside it or else the one that is given."""
+    """A bill, with the Congress printed beside it or else the one in the argument."""
     start, end = match.start(), match.end()
     before = None
     if text[max(0, start - 2) : start - 1] in _ENDS_OF_A_CONGRESS:

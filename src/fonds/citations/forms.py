@@ -22,7 +22,7 @@ _SESSION_BEGINS: Final = (1, 3)
 
 
 def may_be_citation(name: str) -> bool:
-    """Whether a name is no title, address or path, judged by a glance."""
+    """Whether a name could be a citation, and not a title, an address or a path."""
     return len(name) <= _MAX_NAME_LENGTH and "://" not in name and not name.startswith("/")
 
 
@@ -69,7 +69,7 @@ def stat_form(volume: int | str, page: str) -> str:
 
 
 def bill_form(kind: str, number: int | str, congress: int | str | None) -> str:
-    """`119 HR 1234`, or `HR 1234` where nobody knows the Congress."""
+    """`119 HR 1234`, or `HR 1234` if the Congress is unknown."""
     bill = f"{kind.upper()} {int(number)}"
     return bill if congress is None else f"{int(congress)} {bill}"
 
@@ -132,7 +132,7 @@ Kind = Literal[
 
 
 class CitationMatch(NamedTuple):
-    """One citation: where it stands, how it is written there, and what it names."""
+    """One citation: its position, its text, and its target."""
 
     start: int
     end: int

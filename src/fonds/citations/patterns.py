@@ -1,4 +1,4 @@
-"""What citations look like: the pieces, and the patterns put together from them.
+"""Patterns of citations, and the parts they are built from.
 
 Every repetition is bounded or possessive, so that no text takes more than one look at each place.
 """
@@ -69,7 +69,7 @@ NOT_A_SECTION: Final = re.compile(
     r"employees\b|members\b|comments\b|times\b|cong\b|feet\b|miles\b|acres\b|mg\b|ppm\b|comp\b|"
     rf"am\b|a\.m\b|p\.m\b)|{_ORDINAL}\b|[0-9A-Za-z]|[.,:/][0-9]"
 )
-"""What follows a number that only looks like the next section of a list."""
+"""The text after a number that only looks like the next section of a list."""
 
 SEPARATOR: Final = re.compile(
     rf"{GAP}(?:,{GAP}(?:and/or|and|or|&)?|;{GAP}(?:and|or)?|and/or|and|or|&|through|thru|to|{DASH})"
@@ -83,7 +83,7 @@ ASIDE: Final = re.compile(
 """Whose the part is: `12 CFR part 3 (OCC), part 217 (Board)`."""
 
 CLOSED: Final = re.compile(r"[,;.)\]]|\s*\Z|\s*\n")
-"""What follows a number that nothing is counted by."""
+"""The text after a number that counts nothing."""
 
 COMPILATION: Final = re.compile(rf"(?:{DASH}[0-9]{{2,4}})?{GAP}(?i:comp)\b")
 """After a year: `3 CFR, 1954-1958 Comp.` is a volume."""
@@ -162,7 +162,7 @@ _FR_NAME: Final = (
 
 NUMBERED: Final = re.compile(
     # A pattern that begins with a set of characters is searched for several times faster than one
-    # that begins with a look at what stands before.
+    # that begins by reading the text before it.
     r"(?P<volume>[0-9](?<![0-9A-Za-z].)(?=[0-9]{0,3}+[A,\s*_UuCcSFLB])(?<![0-9][.,].)"
     r"[0-9]{0,3}+)A?+"
     rf"(?P<comma>,|{_SPACE}of{_SPACE}the)?{GAP}(?=[UuCcSFLB])(?:"
@@ -276,7 +276,7 @@ BEARING_OR_ADDRESS: Final = re.compile(
     rf"{_SPACE}(?:degrees|deg\b|[°º]|minutes|feet|ft\b|miles|Street|St\b|Avenue|Ave\b|Ct\.|[EWNS]\b)"
 )
 PAGE_MARKS: Final = re.compile(r"<!--[^>]{0,400}+(?<=--)>")
-"""What normalizers keep of running heads and page numbers, where a document names itself."""
+"""Comments of normalizers with running heads and page numbers, where a document names itself."""
 TITLE_BEFORE: Final = re.compile(r"\b[Tt]itle\s\Z")
 NOT_BEFORE_A_VOLUME: Final = re.compile(
     r"(?i:\b(?:routes?|rte\.?|highways?|hwy\.?|interstate|exit|lots?|blocks?|units?|rooms?|suite))\s\Z"
@@ -285,7 +285,7 @@ OFFICE: Final = re.compile(
     rf"{_SPACE}(?:conference|summit|training|course|class|workshop|seminar|survey|staff|team|"
     r"managers?|departments?|policy|policies|professionals?|employees|trends|budget|basics|jobs)\b"
 )
-"""After `HR` and a number that is no bill's."""
+"""The text after `HR` and a number that is not a bill's."""
 NOT_BEFORE_A_BILL: Final = re.compile(r"(?:[A-Z]\.\s?|[0-9]\s|Rec\.\s|Ct\.\s|§\s?)\Z")
 
 # Citations that end with their title ------------------------------------------------------

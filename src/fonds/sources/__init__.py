@@ -1,1 +1,1 @@
-"""Where documents come from: one file per source."""
+"""The sources of documents: one module or package for each."""

@@ -10,7 +10,7 @@ Quirks of the publisher:
   Congress an estimate is for; the list does, so the list's word is taken where it has one.
 - Estimates for bills of a Congress appear for weeks after it ended, so in those weeks the list of
   the Congress before is read too.
-- Pages and PDFs stand behind a wall that only a browser passes (403), and neither list says where
+- Pages and PDFs are behind a wall that only a browser passes (403), and neither list says where
   the PDF is: there is no body, only what the lists say. They are not asked for.
 
 A backfill reads the lists of the Congresses asked for, or those its days touch, or of the current
@@ -81,7 +81,7 @@ class CboEntry:
     bill_number: str | None = None
     """As the list of estimates has it."""
     congress: int | None = None
-    """Of the list of estimates it stands in; None for other publications."""
+    """Of the list of estimates it is in; None for other publications."""
     is_estimate: bool = False
 
     @property
@@ -182,7 +182,7 @@ cbo_publications: Final = Table(
         bill_number="Bill_Number of the list: often empty, sometimes wrong.",
         title_bill="The first bill the title names; it wins over bill_number.",
     ),
-    Column("congress", Integer, comment="Of the list it stands in, else that of its date."),
+    Column("congress", Integer, comment="Of the list it is in, else that of its date."),
     *reference("bill", "bills", "The bill it is about: bill:119-hr-2101."),
     Index("ix_cbo_publications_publication_id", "publication_id"),
     comment="Cost estimates and other publications of the Congressional Budget Office.",

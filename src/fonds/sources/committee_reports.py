@@ -2,11 +2,11 @@
 
 Quirks of the publisher:
 - Three series: House (`hrpt`), Senate (`srpt`) and Senate executive reports (`erpt`), whose
-  numbers begin anew with each Congress. Conference reports are House or Senate reports.
+  numbers begin again with each Congress. Conference reports are House or Senate reports.
 - Parts of a report are granules of one package, `-pt2` being added to it months later with a
   date of its own, which only its `action` states. The first part goes by the name of the
   package, also where it is called `-pt1`; its text is then served under that name alone.
-- The bill reported stands in the MODS twice, as `PRIMARY` and as `OTHER`; what is only `OTHER`
+- The bill reported is in the MODS twice, as `PRIMARY` and as `OTHER`; what is only `OTHER`
   is mentioned. A rule names the bills it is about in its title only.
 - A text may be a cover that refers to the PDF, which then is the body.
 - Walks of the API also name `ERP-…` and `GPO-…` packages, which are none of ours.
@@ -81,7 +81,7 @@ committee_report_bills: Final = Table(
     Column("type", Text, comment="HR, S, HJRES, …"),
     Column("number", Integer, comment="Of the bill."),
     Column("context", Text, comment="PRIMARY: it is reported; OTHER: it is mentioned."),
-    comment="Bills a report names; the one reported often stands here twice.",
+    comment="Bills a report names; the one reported is often listed twice.",
 )
 
 committee_report_committees: Final = Table(
@@ -133,7 +133,7 @@ def cite_committee_reports(
 
 
 def report_number(*, series: str | None, number: str, part: str | None = None) -> str:
-    """What a brief calls the report once it is known: `S. Rep. No. 119-12`."""
+    """The short form of a report's number: `S. Rep. No. 119-12`."""
     name = f"{_SERIES.get(series or '', 'Cong. Rep. No.')} {number}"
     return f"{name}, pt. {part}" if part else name
 

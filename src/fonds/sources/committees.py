@@ -3,7 +3,7 @@
 Quirks of the publisher:
 - The historical list holds committees that still exist, under names they had, and it alone knows
   in which Congresses and under which names; the current list alone knows addresses and
-  jurisdictions. 43 committees stood in both in 2026. So both files are one task, read together:
+  jurisdictions. 43 committees were in both in 2026. So both files are one task, read together:
   what the current list says counts, and the names and Congresses of the other are added. Loaded
   one by one, whichever changed last would erase what the other said.
 - The number of a subcommittee is only unique below its committee: `HSAG` and `15` make `HSAG15`.
@@ -57,7 +57,7 @@ COMMITTEE_TEXTS: Final = {
     "rss_url": "Feed.",
     "minority_rss_url": "Feed of the minority.",
     "jurisdiction": "What it has to decide on, in its own words.",
-    "jurisdiction_source": "Where those words stand.",
+    "jurisdiction_source": "The source of those words.",
     "wikipedia": "Name of the article.",
     "youtube_id": "Official channel.",
 }
@@ -70,7 +70,7 @@ committees: Final = Table(
     Column("type", Text, nullable=False, comment="house, senate or joint."),
     Column("name", Text, nullable=False, comment="Without `Subcommittee on` in most cases."),
     *reference("parent", "committees", "committee:<code> of the committee above."),
-    Column("is_current", Boolean, comment="Stands in the current list; NULL where nothing says."),
+    Column("is_current", Boolean, comment="Is in the current list; NULL where nothing says."),
     *texts(**COMMITTEE_TEXTS),
 )
 
@@ -145,7 +145,7 @@ def _listed(part: RawPart, kind: str, entries: Iterable[Any]) -> dict[str, _Comm
         try:
             for committee in _with_subcommittees(fields.mapping(entry), origin):
                 if committee.code in by_code:
-                    raise DuplicateKeyError(f"{committee.code} stands twice in one list")
+                    raise DuplicateKeyError(f"{committee.code} appears twice in one list")
                 by_code[committee.code] = committee
         except MalformedError as error:
             raise MalformedError(f"entry {number} of the list: {error}") from error
@@ -327,7 +327,7 @@ def _from_api(part: RawPart, loaded: Mapping[str, Any]) -> dict[str, _Committee]
     for entry in listed:
         committee = _api_committee(entry, part.archived, section(entry, "parent"))
         if by_code.setdefault(committee.code, committee) != committee:
-            raise DuplicateKeyError(f"{committee.code} stands twice in one list, and differs")
+            raise DuplicateKeyError(f"{committee.code} appears twice in one list, and differs")
         for below in sections(entry, "subcommittees"):
             inner = _api_committee(below, part.archived, entry)
             nested[inner.code] = inner

@@ -11,7 +11,7 @@ Quirks of the publisher:
 - Extensions of Remarks are printed days after the `granuleDate`; the issue's day is cited.
 - A granule without a heading has its first sentence for a title. Front matter is a granule
   (`PgS-FrontMatter`), and some are called `Pgnull-2` and have no page.
-- Speakers stand in the granule's extension; the members inside its votes are no speakers.
+- Speakers are in the granule's extension; the members inside its votes did not speak.
 - `[[Page H6117]]` within a text becomes a page of the body's map.
 """
 
@@ -64,7 +64,7 @@ crec_granules: Final = Table(
     "crec_granules",
     metadata,
     document_key("crec:<granule>"),
-    *reference("issue", "crec_issues", "The package it stands in: CREC-2026-02-03."),
+    *reference("issue", "crec_issues", "The package it is in: CREC-2026-02-03."),
     Column("access_id", Text, nullable=False, comment="CREC-2026-02-03-pt1-PgH501-2."),
     Column("title", Text, nullable=False, comment="As printed, or the first words without one."),
     Column("volume", Integer, comment="172."),
@@ -116,7 +116,7 @@ crec_bills: Final = Table(
     Column("type", Text, comment="HR, S, HJRES, …"),
     Column("number", Integer, comment="Of the bill."),
     Column("context", Text, comment="TITLE, HEADERLINE, FIRSTPARAGRAPH or OTHER."),
-    comment="Bills a granule names; some stand twice.",
+    comment="Bills a granule names; some appear twice.",
 )
 
 TABLES: Final = (crec_issues, crec_granules, crec_speakers, crec_bills)
@@ -202,7 +202,7 @@ _NUMBERS: Final = {
 
 
 def issue_record(package: ModsPackage) -> ParsedRecord:
-    """The issue itself, which is no document: nobody reads it but by its granules."""
+    """The issue itself, which is not a document: only its granules are."""
     numbers = {column: _whole(package.fields.get(field)) for column, field in _NUMBERS.items()}
     return ParsedRecord(
         source=NAME,
@@ -354,7 +354,7 @@ def _heading(text: str) -> str:
 
 
 def from_json(loaded: Any) -> Sequence[ModsItem]:
-    """Nothing: JSON of the Record is a list, or made from the texts by somebody else."""
+    """Nothing: JSON of the Record is a list, or made from the texts by a third party."""
     content = fields.mapping(loaded)
     if "header" in content and "content" in content:
         raise WrongContentError("a derived sample: speeches parsed out of a text by others")

@@ -3,20 +3,20 @@
 A list of titles leads to an index for each title, and that to the files of its sections.
 
 Quirks of the publisher:
-- By its own description the repository is the Code as it stood on 10 March 2016, to which a program
+- By its own description the repository is the Code as of 10 March 2016, to which a program
   of the Council applies later acts; but some indexes have chapters of later years. Its files do
   not say their day: the list's effective date is `0001-01-01`, and the recency names the last law
   without its date. So `--version` must be given.
 - The index names sections by file only. Its name is the number; a colon is written `~`
-  (`28~9-101.xml` is § 28:9-101). Headings, and whether a section is repealed, stand in the
+  (`28~9-101.xml` is § 28:9-101). Headings, and whether a section is repealed, are in the
   section's file: a label is `§ 47-1801.04`, a status is not known, and the title of a document
   is the first heading of its text.
 - Levels are all called `container`, and their names are in `prefix`.
-- `subheading` is a level that is no container: "Subtitle II. Repealed Provisions." stands between
+- `subheading` is a level that is not a container: "Subtitle II. Repealed Provisions." is between
   chapters, on the same level as they. It becomes a container of what follows, up to the next
-  subheading of the same level or the end of what it stands in. One that follows another
+  subheading of the same level or the end of its parent. One that follows another
   directly and is of another level ("Subtitle VI." and then "Subdivision A.") is below it.
-- Divisions are subheadings between titles; they are no part of a number, and above the units.
+- Divisions are subheadings between titles; they are not part of a number, and above the units.
 - Title 99 holds sections that other titles have reserved or have lost, among them variants of one
   section (`47-4683(Perm).xml`). Title 29A is the former Title 29.
 - Some chapters have no sections, but a sentence that says why.
@@ -74,7 +74,7 @@ def path_of(href: str | None, page: str) -> str:
     """The path of a page that another one includes; never one outside of the publisher's files."""
     address = unquote(href or "")
     if not address or _NO_PATH.search(address):
-        raise MalformedError(f"includes {href!r}, which is no path of a file")
+        raise MalformedError(f"includes {href!r}, which is not the path of a file")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page), address))
     if path.startswith("../"):
         raise MalformedError(f"includes {href!r}, which leads out of the publisher's files")
@@ -121,12 +121,12 @@ class TitleIndex:
         self._nodes: list[TocNode] = []
         self._levels: list[_OpenContainer] = []
         self._element = ""
-        """What is being read to its end: a name, a section, a text."""
+        """The open elements: a name, a section, a text."""
         self._inside = 0
         self._start = 0
         self._chunks: list[str] = []
         self._names: dict[str, str] = {}
-        """What a section that stands in the index itself is called."""
+        """The names of a section whose text is in the index itself."""
         self._front: tuple[int, int] | None = None
 
     def take(self) -> list[TocNode]:
@@ -145,7 +145,7 @@ class TitleIndex:
         elif name == "container":
             self._levels.append(_OpenContainer(self._depth_below() if self._levels else 0))
         elif not self._levels:
-            raise WrongContentError(f"the root element is <{name[:80]}>: this is no title's index")
+            raise WrongContentError(f"the root element is <{name[:80]}>: not the index of a title")
         else:
             if name == "include":
                 self._include(attributes.get("href"))
@@ -170,12 +170,12 @@ class TitleIndex:
         if self._inside:
             self._chunks.append(data)
         elif not data.isspace():
-            raise MalformedError(f"{data.strip()[:40]!r} stands between the elements of an index")
+            raise MalformedError(f"{data.strip()[:40]!r} is between the elements of an index")
 
     # Levels -------------------------------------------------------------------------------
 
     def _depth_below(self) -> int:
-        """How deep the next thing stands, once all that is above or before it is listed."""
+        """The depth of the next node, once all nodes above or before it are listed."""
         self._list_levels()
         level = self._levels[-1]
         level.is_bare = False
@@ -229,7 +229,7 @@ class TitleIndex:
         page = path_of(href, self._page)
         number, dot, ending = page.rpartition("/")[2].rpartition(".")
         if not dot or ending != "xml" or number == "index":
-            raise MalformedError(f"{self._levels[-1].label} includes {page}, which is no section")
+            raise MalformedError(f"{self._levels[-1].label} includes {page}: not a section")
         self._nodes.append(_section(number.replace("~", ":"), self._depth_below(), pages=(page,)))
 
     def _whole_section(self, end: int) -> None:
@@ -370,7 +370,7 @@ class Dc:
             yield _unit(number, page)
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
-        """What the index of a title lists: levels, subheadings, sections, and texts beside them."""
+        """The nodes in the index of a title: levels, subheadings, sections, and other texts."""
         for name, page in pages.items():
             index = TitleIndex(name, node.number)
             data = page.read()
@@ -451,7 +451,7 @@ def _listed(name: str, code: Any) -> list[tuple[str, str]]:
     titles = [(_TITLE_PAGE.fullmatch(page), page) for page in pages]
     for match, page in titles:
         if match is None:
-            raise MalformedError(f"{name} lists {page}, which is no title's index")
+            raise MalformedError(f"{name} lists {page}, which is not the index of a title")
     return [(match[1], page) for match, page in titles if match]
 
 

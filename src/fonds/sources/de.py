@@ -7,11 +7,11 @@ Quirks of the publisher:
   beginning of its own; levels may be skipped. So annexes at an act's end are listed below its last
   division, though they belong to the act.
 - `(XXXX) §§ 92 bis 98` is a run of provisions that are gone. Others say `(weggefallen)` as their
-  title, or as their text. Some numbers stand twice, an older and a newer wording.
+  title, or as their text. Some numbers appear twice, with an older and a newer wording.
 - `jurabk` is the documentation office's abbreviation, often with a year (`UWG 2004`); `amtabk` is
   the official one (`UWG`), and often missing. The folder of an act is made of the former.
-- Nothing is stamped: the site serves each act as it stands today. `builddate` is when a file was
-  made, and a file is made anew when its act changes. The edition of a folder is the newest such
+- Nothing has an edition: the site serves each act as of today. `builddate` is when a file was
+  made, and a file is made again when its act changes. The edition of a folder is the newest such
   day, that of the site the day on which its list was fetched.
 - Some acts are only announced: a norm without text, which says where the act can be read.
 

@@ -93,7 +93,7 @@ def read_product_page(data: bytes) -> ProductPage:
     address = canonical_address(root) or ""
     match = PRODUCT.search(address)
     if match is None:
-        raise WrongContentError("an HTML page that is no page of a GAO product")
+        raise WrongContentError("an HTML page that is not the page of a GAO product")
     heading = next(root.iter("h1"), None)
     info = text_of(next(by_class(root, "block-post-title-info"), None)) or ""
     return ProductPage(
@@ -232,12 +232,12 @@ def gao_id(product: str) -> str:
 
 
 def html_address(product: str) -> str:
-    """Where the full text of a product is; the host insists on capitals."""
+    """The address of a product's full text; the host insists on capitals."""
     return f"{FILES}/reports/{product.upper()}/index.html"
 
 
 def pdf_address(product: str) -> str:
-    """Where the PDF of a product is; the host insists on small letters."""
+    """The address of a product's PDF; the host insists on small letters."""
     return f"{FILES}/assets/{product.lower()}.pdf"
 
 

@@ -9,7 +9,7 @@ Quirks of the publishers:
   A guessed one that is not there is none.
 - Feeds hold the newest entries only. Each entry is a task of its own too, so that a statement which
   has left its feed stays.
-- Dialects: RSS 2.0, RSS 1.0 and Atom, guids that are no addresses, `EST` in summer, no
+- Dialects: RSS 2.0, RSS 1.0 and Atom, guids that are not addresses, `EST` in summer, no
   descriptions in the Senate, links relative to the channel, entries that lead to other sites. Only
   pages of the office's own site, or of a chamber's, are fetched.
 - A Senate feed asked for an unknown `type` answers with its default channel; nothing tells.
@@ -104,7 +104,7 @@ def bare_host(address: str) -> str:
 
 def _member(entry: Mapping[str, Any], term: Mapping[str, Any]) -> MemberFeed | None:
     site = fields.text(term, "url")
-    # Some addresses in the list are escaped as if they stood in a page.
+    # Some addresses in the list are escaped as in HTML.
     listed = html.unescape(fields.text(term, "rss_url") or "")
     feed = listed or _guess(site)
     if not feed.startswith(("http://", "https://")):
@@ -150,7 +150,7 @@ member_statements: Final = Table(
     "member_statements",
     metadata,
     document_key("statement:C000127/<hash>, documents.id."),
-    *texts(bioguide="The member; NULL for a feed nobody knows the member of."),
+    *texts(bioguide="The member; NULL for a feed of an unknown member."),
     *reference("legislator", "legislators", "The member as an id: legislator:C000127."),
     Column("title", Text, nullable=False, comment="As the feed has it, escapes undone."),
     *texts(
@@ -219,7 +219,7 @@ class MemberStatements:
             yield _feed_task(member, listing.archived)
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
-        """What a feed asks for, the statement of an entry, or all of a loose feed."""
+        """The tasks of a feed, the statement of an entry, or all statements of a loose feed."""
         if "item" in raw.task.params:
             yield _fetched(raw)
         elif "member" in raw.task.params:
@@ -288,7 +288,7 @@ def _read(part: RawPart | None, member: MemberFeed) -> Feed | None:
 
 
 def _with_links(feed: Feed) -> list[FeedItem]:
-    """The entries that lead somewhere, one for each address; a feed without any is no feed."""
+    """The entries with an address, one for each address; a feed without any is an error."""
     items = {
         _address(item): item
         for item in reversed(feed.items)

@@ -5,7 +5,7 @@ Quirks of the publishers:
   unitedstates/statements-of-administration-policy keeps one YAML file for each president, with PDFs
   from 2009 on; before, it only has the address of a page of the American Presidency Project,
   which is not asked for: those statements have no body.
-- A statement names no bill, one, or several, and one PDF may stand under several entries of the
+- A statement names no bill, one, or several, and one PDF may be under several entries of the
   archive. Each statement and bill is a document of its own, for each is cited by its bill.
 - One bill can have two statements of one day, for the House and for the Senate: only their
   addresses tell them apart.
@@ -61,7 +61,7 @@ LIST: Final = (
 )
 
 _DATE: Final = re.compile(r"\b([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2}),?\s+(\d{4})\b")
-# `H.R. 21 – Title`: hyphens stand inside names, dashes with spaces around them do not.
+# `H.R. 21 – Title`: hyphens are inside names, dashes with spaces around them are not.
 _SEPARATOR: Final = re.compile(r"\s+[-\u2013\u2014]\s+|\s*\u2014\s*")
 _ENTRY_ELEMENTS: Final = ("p", "li", "tr", "article", "div")
 
@@ -95,7 +95,7 @@ class PolicyStatement:
 
     @property
     def address(self) -> str:
-        """What tells it from others of the same day and bill: where it was published."""
+        """The address it was published at; it distinguishes statements of one day on one bill."""
         return self.fetched_from_url or self.url or self.file or ""
 
     @property
@@ -148,7 +148,7 @@ def _archived(record: Mapping[str, Any]) -> PolicyStatement:
     try:
         date.fromisoformat(issued)
     except ValueError:
-        raise MalformedError(f"`date_issued` is {issued[:40]!r}, which is no ISO date") from None
+        raise MalformedError(f"`date_issued` is {issued[:40]!r}, not an ISO date") from None
     title = " ".join((fields.text(record, "document_title") or "").split())
     names = ("file", "url", "fetched_from_url", "date_fetched", "source", "rescinded")
     return PolicyStatement(
@@ -186,7 +186,7 @@ def _as_archived(url: str) -> str:
 
 
 def _date_near(link: Any, title: str) -> date | None:
-    """The first date behind a link in its block; what stands before it is of another."""
+    """The first date after a link in its block; the text before it is of another."""
     for block in link.iterancestors(*_ENTRY_ELEMENTS):
         words = text_of(block) or ""
         after = words.partition(title)[2] or words
@@ -224,7 +224,7 @@ saps: Final = Table(
         fetched_from_url="Where the White House had the PDF.",
         date_fetched="When the archive fetched it.",
         source="The list it was found in.",
-        rescinded="What the archive says of its withdrawal; NULL while it stands.",
+        rescinded="What the archive says of its withdrawal; NULL while it is in force.",
     ),
     Index("ix_saps_date_issued", "date_issued"),
     comment="Statements of Administration Policy.",
@@ -328,7 +328,7 @@ class Sap:
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
-        """What the White House lists of this administration, whatever the archive has of it."""
+        """The statements of this administration on the list of the White House."""
         listing = await ask(LIST, path="lists/whitehouse.html")
         days = SourceState(
             now=listing.archived.retrieved_at, backfill=True, since=since, until=until

@@ -9,10 +9,10 @@ Quirks of the publishers:
 - All three files look alike; a loose one is known by its headings.
 - The headings of `liv111.xml` are 33: the 32 policy areas congress.gov counts, and `Private
   Legislation`, which bills bear as well.
-- A term of `liv.xml` stands below as many headings as it belongs to, and one of them stands twice
+- A term of `liv.xml` is below as many headings as it belongs to, and one of them appears twice
   below the same: `Elementary and secondary education`, `State aid to local areas`.
 - Agencies are numbered by federalregister.gov alone. Its own seed files (`agencies_sections.csv`,
-  with carriage returns for line ends), eCFR's list and the public inspection desk's name agencies
+  with carriage returns for line ends), eCFR's list and the public inspection list name agencies
   without that number, so that no row can be made of them.
 - Nothing here is a document: there is no `published_at`, and nothing for an audit to count.
 """
@@ -143,7 +143,7 @@ def _headings(root: Any) -> dict[str, list[str]]:
     for top in root.iterchildren("top-term"):
         heading = _value(top)
         if heading in by_heading:
-            raise DuplicateKeyError(f"the heading {heading!r} stands twice in one list")
+            raise DuplicateKeyError(f"the heading {heading!r} appears twice in one list")
         # A few terms are listed twice below one heading; it is one term all the same.
         by_heading[heading] = list(dict.fromkeys(map(_value, top.iterchildren("term"))))
     if not any(by_heading.values()):
@@ -241,7 +241,7 @@ _FILES: Final = {SUBJECTS: "liv111.xml", NAMES: "crsnet.xml", OLD_SUBJECTS: "liv
 
 # Text files people keep beside these lists, by how they begin.
 _OTHERS: Final = {
-    rb"bill_type,": "nicknames of bills, which are no terms that anybody assigns",
+    rb"bill_type,": "nicknames of bills, which are not assigned as terms",
     rb"agency_name,": "agencies by name only, without the number that documents name them by",
     rb"pai_identifier,": "agencies by name only, without the number that documents name them by",
     rb"section_title,": "sections of federalregister.gov by part of the CFR; no agency, no term",
@@ -266,7 +266,7 @@ class Taxonomy:
         rate=Rate(per_second=1, burst=2),
         tables=TABLES,
         at_least=5000,
-        published_at="none: terms and agencies are no documents",
+        published_at="none: terms and agencies are not documents",
     )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:

@@ -215,7 +215,7 @@ def test_other_files_are_called_by_their_name(
     ("old", "new", "cause"),
     [
         (b"<isByRequest>Y<", b"<isByRequest>maybe<", "true or false"),
-        (b"<introducedDate>2023-01-09<", b"<introducedDate>2023-02-30<", "no day"),
+        (b"<introducedDate>2023-01-09<", b"<introducedDate>2023-02-30<", "not a day"),
         (b"<district>3<", b"<district>third<", "whole number"),
         (b"<congress>118</congress>\n    <const", b"<congress/>\n    <const", "which bill"),
         (b"<type>HR</type>\n    <intro", b"<type>XX</type>\n    <intro", "which bill"),

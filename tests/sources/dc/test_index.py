@@ -132,14 +132,14 @@ def test_section_in_the_index_itself_is_a_leaf_with_its_status(tmp_path: Path) -
     [
         ("../../../../../../../secret.xml", "leads out of the publisher's files"),
         ("..%2F..%2Fsecret.xml", "leads out of the publisher's files"),
-        ("/etc/passwd.xml", "no path of a file"),
-        ("./old.zip%21a.xml", "no path of a file"),
-        ("https://example.org/5-1.xml", "no path of a file"),
-        ("./sections/5-1.xml#xpointer(x)", "no path of a file"),
-        ("", "no path of a file"),
-        ("./chapters/1/index.xml", "which is no section"),
-        ("./sections/5-1.jpeg", "which is no section"),
-        (".", "which is no section"),
+        ("/etc/passwd.xml", "not the path of a file"),
+        ("./old.zip%21a.xml", "not the path of a file"),
+        ("https://example.org/5-1.xml", "not the path of a file"),
+        ("./sections/5-1.xml#xpointer(x)", "not the path of a file"),
+        ("", "not the path of a file"),
+        ("./chapters/1/index.xml", "not a section"),
+        ("./sections/5-1.jpeg", "not a section"),
+        (".", "not a section"),
     ],
 )
 def test_include_that_leads_to_no_section_stops_the_title(
@@ -153,7 +153,7 @@ def test_include_that_leads_to_no_section_stops_the_title(
 @pytest.mark.parametrize(
     ("inside", "cause"),
     [
-        ("loose words", "'loose words' stands between the elements"),
+        ("loose words", "'loose words' is between the elements"),
         ("<section><heading>Nameless.</heading></section>", "a section without a number"),
         ("<xi:include/>", "includes None"),
     ],
@@ -225,8 +225,8 @@ CODE = f'<document {NAMESPACES} id="D.C. Code">'
         ("<html><body>Moved</body></html>", WrongContentError, "index.xml: an HTML page"),
         (CODE, MalformedError, "index.xml: not well-formed XML"),
         (f"{CODE}</document>", SuspiciousYieldError, "lists no title"),
-        (f"{CODE}{include('5-1')}</document>", MalformedError, "which is no title's index"),
-        (f'{CODE}<xi:include href="/a"/></document>', MalformedError, "no path of a file"),
+        (f"{CODE}{include('5-1')}</document>", MalformedError, "which is not the index of a title"),
+        (f'{CODE}<xi:include href="/a"/></document>', MalformedError, "not the path of a file"),
         (CODE.replace("Code", "Law 9") + "</document>", WrongContentError, "not the list of"),
     ],
 )

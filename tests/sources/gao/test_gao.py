@@ -103,7 +103,7 @@ def test_the_pdf_is_the_body_where_there_is_no_html() -> None:
     ("parts", "cause"),
     [
         ({"pdf": b"<html>Denied</html>"}, "not a PDF"),
-        ({"page": b"<html><body>Access Denied</body></html>"}, "no page of a GAO product"),
+        ({"page": b"<html><body>Access Denied</body></html>"}, "not the page of a GAO product"),
         ({"page": PAGE.replace(b"gao-26-107521", b"gao-26-1")}, "describes GAO-26-1"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_feed_that_is_none_stops_the_run(feed: bytes, error: type[Exception]) 
     ("data", "cause"),
     [
         (PDF, r"the PDF of a product \(FILE\)"),
-        (TEXT, "no page of a GAO product"),
+        (TEXT, "not the page of a GAO product"),
         (b"{}", "not XML"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_law_without_a_stated_day_was_approved_on_the_day_below_its_text() -> 
 
 
 def test_a_day_that_is_none_is_an_error() -> None:
-    with pytest.raises(MalformedError, match="no ISO date"):
+    with pytest.raises(MalformedError, match="not an ISO date"):
         only(changed("new.xml", "<approvedDate>2025-02-03<", "<approvedDate>soon<"))
 
 

@@ -92,7 +92,7 @@ def test_a_vacated_vote_is_kept_without_positions() -> None:
 def test_counts_without_positions_are_malformed_not_vacated() -> None:
     data = (FILES / "house-vacated.xml").read_bytes()
     data = data.replace(b"<yea-total>0<", b"<yea-total>7<")
-    with pytest.raises(MalformedError, match="names nobody"):
+    with pytest.raises(MalformedError, match="names no member"):
         records_of(source, loose(data))
 
 

@@ -55,7 +55,7 @@ def test_numbers_beyond_any_law_are_refused(number: int) -> None:
 
 @pytest.mark.parametrize("words", ["", "条", "第一", "12"])
 def test_what_is_no_number_in_kanji_is_refused(words: str) -> None:
-    with pytest.raises(ValueError, match="no number in kanji"):
+    with pytest.raises(ValueError, match="not a number in kanji"):
         arabic_numeral(words)
 
 

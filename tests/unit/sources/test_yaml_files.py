@@ -122,7 +122,7 @@ def test_a_key_met_twice_is_never_yielded_again() -> None:
     record = ParsedRecord(source="s", table="t", key="k", payload={})
     found = fields.distinct([record, record])
     assert next(found) is record
-    with pytest.raises(DuplicateKeyError, match="k stands twice"):
+    with pytest.raises(DuplicateKeyError, match="k appears twice"):
         next(found)
 
 

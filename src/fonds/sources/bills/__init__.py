@@ -6,12 +6,12 @@ of the status file and is not read again when only an action was added.
 
 Quirks of the publishers:
 - Three formats are about: none (2016), 1.0.0 and 3.0.0. Names differ (billNumber, billType,
-  billCommittees, billSubjects, billSummaries), and so does where recorded votes stand.
-- The text of some summaries stands in an *element* called `cdata`; some actions have no text;
-  fields of an amendment stand twice, sometimes once blank.
+  billCommittees, billSubjects, billSummaries), and so does the element of recorded votes.
+- The text of some summaries is in an *element* called `cdata`; some actions have no text;
+  fields of an amendment appear twice, sometimes once blank.
 - Times of day were written `03:36PM` before June 2016.
 - `Public Law` among the text versions is the law, a document of another source: its address is
-  kept in `bill_laws`. The enrolled text often has no date, or stands twice, with and without.
+  kept in `bill_laws`. The enrolled text often has no date, or appears twice, with and without.
 - The feed names the last hundred changed files and no more; a batch can be larger. When it does
   not reach back to the last run, all folders of the current and the previous Congress are listed.
   So the feed only says which folders to list, and what is new in a folder its times say.
@@ -112,7 +112,7 @@ class ListedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedNews:
-    """What the feed names, and how far back it reaches."""
+    """The folders that the feed names, and the age of its oldest entry."""
 
     folders: frozenset[Folder]
     oldest: datetime | None
@@ -455,4 +455,4 @@ def _number(value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{value!r} is no number of a Congress; write 119") from error
+        raise UsageError(f"{value!r} is not the number of a Congress; write 119") from error

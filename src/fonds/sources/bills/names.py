@@ -55,7 +55,7 @@ class BillName:
 
     @property
     def printed(self) -> str:
-        """`H.J. Res. 41`, as it stands on the bill."""
+        """`H.J. Res. 41`, as printed on the bill."""
         return f"{_PRINTED.get(self.kind, ABBREVIATIONS[self.kind])} {self.number}"
 
     @property
@@ -222,7 +222,7 @@ def code_of(stage: str | None) -> str | None:
 
 
 def fallback_code(stage: str | None) -> str:
-    """A stage whose name nobody knows still names its version: `committee-print`."""
+    """A version code for a stage without a known name: `committee-print`."""
     return re.sub(r"[^a-z0-9]+", "-", (stage or "").lower()).strip("-") or "text"
 
 
@@ -233,7 +233,7 @@ def stage_name(code: str) -> str | None:
 
 
 def stage_phrase(code: str, name: str | None) -> str:
-    """What a citation says of it: `as introduced in House`."""
+    """The stage as a citation names it: `as introduced in House`."""
     stage = _STAGES.get(_SUFFIX.sub("", code))
     if stage:
         return stage[1]

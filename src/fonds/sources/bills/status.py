@@ -37,7 +37,7 @@ _NOON: Final = 12
 
 
 def first(element: Any, *paths: str) -> str | None:
-    """The first text at these paths; of a field that stands twice, one may be blank."""
+    """The first text at these paths; of a field that appears twice, one may be blank."""
     values = (text for path in paths for text in xml.texts(element, path))
     return next(values, None)
 
@@ -68,7 +68,7 @@ def day(value: str | None) -> str | None:
     try:
         return date.fromisoformat(match[0]).isoformat()
     except ValueError as error:
-        raise MalformedError(f"{match[0]} is no day of any year") from error
+        raise MalformedError(f"{match[0]} is not a day of any year") from error
 
 
 def clock(value: str | None) -> str | None:
@@ -102,7 +102,7 @@ def latest_action(element: Any) -> dict[str, str | None]:
 def as_json(element: Any) -> Any:
     """An element as JSON: lists of `item` as lists, blank fields left out.
 
-    A field that stands twice, as many do in format 1.0.0, is kept once, or as a list where the
+    A field that appears twice, as many do in format 1.0.0, is kept once, or as a list where the
     two differ.
     """
     children = [child for child in element if isinstance(child.tag, str)]
@@ -190,7 +190,7 @@ def actions(bill: Any) -> list[Any]:
 
 
 def summaries(bill: Any) -> list[Any]:
-    """The summaries; the text of some stands in an element called `cdata`."""
+    """The summaries; the text of some is in an element called `cdata`."""
     return every(bill, *_SUMMARIES)
 
 
@@ -464,7 +464,7 @@ def _amendment_actions(item: Any) -> list[Any] | None:
 
 
 # The body is one element of the archived file, so no normalizer can make it from that file
-# alone: it is made anew when the file is parsed anew.
+# alone: it is made when the file is parsed.
 NORMALIZER: Final = "billstatus_summary@1.0.0"
 _HTML: Final = Html()
 _TAG: Final = re.compile(r"<[^<>]+>")

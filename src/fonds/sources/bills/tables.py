@@ -174,7 +174,7 @@ bill_titles: Final = _child(
         chamber_code="H or S.",
         chamber_name="House or Senate.",
         parent_title_type="Short Title; before format 3.0.0.",
-        bill_text_version_name="The version it stands in.",
+        bill_text_version_name="The version it is in.",
         bill_text_version_code="IH, ENR.",
         update_date="ISO moment.",
     ),

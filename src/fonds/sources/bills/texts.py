@@ -92,7 +92,7 @@ class Header:
 
 
 def read_header(root: Any) -> Header:
-    """What the root element, its metadata and its first lines say."""
+    """The facts in the root element, its metadata and its first lines."""
     bill, code = _cited(root) or (_bill(root), None)
     return Header(
         bill=bill,
@@ -382,7 +382,7 @@ def _header(part: RawPart) -> Header:
     if kind not in _XML:
         if is_error_page(part.data) or part.archived.url.lower().endswith(".xml"):
             raise WrongContentError(
-                "something else stands where the text of a bill was listed; govinfo answers with "
+                "not the text of a bill, although it was listed as one; govinfo answers with "
                 "a page of its own for files it does not have"
             )
         return Header()

@@ -2,24 +2,24 @@
 
 Quirks of the publisher:
 
-- eCFR's API serves a title as it stood on a day, but none later than the title's own
+- eCFR's API serves a title as of a day, but none later than the title's own
   `up_to_date_as_of`; titles lag behind each other by some days. Title 35 is reserved, and has no
   file.
 - A part or a section asked for by itself has no title around it. Its `hierarchy_metadata` names
   the title, escaped once or twice, with `_SUBSTITUTE_DATE_` in the place of a date.
 - In govinfo's bulk files `DIV1` is a volume, and its `N` the volume's number; chapters, and even
-  parts, go on from one volume to the next, where their headings stand again, `(CONTINUED)`.
+  parts, go on from one volume to the next, where their headings are repeated, `(CONTINUED)`.
 - The annual edition is in volumes, or in a file for each part. An unchanged volume is published in
   a new cover: a volume of 2025 may say that it is revised as of 2023. What a volume prints before
-  and after its title (how to use the Code, finding aids) is no part of the Code, and left out.
+  and after its title (how to use the Code, finding aids) is not part of the Code, and left out.
 - Numbers do not tell the part: 14 CFR part 241 has a section 19-8.1, title 43 numbers by subpart.
-  They stand in `N`, with or without the sign, in `SECTNO`, or only in the heading.
-- The end tags of some sections were forgotten: all parts that follow stand within the section.
+  They are in `N`, with or without the sign, in `SECTNO`, or only in the heading.
+- The end tags of some sections were forgotten: all parts that follow are within the section.
 - Ranges of reserved sections and parts are one element. A level that is reserved and holds
   nothing is a leaf, so that its citation leads somewhere.
 - The sections a note quotes as they will read once they are in force (`REVTXT`) are text of the
   section that the note is on.
-- What stands directly under a part (authority, source, notes) is its front; the part is cited by
+- Text directly under a part (authority, source, notes) is its front; the part is cited by
   it. A volume that goes on with a part prints these again: they follow as `front~2`.
 """
 
@@ -188,7 +188,7 @@ def _pages(title: str, files: list[EditionFile]) -> list[EditionFile]:
 
 
 def _numbers_in(head: FileHead) -> tuple[int, ...]:
-    """What no two files can hold; pieces may overlap, and say so by their numbers."""
+    """The units of a file that no other file may contain; overlapping parts say so by number."""
     if head.shape == TitleShape.WHOLE:
         return (0,)
     return (head.volume, head.first) if head.shape == TitleShape.VOLUME else ()
@@ -274,7 +274,7 @@ _DESIGNATION: Final = re.compile(r"\s*(?:[—–\[]|\s-\s|--).*", re.DOTALL)
 
 
 def shard(leaf: Leaf) -> Shard:
-    """All of it; a front goes by the name of the level it stands in."""
+    """All of it; a front has the name of the level it is in."""
     steps = [step for step in _steps(leaf) if step.kind in _CITED_LEVELS]
     title = leaf.lineage[0].number
     return Shard(
@@ -312,7 +312,7 @@ def _cited(step: Step) -> str:
 
 
 def _around_appendix(label: str, steps: list[Step]) -> Iterator[str]:
-    """What it is appended to, as its heading says; where it stands does not always tell."""
+    """The level it is appended to, as its heading says; its position does not always show it."""
     matches = _BELONGS.finditer(_designation(label))
     stated = {name: text for match in matches for name, text in match.groupdict("").items() if text}
     if "section" in stated:

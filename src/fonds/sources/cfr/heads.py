@@ -1,4 +1,4 @@
-"""What a file of the CFR says of itself before its text begins: shape, title, edition, place.
+"""The head of a file of the CFR, before its text: shape, title, edition, place.
 
 The vocabularies in which the CFR is published: GPO's, which is eCFR's too, and USLM.
 
@@ -147,11 +147,11 @@ class FileHead:
     label: str
     """The title's name, if it comes before the text."""
     ancestors: tuple[tuple[str, str], ...]
-    """The levels that a granule stands in below its title: `CHAPTER II`, and all of its heading."""
+    """The levels above a granule, below its title: `CHAPTER II`, and all of its heading."""
 
 
 def look(start: bytes, name: str) -> FileHead:
-    """What the first `LONGEST` bytes of a file, or all, tell; raises if it is none of the CFR."""
+    """The head in the first `MAX_HEAD_LENGTH` bytes of a file; raises if it is not of the CFR."""
     _refuse(start)
     handler = _HeadHandler()
     for _ in portions(io.BytesIO(start), handler):
@@ -159,7 +159,7 @@ def look(start: bytes, name: str) -> FileHead:
             break
     if not _is_cfr(handler.root):
         root = handler.root[:40]
-        raise WrongContentError(f"the root element is <{root}>, which is no file of the CFR")
+        raise WrongContentError(f"the root element is <{root}>, which is not a file of the CFR")
     return _head(handler, name)
 
 
@@ -349,7 +349,7 @@ class Dialect(ABC):
     unread: ClassVar[frozenset[str]]
     """Tables of contents and running heads: all they say is said elsewhere."""
     inner_heads: ClassVar[frozenset[str]] = frozenset()
-    """Headings that stand within a table of contents."""
+    """Headings within a table of contents."""
     pictures: ClassVar[frozenset[str]]
     """Elements that are something to see without holding a word."""
 
@@ -359,14 +359,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def head(self, name: str, attributes: Mapping[str, str]) -> Part | None:
-        """What part of its level's heading an element is, if it can be one."""
+        """The part of its level's heading that an element is, if it can be one."""
 
     @abstractmethod
     def identifier(self, attributes: Mapping[str, str], around: str) -> str:
-        """The publisher's own name of a level, or what it stands in, with a slash at its end."""
+        """The publisher's own name of a level, or of its parent, with a slash at its end."""
 
     def within(self, title: str) -> str:
-        """What all of a title stands in, in such names."""
+        """The parent of all of a title, in such names."""
         del title
         return ""
 
@@ -432,5 +432,5 @@ class UslmVolume(Dialect):
 
 
 def rank(kind: str) -> int:
-    """How far in a level belongs: 1 for a title, 5 for a part; of others nobody knows."""
+    """The depth of a level: 1 for a title, 5 for a part; None where it is unknown."""
     return _RANKS.get(kind, 0)

@@ -3,7 +3,7 @@
 A volume begins in the middle of a chapter, often of a part, and prints their headings again. What
 was open when the volume before it ended is continued, not listed a second time.
 
-One file of the CFR, heard from beginning to end: its levels, and where their texts stand.
+One file of the CFR, read from beginning to end: its levels, and the positions of their texts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class CfrOutline:
         self._pending.append(node)
 
     def title(self, node: TocNode) -> bool:
-        """Know the unit itself better; False if an earlier volume told already."""
+        """Add what is known of the unit itself; False if an earlier volume has done so."""
         if self._is_titled:
             return False
         self._is_titled = True
@@ -84,7 +84,7 @@ class CfrOutline:
         return True
 
     def drain(self) -> list[TocNode]:
-        """What is ready since it was last asked for."""
+        """The nodes that are ready since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
@@ -96,11 +96,11 @@ class CfrOutline:
     def _position(self, node: TocNode) -> int:
         position = node.depth - 1
         if position > len(self._path):
-            raise MalformedError(f"{node.label!r} stands in a level that has already ended")
+            raise MalformedError(f"{node.label!r} is in a level that has already ended")
         return position
 
     def _leave(self, position: int) -> None:
-        """Nothing from here on can go on; the innermost is told first."""
+        """End the levels from here on; the innermost is listed first."""
         for node in sorted(self._pending, key=lambda node: -node.depth):
             if node.depth > position:
                 self._ready.append(node)
@@ -120,7 +120,7 @@ class _CfrLevel:
     depth: int
     words: dict[Part, str] = field(default_factory=dict)
     inside: int | None = None
-    """Where its first element begins."""
+    """The position of its first element."""
     text: tuple[int, int] | None = None
     """From the first to the last of its own elements since the last level below it."""
     is_added: bool = False
@@ -158,7 +158,7 @@ class CfrFileParser:
         self._page = page
         self._title = title
         self._above = above
-        """How many levels the file stands in that are not in it themselves."""
+        """The number of levels around the file that are not in it themselves."""
         self._frames: list[_CfrLevel | None] = []
         """The open elements down to the innermost level; None is one around levels."""
         self._level: _CfrLevel | None = None
@@ -234,7 +234,7 @@ class CfrFileParser:
                 return False
             self._let_go(around, offset)
         if around is not None and around.is_over and not is_large:
-            raise MalformedError(f"<{name}> stands in {around.label!r}, after parts that follow it")
+            raise MalformedError(f"<{name}> is in {around.label!r}, after parts that follow it")
         if self._is_forgotten:
             self._make_room(kind)
         for level in self._open():
@@ -279,7 +279,7 @@ class CfrFileParser:
         self._outline.leaf(self._leaf(section, start, offset))
 
     def _make_room(self, kind: str) -> None:
-        """After a forgotten end, nesting tells nothing: a level ends those it cannot stand in."""
+        """After a missing end tag, nesting is unreliable: a level ends those it cannot be in."""
         for level in self._open():
             if rank(level.kind) >= rank(kind) > 0:
                 self._add_level(level)
@@ -373,7 +373,7 @@ class CfrFileParser:
     def _extend(self, offset: int) -> None:
         level = self._level
         if level is not None and level.is_over:
-            raise MalformedError(f"text of {level.label!r} stands after parts that follow it")
+            raise MalformedError(f"text of {level.label!r} is after parts that follow it")
         if level is not None and level.kind not in LEAVES:
             first = level.text[0] if level.text else self._element
             level.text = (first, offset)

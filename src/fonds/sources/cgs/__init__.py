@@ -6,10 +6,10 @@ revision alone, edition 2026 the same with the sections of the supplement in the
 
 Quirks of the publisher:
 - titles.htm lists title_12.htm, which lists chap_229.htm, which holds all sections of its chapter.
-  Title 42a has articles instead (art_002a.htm); they are numbered anew, as chapters are not.
+  Title 42a has articles instead (art_002a.htm); they begin again at 1, as chapters do not.
 - A section has no element of its own: it begins with the paragraph of its catchline and ends with
-  a table of links. Source, history, cross references and annotations are told by their classes.
-- One catchline can stand for many sections that are gone: `secs_12-747_to_12-789`.
+  a table of links. Source, history, cross references and annotations are known by their classes.
+- One catchline can be that of many repealed sections: `secs_12-747_to_12-789`.
 - The letter l in a number is in italics: `53a-117<i>l</i>`; ids have it plain.
 - Parts of a chapter are headings between sections, with notes of their own below them.
 - A page says to which title it belongs only in its links, and of which year it is only in a note.
@@ -58,7 +58,7 @@ from fonds.sources.jurisdiction import FRONT, CodeInfo, Leaf, Origin, Page, Shar
 # A chapter brought up to date: the sections of its supplement in the place of the older ones.
 
 Path = tuple[tuple[str, str], ...]
-"""The parts a section stands under, outermost first: kinds and numbers."""
+"""The parts above a section, outermost first: kinds and numbers."""
 
 
 def merged(base: Sequence[ChapterItem], supplement: Sequence[ChapterItem]) -> list[ChapterItem]:
@@ -80,7 +80,7 @@ def merged(base: Sequence[ChapterItem], supplement: Sequence[ChapterItem]) -> li
 
 @dataclass(slots=True)
 class _SupplementSection:
-    """A section of the supplement, and what stands between it and the section before."""
+    """A section of the supplement, and the notes between it and the section before."""
 
     section: ChapterItem | None = None
     path: Path = ()
@@ -156,7 +156,7 @@ def _position_for(items: list[ChapterItem], section: ChapterItem, path: Path) ->
 
 
 def _behind_heading(items: list[ChapterItem], at: int, path: Path) -> int:
-    """Where notes go: behind the heading of their part and its notes, or where the section is."""
+    """The index for notes: after the heading of their part and its notes, or at the section."""
     paths = [item_path for _, item_path in _with_paths(items)]
     starts = [0] if not path else []
     starts += [
@@ -176,7 +176,7 @@ def _behind_heading(items: list[ChapterItem], at: int, path: Path) -> int:
 
 
 def title_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
-    """What stands in a title.
+    """The nodes of a title.
 
     Its own pages list chapters, each on pages of its own. Out of a folder a title comes with all
     its chapters at once, whatever the files are called.
@@ -216,7 +216,7 @@ def _listed(node: TocNode, titles: Sequence[tuple[Page, Title]]) -> Iterator[Toc
 
 
 def chapter_nodes(node: TocNode, pages: Sequence[Page]) -> Iterator[TocNode]:
-    """The chapter itself, better known now, and what stands in it."""
+    """The chapter itself, with what its page says, and its nodes."""
     pair = Pair()
     for page in pages:
         chapter = read_chapter(page.name, page.read())
@@ -310,10 +310,10 @@ def cite_cgs(*, section: str, edition: str) -> str:
 
 
 def cite_cgs_notes(*, levels: Mapping[str, str], edition: str) -> str:
-    """`Conn. Gen. Stat. ch. 952, pt. I (2025).`: what stands beside the sections of a level.
+    """`Conn. Gen. Stat. ch. 952, pt. I (2025).`: the notes beside the sections of a level.
 
     Levels are names with their numbers, outermost first. Chapters are counted through all titles
-    and cited without theirs; articles begin anew in the only title that has them.
+    and cited without theirs; articles begin again at 1 in the only title that has them.
     """
     parts = [f"{_SHORT[kind]} {number}" for kind, number in levels.items() if kind in _SHORT]
     if "chapter" not in levels:
@@ -378,7 +378,7 @@ class Cgs:
         return nodes(node, list(pages.values()))
 
     def shardify(self, leaf: Leaf) -> Shard:
-        """A section by its number; notes by the chapter or part they stand under."""
+        """A section by its number; notes by their chapter or part."""
         is_section = leaf.kind == SECTION
         levels = {step.kind: step.number for step in leaf.lineage}
         return Shard(

@@ -1,8 +1,8 @@
-"""A chapter's page: what stands on it, and where, found in one pass over its bytes.
+"""A chapter's page: its items and their positions, found in one pass over its bytes.
 
 The marks of the publisher's pages, found in their bytes, and what a reader sees of a piece.
 
-Section numbers: how they are printed, in which order they stand, and what a range covers.
+Section numbers: their forms, their order, and the range that each covers.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _HEADING: Final = re.compile(
 def number_of(identifier: str, catchline: str) -> str | None:
     """`12-747 to 12-789` of `secs_12-747_to_12-789`; of the printed line if the id says nothing.
 
-    The id is asked first: in print the letter l is set in italics, lest it be read as a one.
+    The id is read first: in print the letter l is set in italics, so that it is not read as a one.
     """
     if (match := _ID.fullmatch(identifier)) and (number := _joined(match[1].split("_"))):
         return number
@@ -130,7 +130,7 @@ def key_of(number: str) -> Key:
 
 
 def covers(number: str, other: str) -> bool:
-    """Whether all that `other` names is named by `number`, or stands within its range."""
+    """Whether all that `other` names is named by `number`, or is within its range."""
     ends = [key_of(member) for member in members(number)]
     keys = [key_of(member) for member in members(other)]
     if " to " in number:
@@ -144,7 +144,7 @@ def title_of(number: str) -> str:
 
 
 def heading_of(catchline: str) -> str:
-    """What a catchline says behind its number."""
+    """The status that a catchline states after its number."""
     return catchline[match.end() :] if (match := _PRINTED.match(catchline)) else catchline
 
 
@@ -158,7 +158,7 @@ def status_of(catchline: str, text: str) -> str:
 
 
 STATUTES: Final = "current/pub"
-"""Where the statutes stand below the publisher's base; supplements stand in `2026/sup`."""
+"""The path of the statutes below the publisher's base; supplements are in `2026/sup`."""
 SECTION: Final = "section"
 PARTS: Final = ("part", "subpart")
 _CHAPTER: Final = re.compile(rb"<[a-z][^<>]{0,500}?\b(?:chap-no|catchln)\b[^<>]*>", re.IGNORECASE)
@@ -195,7 +195,7 @@ class ChapterItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chapter:
-    """What a page says of its chapter."""
+    """The head of a page: its chapter, its label, its year."""
 
     kind: str
     """`chapter`, or `article` in the title that has no chapters."""
@@ -247,7 +247,7 @@ def address_of(supplement: str | None, file: str) -> str:
 def read_chapter(name: str, data: bytes) -> Chapter:
     """All there is on a chapter's page; raises where it is cut off or contradicts itself."""
     if not is_chapter(data):
-        raise WrongContentError(f"{name} is no chapter of the statutes: no heading, no section")
+        raise WrongContentError(f"{name} is not a chapter of the statutes: no heading, no section")
     tokens = list(TOKEN.finditer(data))
     ends = [token.start() for token in tokens if token["end"]]
     if not ends:
@@ -374,7 +374,7 @@ class _ChapterPage:
             self._items.append(front)
 
     def _paragraph(self, position: int) -> int:
-        """Where the paragraph begins that a catchline stands in."""
+        """The start of the paragraph that contains a catchline."""
         before = list(PARAGRAPH.finditer(self._data, self._since, position))
         return before[-1].start() if before and not before[-1][1] else position
 

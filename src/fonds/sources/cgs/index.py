@@ -82,14 +82,14 @@ class Titles:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Title:
-    """The page of one title: its chapters, and where its own notes stand."""
+    """The page of one title: its chapters, and the position of its own notes."""
 
     number: str
     label: str
     chapters: tuple[ListedNode, ...]
     notes: Span | None
     text: str
-    """What the notes say."""
+    """The text of the notes."""
     supplement: str | None
     """The year of the supplement it is from, empty if unknown; None for the statutes themselves."""
     address: str
@@ -129,7 +129,7 @@ def all_repealed(label: str) -> bool:
 def read_title(name: str, data: bytes) -> Title:
     """A title's own page."""
     if not lists_chapters(data) and not _CHAPTER_FILE.search(data.decode("latin-1")):
-        raise WrongContentError(f"{name} is no page of a title: it may have moved")
+        raise WrongContentError(f"{name} is not the page of a title: it may have moved")
     root = read_page(data)
     printed = {field: _heading(root, field) for field in ("title-no", "title-name")}
     number = _NAME.match(printed["title-no"])
@@ -236,7 +236,7 @@ _LOOKED_AT: Final = 4096
 
 @dataclass(slots=True)
 class TitleFiles:
-    """What a folder holds of one title."""
+    """The files of one title in a folder."""
 
     number: str
     label: str = ""
@@ -246,7 +246,7 @@ class TitleFiles:
 
 @dataclass(slots=True)
 class StatutesFolder:
-    """What a folder holds of the statutes."""
+    """The files of the statutes in a folder."""
 
     titles: dict[str, TitleFiles] = field(default_factory=dict)
     lists: list[Titles] = field(default_factory=list)
@@ -318,7 +318,7 @@ class Pair:
 
     @property
     def chapter(self) -> Chapter:
-        """What it is called, by the page of the statutes if there is one."""
+        """The label of a chapter, by the page of the statutes if there is one."""
         page = self.base or self.supplement
         assert page is not None
         return page

@@ -267,7 +267,7 @@ def _document(row: Mapping[str, Any], raw: Archived, body: Body | None) -> Docum
 
 def _summary(stated: str | None, body: Body | None) -> str | None:
     text = body.normalized if body else None
-    # Some old summaries are the whole report once more.
+    # Some old summaries repeat the whole report.
     is_text = stated is not None and text is not None and 2 * len(stated) > len(text.markdown)
     return None if is_text else stated
 

@@ -22,7 +22,7 @@ LIST_COLUMNS: Final = ("number", "url", "sha1", "latestPubDate", "latestPDF", "l
 SEARCH_COLUMNS: Final = ("ProductNumber", "CoverDate", "Title", "Url", "Version", "PublicationDate")
 
 NUMBER: Final = re.compile(r"[0-9A-Z][0-9A-Z-]*")
-"""What CRS calls a report; nothing that could not stand in an address."""
+"""The number of a report, with only characters that can be in an address."""
 
 Row = Mapping[str, str]
 
@@ -48,7 +48,7 @@ class CrsVersion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Topic:
-    """What a report is about, in the words of one list; its fields are columns."""
+    """A topic of a report, in the words of one list; its fields are columns."""
 
     name: str
     source: str | None = None
@@ -63,7 +63,7 @@ class CrsReport:
     versions: tuple[CrsVersion, ...]
     topics: tuple[Topic, ...] = ()
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of it, by column of crs_reports."""
+    """Further columns of crs_reports."""
     is_whole: bool = False
     """With all its versions, not only the newest."""
 

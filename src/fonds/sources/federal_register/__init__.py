@@ -179,7 +179,7 @@ class FederalRegister:
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
-        """What the printed table of contents of each issue names.
+        """The documents in the printed table of contents of each issue.
 
         Without days: the thirty before the day the publisher's current issue was asked for.
         """
@@ -309,7 +309,7 @@ def _tasks_of(page: _ResultPage) -> dict[str, FetchTask]:
         task = _task(entry, page.archived)
         previous = tasks.setdefault(task.key, task)
         if previous.fingerprint != task.fingerprint:
-            raise DuplicateKeyError(f"{task.key} stands for two different documents of one page")
+            raise DuplicateKeyError(f"{task.key} means two different documents of one page")
     return tasks
 
 
@@ -341,8 +341,8 @@ def _parts(entry: Entry) -> Iterator[Part]:
         if text.url:
             yield text
         return
-    # Some mirrors ignore fields[]: the details come one by one, and the text, which nobody
-    # has announced, may be missing.
+    # Some mirrors ignore fields[]: the details come one by one, and the text, which is
+    # not announced, may be missing.
     yield Part(
         name="metadata",
         url=f"{API}/documents/{number}.json",

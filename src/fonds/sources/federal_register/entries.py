@@ -1,4 +1,4 @@
-"""The Federal Register's files, told apart by their bytes: JSON of the API, XML of the text.
+"""The Federal Register's files, distinguished by their bytes: JSON of the API, XML of the text.
 
 From one entry of the Federal Register's API to rows and a document.
 
@@ -31,7 +31,7 @@ def cite_federal_register(
 ) -> str:
     """The citation as a brief would print it, `91 Fed. Reg. 12345 (Mar. 4, 2026).`, ready to paste.
 
-    Without volume or page the document's own number stands for them, and without a date the
+    Without volume or page the document's own number replaces them, and without a date the
     year that number begins with: `FR Doc. 2016-12100 (2016).`
     """
     position = f"{volume} Fed. Reg. {page}" if volume and page else f"FR Doc. {number}"
@@ -79,7 +79,7 @@ def entry_date(entry: Entry) -> date | None:
         return date.fromisoformat(str(value))
     except ValueError:
         number = entry_number(entry)
-        raise MalformedError(f"{number}: publication_date {value!r} is no ISO date") from None
+        raise MalformedError(f"{number}: publication_date {value!r} is not an ISO date") from None
 
 
 def federal_register_id(number: str, published: date | None) -> str:
@@ -126,7 +126,7 @@ def once_each(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
         if previous is parsed:
             yield parsed
         elif previous != parsed:
-            raise DuplicateKeyError(f"{parsed.key} stands for two different documents")
+            raise DuplicateKeyError(f"{parsed.key} means two different documents")
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _integer(entry: Entry, field: str) -> int | None:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise MalformedError(f"{field} is {value!r}, which is no number") from None
+        raise MalformedError(f"{field} is {value!r}, which is not a number") from None
 
 
 def _text(value: Any) -> str | None:
@@ -348,7 +348,7 @@ def _parsed_body(parsed: ParsedRecord) -> Body | None:
 
 
 def read_loose(part: RawPart) -> Iterator[ParsedRecord]:
-    """All records of a file somebody has at hand, whatever it is."""
+    """All records of a file of any of the formats."""
     start = part.data[:2048].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start:
         raise MalformedError("the file is empty")
@@ -438,7 +438,7 @@ def _refuse_json(content: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _IssuePosition:
-    """What stands around a document: the issue's volume and date, the page it begins on."""
+    """The position of a document: the issue's volume and date, the page it begins on."""
 
     volume: int | None = None
     published: date | None = None
@@ -495,7 +495,7 @@ def _xml_record(
 
 
 def _xml_entry(document: Any, position: _IssuePosition) -> Entry:
-    """What the text itself says, under the names the API would use."""
+    """The facts in the text itself, under the names that the API would use."""
     number = document_number(document)
     if number is None:
         raise MalformedError("the document states no number ([FR Doc. …])")
@@ -533,7 +533,7 @@ def _xml_title(document: Any) -> str | None:
 
 
 def _texts(document: Any, *tags: str) -> list[str]:
-    """What those elements say in the head of the document."""
+    """The texts of those elements in the head of the document."""
     elements = (
         _reading(element)
         for element in document.iter(*tags)

@@ -1,1 +1,1 @@
-"""What sources of one make share: ways of reading and listing, written once."""
+"""Formats and lists that several sources share."""

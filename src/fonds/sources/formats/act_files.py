@@ -1,11 +1,11 @@
 """Codes that are published as one XML file for each act.
 
 In a folder the acts are found by looking into its files: by the root element, and by the element
-that holds the act's metadata, which stands near the beginning. At an address they are taken from
+that contains the act's metadata, which is near the beginning. At an address they are taken from
 the publisher's index. Either way an act is read once, from beginning to end, by a handler that
 lists its nodes while it hears of elements, and keeps no text but that of headings.
 
-A file that is no XML of this kind is ignored. One that is called `.xml` but is empty, cut off
+A file that is not XML of this kind is ignored. One that is called `.xml` but is empty, cut off
 before its metadata ends, or a page of HTML is taken for an act that will fail by itself, and so is
 an archive that cannot be opened: their loss must not go unnoticed among thousands of others.
 """
@@ -43,7 +43,7 @@ class ActFiles(ABC):
     roots: ClassVar[tuple[str, ...]]
     """The root elements of an act's file."""
     metadata: ClassVar[str]
-    """The element that, once it has ended, has told the act's number and title."""
+    """The element at whose end the act's number and title are known."""
     index: ClassVar[str] = ""
     """The publisher's page that lists the acts, if it has one."""
 
@@ -53,11 +53,11 @@ class ActFiles(ABC):
 
     @abstractmethod
     def handler(self, unit: TocNode) -> ActHandler:
-        """What lists the nodes of one act."""
+        """The handler that lists the nodes of one act."""
 
     @abstractmethod
     def shardify(self, leaf: Leaf) -> Shard:
-        """What the document of a leaf is called, and what reads its bytes."""
+        """The title, citation and normalizer of the document of a leaf."""
 
     def listed(self, index: Page) -> Iterator[TocNode]:
         """The units that the publisher's index names, each with its page."""
@@ -70,7 +70,7 @@ class ActFiles(ABC):
         raise UsageError(f"the publisher of {self.info.name} names no edition: say --version")
 
     def number_of(self, path: str) -> str:
-        """The number of an act that can only be told by the name of its file."""
+        """The number of an act that is only in the name of its file."""
         return PurePosixPath(path.partition("!")[0]).stem
 
     def chosen(self, units: Sequence[TocNode], version: str) -> Iterable[TocNode]:
@@ -148,7 +148,7 @@ class ActFiles(ABC):
         except (_OtherRootError, NotFoundError):
             return None, False
         except (ParseError, TooLargeError):
-            # Its cause is told when the unit is walked, where it spoils no other.
+            # The error is raised when the unit is walked, so that it does not affect others.
             return (self._unreadable(path) if ending in {".xml", ".zip"} else None), False
 
     def _unreadable(self, path: str) -> TocNode:
@@ -228,10 +228,10 @@ class ActHandler:
     def __init__(self) -> None:
         self.nodes: list[TocNode] = []
         self.above: list[Element] = []
-        """The elements that are open, outermost first; for `opened` and `closed` without the one
-        they are told of."""
+        """The elements that are open, outermost first; for `opened` and `closed` without the
+        they are read."""
         self.levels = Levels()
-        """For acts whose headings stand in a flat list."""
+        """For acts whose headings are in a flat list."""
         self._hearing: list[list[str]] = []
 
     def opened(self, element: Element) -> None:
@@ -288,7 +288,7 @@ class ActHandler:
 
 
 class Levels:
-    """Depths of headings that stand in a flat list, each with a rank; ranks may be left out."""
+    """Depths of headings in a flat list, each with a rank; ranks may be left out."""
 
     def __init__(self) -> None:
         self._open: list[int] = []
@@ -302,5 +302,5 @@ class Levels:
 
     @property
     def below(self) -> int:
-        """The depth of what stands under the last heading."""
+        """The depth of elements under the last heading."""
         return len(self._open) + 1

@@ -2,9 +2,9 @@
 
 Quirks of the publisher:
 - It wants a key of api.data.gov. Without one it answers 403, and so it does with a wrong one;
-  stand-ins pass the same refusal on with status 200, as `{"error": {"code": …}}`.
+  mirrors pass the same refusal on with status 200, as `{"error": {"code": …}}`.
 - It gives at most 250 entries at a time, and does not say so when more are asked for.
-- Its lists are not sorted by anything that stands still: one that changes while it is read
+- Its lists are not sorted by anything stable: one that changes while it is read
   repeats entries of earlier pages and leaves others out.
 - `next` and the `url` of entries may name hosts that do not exist (`https://v3/crsreport/…`), so
   addresses are always made here.
@@ -15,7 +15,7 @@ How a bill and a version of its text are cited.
 
 Bills follow the Bluebook's rule 13.2: `H.R. 1234, 119th Cong. (2025).`, resolutions with its own
 abbreviations (`H.R.J. Res. 41`, `H.R. Res. 5`), not with those of congress.gov. A version of the
-text is told apart by the parenthesis of rule 13.2(b): what had happened to the bill, and when:
+text is distinguished by the parenthesis of rule 13.2(b): the last action on the bill, and its day:
 `H.R. 1234, 119th Cong. (as introduced in House, Mar. 4, 2025).`
 
 How committees of Congress are named, described and cited.
@@ -73,7 +73,7 @@ async def read_list(
     path: str,
     identify: Callable[[Entry], Hashable] = ids.json_sha256,
 ) -> list[Entry]:
-    """All entries that stand under `name` in the pages of a list, whole and each once.
+    """All entries under `name` in the pages of a list, whole and each once.
 
     The pages are archived as `<path>-<offset>.json`. An empty list, a page that is short, and an
     entry that comes twice are errors: nothing may be concluded from half a list.
@@ -97,7 +97,7 @@ async def read_list(
 
 
 def read_page(data: bytes, name: str) -> tuple[int, list[Entry]]:
-    """What a page says of the length of its list, and the entries it has under `name`."""
+    """The stated length of the list, and the entries that a page has under `name`."""
     content = read_object(data, HOST)
     count = fields.whole(fields.section(content, "pagination"), "count")
     if count is None or name not in content:
@@ -108,7 +108,7 @@ def read_page(data: bytes, name: str) -> tuple[int, list[Entry]]:
 
 
 def read_object(data: bytes, where: str) -> Entry:
-    """A JSON object that is no report of an error; what else it is, is said by the error."""
+    """A JSON object that does not report an error; other content is named by the error."""
     try:
         content = json.loads(data)
     except ValueError as error:

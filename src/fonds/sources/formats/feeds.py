@@ -51,7 +51,7 @@ _CLOCKS: Final = {
 
 _PAGE: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _LOOKED_AT: Final = 1024
-# Forbidden in XML 1.0; as bytes they stand for themselves in every encoding that is let through.
+# Forbidden in XML 1.0; these bytes mean the same in every encoding that is let through.
 _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r")
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _TAG: Final = re.compile(r"<(?:/?[A-Za-z][A-Za-z0-9]*[\s/>]|!--)")
@@ -119,7 +119,7 @@ def read_date(text: str | None) -> datetime | None:
 
 
 def text_only(text: str | None) -> str | None:
-    """What a reader sees of a text that may hold HTML: one line, escaped no more than needed."""
+    """The visible text of a text that may contain HTML: one line, unescaped as far as needed."""
     if text is None:
         return None
     visible = text if _TAG.search(text) else _unescaped(text)
@@ -246,7 +246,7 @@ def _all(element: Any, *names: str, within: Iterable[str] = _OWN) -> Iterator[An
 
 
 def _markup(element: Any | None) -> str | None:
-    """What stands inside an element, its own tags written out."""
+    """The content of an element, its own tags included."""
     if element is None:
         return None
     inner = [html.escape(element.text or "", quote=False) if len(element) else element.text or ""]

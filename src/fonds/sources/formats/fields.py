@@ -16,7 +16,7 @@ _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,15}(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2
 
 
 def describe(value: Any) -> str:
-    """What a loaded value is, for messages: `a mapping with the keys members, pagination`."""
+    """A loaded value described for messages: `a mapping with the keys members, pagination`."""
     if isinstance(value, Mapping):
         keys = ", ".join(map(str, list(value)[:5])) or "none"
         return f"a mapping with the keys {keys}"
@@ -30,7 +30,7 @@ def distinct(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
     keys: set[str] = set()
     for record in records:
         if record.key in keys:
-            raise DuplicateKeyError(f"{record.key} stands twice in one file; keep one of them")
+            raise DuplicateKeyError(f"{record.key} appears twice in one file; keep one of them")
         keys.add(record.key)
         yield record
 
@@ -106,5 +106,5 @@ def _number(
         if _NUMBER.fullmatch(value):
             return kind(value)
     except ValueError:
-        pass  # a fraction where a whole number should stand
+        pass  # a fraction where a whole number should be
     raise MalformedError(f"`{field}` should be {name} and is {value[:60]!r}")

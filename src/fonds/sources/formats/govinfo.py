@@ -1,11 +1,11 @@
 """Packages of govinfo: found by their yearly sitemaps, described by MODS, read as text or PDF.
 
 Quirks of the publisher:
-- The sitemaps of all years are written anew all day long; what counts is the `lastmod` of each
+- The sitemaps of all years are rewritten all day long; what counts is the `lastmod` of each
   package, which is the task's fingerprint. A year without packages has no sitemap.
 - The RSS feeds name the newest packages only, and none of the corrected ones, so that they save
   nothing beside a sitemap that is asked for conditionally.
-- A missing file is no 404: the server redirects to `/error`, which answers 200 with a page.
+- A missing file is not a 404: the server redirects to `/error`, which answers 200 with a page.
 - Walks of a collection by the API also name packages of its neighbours (`ERP-…`, `GPO-…`).
 
 Sources that are a collection of govinfo: how they are listed, read and audited, written once.
@@ -140,7 +140,7 @@ class GovinfoCollection:
     # Reading ------------------------------------------------------------------------------
 
     def read_package(self, raw: Raw) -> ModsPackage:
-        """What the MODS of a fetched package says; of another package, it is refused."""
+        """The package in a fetched MODS file; the MODS of another package is an error."""
         part = raw.part("mods")
         if part is None:
             raise WrongContentError(f"{raw.task.key} has no MODS")
@@ -383,13 +383,13 @@ _MONTHS: Final = (
 
 
 class FolderListing(NamedTuple):
-    """The entries of one folder, and the archived file they stand in."""
+    """The entries of one folder, and the archived file they are in."""
 
     entries: list[Any]
     archived: Archived
 
     def names(self) -> list[str]:
-        """What the entries are called."""
+        """The names of the entries."""
         return [name_of(entry) for entry in self.entries]
 
 
@@ -414,7 +414,7 @@ async def offered_congresses(ask: Ask, collection: str) -> list[int]:
 
 
 def name_of(entry: Any) -> str:
-    """What an entry of a listing is called."""
+    """The name of an entry of a listing."""
     return fields.text(entry, "name") or fields.text(entry, "justFileName") or ""
 
 

@@ -1,7 +1,7 @@
 """Files of the Government Publishing Office as bodies and rows, fetched or loose.
 
 Quirks of the publisher:
-- A missing file is no 404: the server redirects to `/error`, which answers 200 with a page.
+- A missing file is not a 404: the server redirects to `/error`, which answers 200 with a page.
 - A text may be a cover with `[TEXT NOT AVAILABLE REFER TO PDF]`: then the PDF is the body.
 - A text names its report or its day, but not its granule: a loose one is known by its file name.
 """
@@ -30,11 +30,11 @@ _LOOKED_AT: Final = 4096
 _MAX_COVER_LENGTH: Final = 6000
 
 MakeRecord = Callable[[ModsItem, Archived, Body | None], ParsedRecord]
-"""What a source makes of a granule, the file that describes it, and its body."""
+"""The records of a granule, made from the file that describes it and its body."""
 
 
 def is_error_page(data: bytes) -> bool:
-    """Whether this is the page that stands for a missing file."""
+    """Whether this is the page that govinfo serves for a missing file."""
     start = data[:_LOOKED_AT]
     is_page = _HTML.search(start) is not None and not _PRE.search(data)
     return is_page and _ERROR_PAGE.search(start) is not None
@@ -75,7 +75,7 @@ def pdf_body(part: RawPart) -> Body:
 
 
 def printed_day(text: str) -> str | None:
-    """`MAY 19, 2025` in ISO 8601; None where it is no day."""
+    """`MAY 19, 2025` in ISO 8601; None if it is not a day."""
     try:
         return datetime.strptime(text.title(), "%B %d, %Y").date().isoformat()  # noqa: DTZ007 — a day has no zone
     except ValueError:

@@ -46,7 +46,7 @@ def by_class(root: Any, name: str) -> Iterator[Any]:
 
 
 def text_of(element: Any | None) -> str | None:
-    """What a reader sees of an element on one line; None where there is nothing."""
+    """The visible text of an element on one line; None if it has none."""
     if element is None:
         return None
     return " ".join("".join(_visible_words(element)).split()) or None

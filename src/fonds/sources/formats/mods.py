@@ -2,11 +2,11 @@
 
 A package is a printed thing (a jacket, a report, an issue), and its granules are what a person
 cites. Quirks of the publisher:
-- A package with one granule has no constituents: the granule's fields stand among its own, the
+- A package with one granule has no constituents: the granule's fields are among its own, the
   titles, locations and extensions twice. That granule may be called `…-pt1` all the same.
 - Further extensions of a granule are left-overs of its references: a Congress, a chamber, and
   nothing that says whose. Only those with an `accessId` or a `collectionCode` describe it.
-- Members stand in the extension of a granule and again, by the hundred, inside its votes.
+- Members are in the extension of a granule and again, by the hundred, inside its votes.
 - Addresses of older files lead to the predecessor's host, so only their file names count.
 - What is not offered as a `raw object` does not exist, whatever its address would be.
 """
@@ -99,7 +99,7 @@ class ModsMember(_Frozen):
 
     @property
     def surname(self) -> str:
-        """What a citation calls the member."""
+        """The name by which a citation calls the member."""
         return (self.last_first or self.name.split()[-1]).partition(",")[0].strip()
 
 
@@ -170,7 +170,7 @@ class ModsItem(_Frozen):
 
 
 class ModsPackage(_Frozen):
-    """What one MODS file describes."""
+    """The package and granules in one MODS file."""
 
     id: str
     title: str
@@ -186,12 +186,12 @@ def details_page(package: str, granule: str) -> str:
 
 
 def content_address(package: str, rendition: Rendition, file: str) -> str:
-    """Where a rendition is served."""
+    """The address of a rendition."""
     return f"{SITE}/content/pkg/{package}/{rendition}/{file}"
 
 
 def mods_address(package: str) -> str:
-    """Where the MODS of a package is served."""
+    """The address of the MODS of a package."""
     return f"{SITE}/metadata/pkg/{package}/mods.xml"
 
 

@@ -1,6 +1,6 @@
 """XML records, read strictly: a page of HTML, another root or a broken file is a named error.
 
-Where elements stand in an XML file of any size: byte ranges, found in one streaming pass.
+Positions of elements in an XML file of any size: byte ranges, found in one streaming pass.
 
 lxml does not tell byte positions; expat does, and holds nothing in memory but the piece it reads.
 """

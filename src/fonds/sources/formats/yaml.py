@@ -1,6 +1,6 @@
 """Strict reading of YAML that people edit by hand, and of the same data published as JSON.
 
-Scalars stay as they were written: `00136` keeps its zeros, `2025-01-03` is no date, `NO` is no
+Scalars stay as they were written: `00136` keeps its zeros, `2025-01-03` is not a date, `NO` is not
 truth value. Only an empty, `~` or `null` plain scalar means nothing. `fields` turns the texts into
 what columns need.
 """
@@ -24,7 +24,7 @@ _SLICE_BYTES: Final = 64 * 1024
 
 _DOCUMENT_START: Final = re.compile(rb"\A(?:[ ]*(?:#[^\n]*)?\r?\n)*---[ ]*\r?\n")
 _ITEM: Final = re.compile(rb"^-(?=[ \r\n])", re.MULTILINE)
-# A line that can stand in no block sequence at the left margin: flow style, a mapping, a tab,
+# A line that cannot be in a block sequence at the left margin: flow style, a mapping, a tab,
 # a directive, a second document. The slices below are only made where there is none.
 _OTHER_LINE: Final = re.compile(rb"^(?![ #\r\n]|-[ \r\n])[^\n]", re.MULTILINE)
 
@@ -119,7 +119,7 @@ def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise DuplicateKeyError(f"the key {repeated!r} stands twice in one JSON object")
+        raise DuplicateKeyError(f"the key {repeated!r} appears twice in one JSON object")
     return mapping
 
 
@@ -187,7 +187,7 @@ class _Builder:
     def _start_pair(self, event: Any, target: dict[str, Any], key: str) -> None:
         if key in target:
             line = self._line(event)
-            raise DuplicateKeyError(f"the key {key!r} stands twice in one mapping, line {line}")
+            raise DuplicateKeyError(f"the key {key!r} appears twice in one mapping, line {line}")
         self._keys[-1] = key
 
     def _add(self, value: Any) -> None:

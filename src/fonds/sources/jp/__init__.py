@@ -1,6 +1,6 @@
 """Japanese law as e-Gov publishes it: the constitution and all acts, one XML file for each.
 
-The text is that of the law as it stands on a day, all amendments worked in. At e-Gov's address
+The text is that of the law as of a day, all amendments worked in. At e-Gov's address
 the acts are those of the list `lawlists/2`, and the edition is the day on which that list was
 answered, in Tokyo, for e-Gov serves what is in force then and names no edition. Files are named by
 the law's id, the day since when the revision is in force, and the id of the amending law
@@ -14,10 +14,10 @@ Quirks of the publisher:
   What is deleted need not be marked by `Delete`: its text is 削除, and 略 where a supplement is
   an extract.
 - Each law that amended this one left its own supplementary provisions (附則), and all of these
-  begin at article 1. They are told from each other by that law's number, those of the law itself
+  begin at article 1. They are distinguished by that law's number, those of the law itself
   having none.
-- Paragraphs that stand in no article, as in old decrees and in short supplements, are one leaf
-  `provision`; what stands before the main provisions is a leaf `front`.
+- Paragraphs that are in no article, as in old decrees and in short supplements, are one leaf
+  `provision`; text before the main provisions is a leaf `front`.
 - Amending laws quote whole articles of others, and tables hold paragraphs; neither is a node.
 - Chapters and articles of a law have no id of their own, but a place on its page
   (`#Mp-Ch_4-At_36_2`), to which only the full path leads.
@@ -290,7 +290,7 @@ def _in_force(revisions: list[TocNode], version: str) -> list[TocNode]:
 
 
 def _with_distinct_labels(units: list[TocNode]) -> list[TocNode]:
-    """Files that nothing tells apart but their names are told apart by them."""
+    """Labels made distinct by the names of the files, where nothing else distinguishes them."""
     first, *others = sorted(units, key=lambda unit: unit.pages)
     return [first, *(replace(unit, number=f"{unit.number}:{unit.pages[0]}") for unit in others)]
 

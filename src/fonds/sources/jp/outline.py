@@ -47,7 +47,7 @@ def _below_a_myriad(number: int) -> str:
 def arabic_numeral(words: str) -> int:
     """The number that kanji say, in words (七百九) or digit by digit (七〇九)."""
     if not _NUMERAL.fullmatch(words):
-        raise ValueError(f"{words!r} is no number in kanji")
+        raise ValueError(f"{words!r} is not a number in kanji")
     if all(word in _DIGITS for word in words):
         return int("".join(str(_DIGITS.index(word)) for word in words))
     total = below = digits = 0
@@ -85,7 +85,7 @@ def cite_jp(*, law: str, provision: str = "", supplement: str = "", amended_by: 
     """`民法第七百九条`, `民法附則第一条`, `民法附則（平成一一年法律第一五一号）第一条`.
 
     A provision may carry its caption, as in `第一条（目的等）`; it is left out. Every amending law
-    has a supplement of its own, told from the others by that law's number.
+    has a supplement of its own, which that law's number distinguishes.
     """
     return f"{law}{_provision_path(supplement, amended_by)}{_name(provision)}"
 
@@ -127,7 +127,7 @@ def _name(label: str) -> str:
 
 SUPPLEMENT: Final = "supplement"
 PROVISION: Final = "provision"
-"""The kind of a leaf for paragraphs that stand in no article."""
+"""The kind of a leaf for paragraphs that are in no article."""
 
 _LEVELS: Final = ("Part", "Subpart", "Chapter", "Section", "Subsection", "Division")
 _MAIN: Final = "Mp"
@@ -170,7 +170,7 @@ _MAX_STATUS_LENGTH: Final = 8
 
 @dataclass(slots=True)
 class _LooseElements:
-    """Elements beside each other that stand in no article: one leaf."""
+    """Adjacent elements that are in no article: one leaf."""
 
     start: int
     end: int
@@ -179,7 +179,7 @@ class _LooseElements:
 
 
 class JpOutline(ActHandler):
-    """Lists a law's nodes. What is quoted, or set into a table, is no node."""
+    """Lists a law's nodes. Quoted elements, and elements inside tables, are not nodes."""
 
     text_elements = _LABELS.union(_TEXT_ELEMENTS)
 
@@ -231,7 +231,7 @@ class JpOutline(ActHandler):
             self._run.has_text = self._run.has_text or element.has_text
 
     def text(self, data: str) -> None:
-        """Text must stand in an element that holds text."""
+        """Text must be in an element that contains text."""
         if self._is_ground() and not data.isspace():
             position = _label(self._open[-1]) or self._open[-1].name
             raise MalformedError(f"text that belongs to no provision, in {position}: {data[:40]!r}")
@@ -317,7 +317,7 @@ class JpOutline(ActHandler):
 
 
 def _step(element: Element) -> str:
-    """What e-Gov calls an element in its addresses; empty for what is not known to be called."""
+    """The name of an element in e-Gov's addresses; empty if it is unknown."""
     if element.name == "MainProvision":
         return _MAIN
     name, number = _STEPS.get(element.name), element.attributes.get("Num")

@@ -287,7 +287,7 @@ async def _tasks(ask: Ask, window: _Window) -> AsyncIterator[FetchTask]:
             task = _task(entry, page.archived)
             if task.key in window.listed:
                 raise SuspiciousYieldError(
-                    f"page {number} of {window} repeats {task.key}, which stood before it"
+                    f"page {number} of {window} repeats {task.key}, which was on an earlier page"
                 )
             window.listed.add(task.key)
             yield task

@@ -12,7 +12,7 @@ Texts of filings as their writers meant them: escapes undone, and provable mojib
 
 Much was pasted as UTF-8, read as Windows-1252 and escaped as HTML on its way into the forms:
 `&#226;€‹` is a zero-width space. A run of characters whose Windows-1252 bytes are one character in
-UTF-8 is taken back. Of runs of two only those that begin with Â or Ã are: É® may stand at the end
+UTF-8 is taken back. Of runs of two only those that begin with Â or Ã are: É® may be at the end
 of a brand's name.
 """
 
@@ -106,7 +106,7 @@ def filing_uuid(value: str | None) -> str:
     """A filing's key in small letters; the old files have it in capitals."""
     uuid = (value or "").strip().lower()
     if not _UUID.fullmatch(uuid):
-        raise MalformedError(f"a filing's UUID should stand where {value!r} does")
+        raise MalformedError(f"a filing's UUID is expected instead of {value!r}")
     return uuid
 
 

@@ -2,8 +2,8 @@
 
 What a filing is called and what it says, in words that a search finds.
 
-A filing has no text of its own: its passage is made of title and summary, so all that somebody
-might look for stands there. Bills are named only inside the registrant's descriptions
+A filing has no text of its own: its passage is made of title and summary, so everything that
+a reader might look for is there. Bills are named only inside the registrant's descriptions
 (`H.R. 2101`); citations are looked for in bodies, so they are not linked from here.
 
 How a filing under the Lobbying Disclosure Act is cited.
@@ -38,7 +38,7 @@ def title_of(filing: Filing) -> str:
 
 
 def summary_of(filing: Filing) -> str:
-    """Who lobbied for whom, when, for how much, on what, and whom they talked to."""
+    """The registrant, client, period, amount, issues and government entities of a filing."""
     paragraphs = (
         " ".join(_head(filing)),
         *_issues(filing.below["lda_activities"]),
@@ -104,7 +104,7 @@ def _listed(label: str, items: Iterable[str]) -> str:
 
 
 def casefolded(text: str) -> str:
-    """The text on one line, without what nobody sees."""
+    """The text on one line, without invisible characters."""
     return " ".join(text.translate(_INVISIBLE).split())
 
 

@@ -18,7 +18,7 @@ from fonds.stores.tables import metadata
 
 
 def _amount(name: str, comment: str) -> Column[Any]:
-    # SQLite has no decimals of its own and gives back floating-point numbers.
+    # SQLite has no decimals of its own and returns floating-point numbers.
     return Column(name, Numeric(16, 2, asdecimal=False), comment=comment)
 
 
@@ -157,7 +157,7 @@ lda_lobbyists: Final = Table(
     _upstream_key("lobbyist.id."),
     *reference("registrant", "lda_registrants", "Whom they lobby with."),
     *texts(**LOBBYIST_TEXTS),
-    comment="People who lobby; somebody who changes registrants has two rows.",
+    comment="People who lobby; a person who changes registrants has two rows.",
 )
 
 lda_filings: Final = Table(

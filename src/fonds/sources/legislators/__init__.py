@@ -2,9 +2,9 @@
 
 Quirks of the publisher:
 - One file holds who serves, another who served; a member who leaves moves between them, and the
-  move may come late. `in_office` says in which of the two a person stands.
+  move may come late. `in_office` says in which of the two a person is.
 - Every member has a bioguide id. Presidents who never sat in Congress have none, and those who
-  did stand in two files; the GovTrack id is the one every person of `executive` has, so that is
+  did appear in two files; the GovTrack id is the one every person of `executive` has, so that is
   what `executive:<govtrack>` is made of.
 - A change of party during a term shows only in `party_affiliations`.
 - Social media and district offices are lists of their own, edited at another pace: they name
@@ -138,7 +138,7 @@ def page_for(row: _CitedRow) -> str:
 
 
 def publisher_for(row: _CitedRow) -> str:
-    """Who answers for that page."""
+    """The publisher of that page."""
     return DIRECTORY if row.get("bioguide") else GOVTRACK
 
 
@@ -168,7 +168,7 @@ def summary_for(
 
 
 def state_name(state: str) -> str:
-    """`Washington` for `WA`; a code nobody knows is its own name."""
+    """`Washington` for `WA`; an unknown code is its own name."""
     return _STATE_NAMES.get(state, state)
 
 

@@ -46,7 +46,7 @@ legislators: Final = Table(
     document_key("legislator:<bioguide>"),
     Column("bioguide", Text, nullable=False, unique=True, comment="Of the Biographical Directory."),
     *_person_columns(),
-    Column("in_office", Boolean, comment="Stands in the current file; NULL for a loose file."),
+    Column("in_office", Boolean, comment="Is in the current file; NULL for a loose file."),
     *texts(type="Of the latest term: sen or rep.", chamber="Of the latest term."),
     Column("state", Text, index=True, comment="Of the latest term; USPS abbreviation."),
     Column("district", Integer, comment="Of the latest term; 0 at large, -1 unknown."),

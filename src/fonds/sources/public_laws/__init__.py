@@ -9,8 +9,8 @@ Quirks of the publisher:
   is ever concluded from a law that is missing from a list of days.
 - Numbers are written with an en dash (`Public Law 119–1`), words are broken by soft hyphens.
 - Files converted before 2020 state no `approvedDate` and identify no section; there, the day is
-  taken from the line `Approved March 27, 2017.` Since then sidenotes stand inside titles.
-- The bill a law was made of stands in the margin of its title and at the head of its history; the
+  taken from the line `Approved March 27, 2017.` Since then sidenotes are inside titles.
+- The bill a law was made of is in the margin of its title and at the head of its history; the
   latter also names the companion bill, in parentheses.
 - Marginal notes break lines into paragraphs of their own, and so does the legislative history.
 - A law quotes whole sections to put them into other laws; they are none of its own.
@@ -157,7 +157,7 @@ def _bill(entry: Entry) -> tuple[str | None, str | None]:
 
 
 def _laws(bill: Entry) -> list[LawNumber]:
-    # A bill can be two laws only by mistake, but then both numbers stand.
+    # A bill can be two laws only by mistake, but then both numbers are kept.
     stated = [f"{law.get('type')} {law.get('number')}" for law in fields.sections(bill, "laws")]
     laws = [law for text in stated if (law := read_law_number(text))]
     if not laws:
@@ -268,7 +268,7 @@ def _number(value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{value!r} is no number of a Congress; write 119") from error
+        raise UsageError(f"{value!r} is not the number of a Congress; write 119") from error
 
 
 def _may_have_changed(law: ListedLaw, state: SourceState) -> bool:

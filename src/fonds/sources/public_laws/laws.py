@@ -2,7 +2,7 @@
 
 From the compilation of a statute, its amendments taken in, to its row and its document.
 
-What stands in an element of USLM as its line is printed, without what stands beside it.
+The text of an element of USLM as its line is printed, without sidenotes and page numbers.
 
 Laws as files, citations and addresses name them.
 
@@ -62,7 +62,7 @@ def iso_day(stated: str | None) -> date | None:
     try:
         return date.fromisoformat(stated)
     except ValueError:
-        raise MalformedError(f"{stated[:40]!r} is no ISO date") from None
+        raise MalformedError(f"{stated[:40]!r} is not an ISO date") from None
 
 
 def printed_day(text: str | None) -> date | None:
@@ -501,7 +501,7 @@ def _entries(note: Any) -> Iterator[_Row]:
 
 
 def _running(note: Any) -> str | None:
-    """Text that stands in no paragraph, such as `No. 113–44 (Comm. on the Judiciary)`."""
+    """Text outside of paragraphs, such as `No. 113–44 (Comm. on the Judiciary)`."""
     parts = [note.text or ""]
     for element in note.iterchildren():
         if element.tag not in ("heading", "headingText", "subheading", "p"):

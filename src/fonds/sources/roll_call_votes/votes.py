@@ -105,7 +105,7 @@ class Vote:
     number: int
     day: date | None
     title: str | None
-    """What was voted on, in one line."""
+    """The subject of the vote, in one line."""
     row: Row
     positions: Sequence[Row]
     totals: Sequence[Row] = ()
@@ -159,13 +159,13 @@ def counted_as(position: str) -> str | None:
 
 
 def bill_reference(congress: int, name: str | None) -> str | None:
-    """The id of the bill that `H R 22` or `S.J.Res. 54` names; None for what is no bill."""
+    """The id of the bill that `H R 22` or `S.J.Res. 54` names; None if it is not a bill."""
     bill = read_bill_code(_SPACING.sub("", name or ""))
     return bill.document_id(congress) if bill else None
 
 
 def vote_address(chamber: str, session: VoteSession, number: int) -> str:
-    """Where a chamber publishes the XML of a vote."""
+    """The address at which a chamber publishes the XML of a vote."""
     if chamber == "house":
         return f"{CLERK}/evs/{session.year}/roll{number:03}.xml"
     name = f"{session.congress}_{session.number}_{number:05}"
@@ -177,7 +177,7 @@ def _status(vote: Vote) -> str:
         return "recorded"
     counted = sum(vote.row.get(name) or 0 for name in _COUNT_NAMES)
     if counted or any(total.get("votes") for total in vote.totals):
-        raise MalformedError(f"{vote.id} counts votes and names nobody who cast one")
+        raise MalformedError(f"{vote.id} counts votes, but names no member who cast one")
     return "vacated"
 
 
@@ -284,7 +284,7 @@ def read_day(text: str, year: int | None = None) -> date:
     match = _HOUSE_DAY.fullmatch(text)
     stated = int(match[3]) if match and match[3] else year
     if match is None or stated is None:
-        raise MalformedError(f"{text[:40]!r} is no day of a vote")
+        raise MalformedError(f"{text[:40]!r} is not a day of a vote")
     return _day(stated, match[2], int(match[1]), text)
 
 
@@ -298,7 +298,7 @@ def read_time(text: str) -> tuple[date, datetime | None]:
     """The day and the moment of `January 9, 2025, 02:54 PM`."""
     match = _SENATE_TIME.fullmatch(" ".join(text.split()))
     if match is None:
-        raise MalformedError(f"{text[:40]!r} is no moment of a vote")
+        raise MalformedError(f"{text[:40]!r} is not a time of a vote")
     day = _day(int(match[3]), match[1], int(match[2]), text)
     if match[4] is None:
         return day, None
@@ -324,14 +324,14 @@ def _day(year: int, month: str, day: int, text: str) -> date:
     try:
         return date(year, _MONTHS[month.lower()], day)
     except (KeyError, ValueError) as error:
-        raise MalformedError(f"{text[:40]!r} is no day of the calendar") from error
+        raise MalformedError(f"{text[:40]!r} is not a day of the calendar") from error
 
 
 def _washington_time(day: date, hour: int, minute: int) -> datetime:
     try:
         local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=EASTERN)
     except ValueError as error:
-        raise MalformedError(f"{hour}:{minute:02} is no time of day") from error
+        raise MalformedError(f"{hour}:{minute:02} is not a time of day") from error
     return local.astimezone(UTC)
 
 
@@ -500,7 +500,7 @@ def read_senate_vote(root: Any, listed: Sequence[Matter] = ()) -> Vote:
 
 
 def read_matters(element: Any) -> list[Matter]:
-    """What is voted on en bloc, in a menu's entry or in a vote."""
+    """The matters voted on en bloc, in a menu's entry or in a vote."""
     return [
         {name: text(matter, name) for name in ("issue", "question", "result")}
         for matter in element.iterfind("en_bloc/matter")
@@ -525,7 +525,7 @@ def _senate_description(root: Any, matters: Sequence[Matter]) -> Row:
 
 
 def _shared(matters: Sequence[Matter], field: str) -> str | None:
-    """What the matters say together: each answer once, in their order."""
+    """The values of all matters, each once, in their order."""
     return "; ".join(dict.fromkeys(value for matter in matters if (value := matter[field]))) or None
 
 

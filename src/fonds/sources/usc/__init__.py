@@ -8,15 +8,15 @@ Quirks of the publisher:
   upper case, but only for the titles 5 and 50. Title 53 is reserved; its link leads to an apology.
 - The order of levels differs from title to title. In the appendices, compiled acts, court rules,
   reorganization plans and plain `level`s take the place of chapters, most without a number.
-- One `section` element may stand for many: `[§§ 202 to 204.` has its closing bracket at the end of
+- One `section` element may be that of many: `[§§ 202 to 204.` has its closing bracket at the end of
   the heading. The same number may be there twice, both in force.
-- Sections without an identifier are mostly quoted: they stand in notes, as laws enacted them.
-- Notes may stand before and after a table of contents, and each run of them is a document.
+- Sections without an identifier are mostly quoted: they are in notes, as laws enacted them.
+- Notes may be before and after a table of contents, and each run of them is a document.
 - Older files write ranges and lists into identifiers (`/us/usc/t45/s1 to 14`), newer ones use
   `s1...14` for a range and give both identifiers, with a space between, for a list.
 
 A folder may also hold single sections, a file each (`42/1396a.xml`), as mirrors have them. Their
-chapters are unknown, and they stand directly under the title.
+chapters are unknown, and they are directly under the title.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def edition_year(version: str, published_at: str | None) -> str:
 
 
 def rules_name(headings: Iterable[str]) -> str:
-    """`Fed. R. Crim. P.` for what FEDERAL RULES OF CRIMINAL PROCEDURE stands over; else nothing."""
+    """`Fed. R. Crim. P.` if FEDERAL RULES OF CRIMINAL PROCEDURE is a heading; else nothing."""
     for heading in headings:
         lowered = heading.casefold()
         if lowered.startswith("federal rules of "):

@@ -3,7 +3,7 @@
 By far the most of a title is inside its sections, where nothing is looked at but their numbers and
 headings; the listener is deaf there and only counts how deep it is.
 
-Which files of a folder hold titles or sections of the Code, told by their bytes.
+Which files of a folder contain titles or sections of the Code, by their bytes.
 
 Numbers of titles, levels and sections, as they are printed and as they are ordered.
 
@@ -57,7 +57,7 @@ def plan_number(heading: str) -> str:
 
 
 def title_number(stated: str) -> str:
-    """`42` of `42`, `5a` of `05A`; empty for what is no number of a title."""
+    """`42` of `42`, `5a` of `05A`; empty if it is not the number of a title."""
     match = _TITLE.fullmatch(stated.strip())
     return match[1] + match[2].lower() if match else ""
 
@@ -105,9 +105,9 @@ class _OpenLevel:
         self.name = name
         self.attributes = attributes
         self.nesting = nesting
-        """How deep the element stands in the file."""
+        """The depth of the element in the file."""
         self.level = level
-        """How deep its node stands in the tree."""
+        """The depth of its node in the tree."""
         self.offset = offset
         self.is_leaf = name in LEAVES
         self.num: list[str] = []
@@ -146,14 +146,14 @@ class UscOutline:
 
     def __init__(self) -> None:
         self.meta: dict[str, str] = {}
-        """What the file says of itself, by the names of its elements."""
+        """The metadata of the file, by the names of its elements."""
         self._nodes: list[TocNode] = []
         self._open: list[_OpenLevel] = []
         self._nesting = 0
         self._deaf = 0
-        """How deep the element stands that is not looked into; 0 for none."""
+        """The depth of the element that is skipped; 0 for none."""
         self._header = 0
-        """How deep the `num` or `heading` stands that is being read."""
+        """The depth of the `num` or `heading` that is being read."""
         self._in_meta = False
         self._listens = True
         self._text: list[str] | None = None
@@ -167,7 +167,7 @@ class UscOutline:
     def finish(self) -> None:
         """Raise for text that could be placed nowhere."""
         if self._early:
-            raise MalformedError("text stands outside of any title")
+            raise MalformedError("text is outside of any title")
 
     def take(self) -> list[TocNode]:
         """The nodes that are complete and were not taken yet."""
@@ -225,7 +225,7 @@ class UscOutline:
         elif not data.isspace():
             if not self._deaf:
                 where = self._open[-1].title() if self._open else "the root"
-                raise MalformedError(f"text stands outside any element of {where}: {data[:60]!r}")
+                raise MalformedError(f"text is outside any element of {where}: {data[:60]!r}")
             self._has_words = any(map(str.isalnum, data))
             self._listens = not self._has_words
 
@@ -240,7 +240,7 @@ class UscOutline:
             top.value = f"{first} to {last}" if first and last else attributes.get("value", "")
 
     def _start_other(self, name: str, attributes: Mapping[str, str], offset: int) -> None:
-        """What begins outside of sections and headings."""
+        """Start an element outside of sections and headings."""
         if self._nesting == 1:
             check_root(name, attributes)
         if self._open:
@@ -480,7 +480,7 @@ class HeadHandler:
 
 
 def read_head(page: Page) -> HeadHandler:
-    """What a file is, from its first bytes; raises `ParseError` if it is nothing of the Code."""
+    """The kind of a file, from its first bytes; raises `ParseError` if it is not of the Code."""
     head = HeadHandler()
     with page.open() as stream:
         for _ in portions(stream, head):
@@ -494,7 +494,7 @@ async def units_in(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
     units: dict[str, UscTitle] = {}
     for unit in await _units(origin, files):
         other = units.setdefault(unit.title, unit)
-        # Whoever downloads an archive may unpack it beside it.
+        # A downloaded archive may also be unpacked in the same folder.
         if other is not unit and "!" not in unit.page:
             raise UsageError(
                 f"title {unit.title} is in {other.page} and again in {unit.page}; give a "
@@ -531,7 +531,7 @@ def _with_all_sections(unit: UscTitle, files: Sequence[str]) -> UscTitle:
 
 
 def section_in(name: str) -> tuple[object, ...]:
-    """What a file of one section is ordered by; empty for other files."""
+    """The sort key of a file of one section; empty for other files."""
     match = _SECTION_FILE.fullmatch(basename(name))
     return (natural_order(match[1]), int(match[2] or 1)) if match else ()
 
