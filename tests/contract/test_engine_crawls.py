@@ -239,7 +239,7 @@ def _check_whole(metadata: CrawlMetadata, output: Path) -> None:
     assert not list((output / PARTS).rglob("*.json*"))
 
 
-def test_an_item_that_comes_a_second_time_goes_on_with_its_ledger(zoo: Zoo, tmp_path: Path) -> None:
+def test_a_repeated_item_continues_from_its_journal(zoo: Zoo, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.mkdir()
     with opened(tmp_path) as library:

@@ -197,11 +197,6 @@ def reporting_period(texts: Iterable[str]) -> str | None:
     return f"{weak.year}-{weak.part or 'annual'}" if weak else None
 
 
-def year_of(text: str) -> int | None:
-    """The year in a text, Gregorian or of an emperor."""
-    return _read(text).year
-
-
 def _part(parsed: list[_PeriodText], at: int) -> str:
     """The part of the year, from the text with the year or from another."""
     own = parsed[at]

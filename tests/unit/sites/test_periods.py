@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fonds.sites.periods import reporting_period, year_of
+from fonds.sites.periods import reporting_period
 
 FORM = re.compile(r"(19|20)\d\d-(Q[1-4]|H[12]|0[1-9]|1[0-2]|annual)")
 
@@ -205,11 +205,6 @@ def test_texts_are_believed_in_their_order(texts: list[str], expected: str | Non
 def test_a_day_that_may_be_of_publication_is_believed_last() -> None:
     assert reporting_period(["2025-11-28", "report 2024"]) == "2024-annual"
     assert reporting_period(["2025-11-28"]) == "2025-11"
-
-
-def test_a_year_can_be_asked_for_alone() -> None:
-    assert year_of("令和6年分 第1四半期") == 2024
-    assert year_of("第1四半期") is None
 
 
 @settings(max_examples=60)

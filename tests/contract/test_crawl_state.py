@@ -16,7 +16,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.support.kills.ledger import (
+from tests.support.crawl_states import abandoned, begun, metadata, put_file, text
+from tests.support.kills.crawl_state import (
     CLOCK,
     WEBSITES,
     data_of,
@@ -26,11 +27,10 @@ from tests.support.kills.ledger import (
     opening,
     url_of,
 )
-from tests.support.ledgers import abandoned, begun, metadata, put_file, text
 
 from fonds.errors import StoreError
 from fonds.seams import Seams
-from fonds.sites import crawl_state as ledgers
+from fonds.sites import crawl_state
 from fonds.sites.crawl_state import CrawlState, read_part
 from fonds.sites.journal import CrawlTotals, read_events
 from fonds.sites.models import PdfState
@@ -61,16 +61,16 @@ def folder(tmp_path: Path) -> Output:
 
 
 def test_a_crawl_is_told_in_full_when_it_has_ended(output: Output) -> None:
-    ledger = begun(output)
-    ledger.discovered("site-0", *map(url_of, range(4)))
-    downloaded(ledger, entry(0))
-    downloaded(ledger, entry(1))
-    ledger.failed(url_of(2), error_of(2))
-    ledger.unchanged(url_of(3))
-    ledger.problem(error_of(1))
-    ledger.website("site-0", "crawled")
-    ledger.website("site-1", "failed", error_of(1).model_copy(update={"error_type": "RobotsError"}))
-    ledger.close(CLOCK.now() + timedelta(seconds=1))
+    state = begun(output)
+    state.discovered("site-0", *map(url_of, range(4)))
+    downloaded(state, entry(0))
+    downloaded(state, entry(1))
+    state.failed(url_of(2), error_of(2))
+    state.unchanged(url_of(3))
+    state.problem(error_of(1))
+    state.website("site-0", "crawled")
+    state.website("site-1", "failed", error_of(1).model_copy(update={"error_type": "RobotsError"}))
+    state.close(CLOCK.now() + timedelta(seconds=1))
     found = metadata(output)
     assert [pdf.original_url for pdf in found.downloaded_files] == [url_of(0), url_of(1)]
     assert [error.url for error in found.errors] == [url_of(2), None, None]
@@ -82,42 +82,42 @@ def test_a_crawl_is_told_in_full_when_it_has_ended(output: Output) -> None:
 
 
 def test_every_event_is_in_the_journal_at_once_with_its_time(output: Output) -> None:
-    ledger = begun(output)
-    ledger.discovered("site-0", url_of(0))
-    ledger.moved([url_of(0)], PdfState.DOWNLOADING)
-    downloaded(ledger, entry(0))
+    state = begun(output)
+    state.discovered("site-0", url_of(0))
+    state.moved([url_of(0)], PdfState.DOWNLOADING)
+    downloaded(state, entry(0))
     lines = [json.loads(line) for line in text(output, JOURNAL).splitlines()]
     assert [line["event"] for line in lines] == ["opened", "discovered", "state", "downloaded"]
     assert all(datetime.fromisoformat(line["at"]).tzinfo == UTC for line in lines)
     assert [pdf["original_url"] for pdf in lines[-1]["pdfs"]] == [url_of(0)]
     assert metadata(output).downloaded_files == []
-    ledger.close()
+    state.close()
 
 
 def test_a_fold_empties_the_journal_and_keeps_what_is_under_way(output: Output) -> None:
-    ledger = begun(output)
-    downloaded(ledger, entry(0))
-    ledger.moved([url_of(1)], PdfState.DOWNLOADED)
-    ledger.website("site-2", "crawled")
-    ledger.fold()
+    state = begun(output)
+    downloaded(state, entry(0))
+    state.moved([url_of(1)], PdfState.DOWNLOADED)
+    state.website("site-2", "crawled")
+    state.fold()
     assert len(metadata(output).downloaded_files) == 1
     kept = [event.event for event in read_events(text(output, JOURNAL))]
     assert kept == ["opened", "website", "state"]
-    ledger.close()
+    state.close()
 
 
 def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
-    ledger = begun(output)
+    state = begun(output)
     put_file(output, 0)
-    ledger.discovered("site-0", *map(url_of, range(6)))
-    downloaded(ledger, entry(0))
-    ledger.failed(url_of(4), error_of(4))
-    ledger.website("site-1", "crawled")
-    before, started = ledger.totals, ledger.started
-    abandoned(ledger)
+    state.discovered("site-0", *map(url_of, range(6)))
+    downloaded(state, entry(0))
+    state.failed(url_of(4), error_of(4))
+    state.website("site-1", "crawled")
+    before, started = state.totals, state.started
+    abandoned(state)
     resumed = CrawlState.resume(output, CLOCK)
     assert (resumed.crawl_id, resumed.started, resumed.totals) == (
-        ledger.crawl_id,
+        state.crawl_id,
         started,
         before,
     )
@@ -129,30 +129,30 @@ def test_a_stopped_crawl_is_resumed_as_it_was(output: Output) -> None:
 
 
 def test_addresses_count_once_also_when_a_resumed_crawl_meets_them_again(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.discovered("site-0", *map(url_of, range(10)), url_of(0))
-    downloaded(ledger, entry(0))
-    ledger.close()
+    state = begun(folder)
+    state.discovered("site-0", *map(url_of, range(10)), url_of(0))
+    downloaded(state, entry(0))
+    state.close()
     for _ in range(2):
-        ledger = CrawlState.resume(folder, CLOCK)
-        ledger.discovered("site-0", *map(url_of, range(10)))
-        assert ledger.totals.pdfs_discovered == 10
-        ledger.close()
-    ledger = CrawlState.resume(folder, CLOCK)
-    ledger.discovered("site-0", *map(url_of, range(12)))
-    assert ledger.totals.pdfs_discovered == 12
-    ledger.close()
+        state = CrawlState.resume(folder, CLOCK)
+        state.discovered("site-0", *map(url_of, range(10)))
+        assert state.totals.pdfs_discovered == 10
+        state.close()
+    state = CrawlState.resume(folder, CLOCK)
+    state.discovered("site-0", *map(url_of, range(12)))
+    assert state.totals.pdfs_discovered == 12
+    state.close()
 
 
 def test_a_new_crawl_carries_over_the_entries_whose_files_stand(output: Output) -> None:
-    ledger = begun(output)
+    state = begun(output)
     for number in (0, 1, 2):
         put_file(output, number)
-        downloaded(ledger, entry(number))
+        downloaded(state, entry(number))
         if number == 0:
-            ledger.fold()
-    ledger.failed(url_of(4), error_of(4))
-    abandoned(ledger)
+            state.fold()
+    state.failed(url_of(4), error_of(4))
+    abandoned(state)
     output.blobs.delete("pdfs/party_2024-q1_1.pdf")
     again = CrawlState.begin(output, opening(output, crawl_id=uuid4()), CLOCK)
     assert again.find(url_of(2)) is not None
@@ -173,9 +173,9 @@ def test_an_entry_of_another_crawl_is_replaced_and_counted_when_fetched_anew(
     folder: Output,
 ) -> None:
     put_file(folder, 0)
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
-    ledger.close(CLOCK.now())
+    state = begun(folder)
+    downloaded(state, entry(0))
+    state.close(CLOCK.now())
     again = CrawlState.begin(folder, opening(folder, crawl_id=uuid4()), CLOCK)
     downloaded(again, entry(0, http_status_code=203))
     again.close()
@@ -190,37 +190,37 @@ def test_an_entry_of_another_crawl_is_replaced_and_counted_when_fetched_anew(
 def test_other_bytes_at_the_same_address_are_another_entry(folder: Output) -> None:
     path = f"{put_file(folder, 0).removesuffix('.pdf')}-12345678.pdf"
     folder.blobs.put(path, data_of(0))
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
-    downloaded(ledger, entry(0, path))
-    assert (ledger.totals.pdfs_downloaded, ledger.totals.pdfs_discovered) == (1, 1)
-    newest = ledger.find(url_of(0))
-    ledger.close()
+    state = begun(folder)
+    downloaded(state, entry(0))
+    downloaded(state, entry(0, path))
+    assert (state.totals.pdfs_downloaded, state.totals.pdfs_discovered) == (1, 1)
+    newest = state.find(url_of(0))
+    state.close()
     assert newest is not None
     assert newest.local_path == path
     assert len(metadata(folder).downloaded_files) == 2
     resumed = CrawlState.resume(folder, CLOCK)
-    assert resumed.totals == ledger.totals
+    assert resumed.totals == state.totals
     resumed.close()
 
 
 def test_bytes_are_found_by_their_hash(folder: Output) -> None:
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
+    state = begun(folder)
+    downloaded(state, entry(0))
     sha256 = entry(0).sha256_hash
-    assert ledger.path_of(sha256) == entry(0).local_path
-    assert ledger.path_of(hashlib.sha256(b"").hexdigest()) is None
-    downloaded(ledger, entry(1, entry(0).local_path))
-    ledger.close()
+    assert state.path_of(sha256) == entry(0).local_path
+    assert state.path_of(hashlib.sha256(b"").hexdigest()) is None
+    downloaded(state, entry(1, entry(0).local_path))
+    state.close()
     assert [pdf.local_path for pdf in metadata(folder).downloaded_files] == [
         entry(0).local_path
     ] * 2
 
 
 def test_a_file_that_is_gone_is_not_found_though_its_entry_stays(folder: Output) -> None:
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
-    ledger.close()
+    state = begun(folder)
+    downloaded(state, entry(0))
+    state.close()
     resumed = CrawlState.resume(folder, CLOCK)
     assert (resumed.find(url_of(0)), resumed.path_of(entry(0).sha256_hash)) == (None, None)
     resumed.close()
@@ -231,12 +231,12 @@ def test_a_file_that_is_gone_is_not_found_though_its_entry_stays(folder: Output)
 
 
 def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.discovered("site-0", url_of(0))
-    ledger.failed(url_of(0), error_of(0))
-    ledger.failed(url_of(0), error_of(0))
-    assert ledger.totals.pdfs_failed == 1
-    ledger.close()
+    state = begun(folder)
+    state.discovered("site-0", url_of(0))
+    state.failed(url_of(0), error_of(0))
+    state.failed(url_of(0), error_of(0))
+    assert state.totals.pdfs_failed == 1
+    state.close()
     resumed = CrawlState.resume(folder, CLOCK)
     resumed.failed(url_of(0), error_of(0))
     downloaded(resumed, entry(0))
@@ -251,46 +251,46 @@ def test_a_failed_pdf_that_is_fetched_after_all_is_no_failure(folder: Output) ->
 
 
 def test_pdfs_that_are_told_together_count_each_once_as_if_told_singly(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.discovered("site-0", url_of(0), url_of(1), url_of(0))
-    ledger.failed(url_of(1), error_of(1))
-    downloaded(ledger, entry(0))
-    ledger.moved([url_of(1), url_of(2)], PdfState.VALIDATED)
-    downloaded(ledger, entry(0), entry(1), entry(2), entry(2))
+    state = begun(folder)
+    state.discovered("site-0", url_of(0), url_of(1), url_of(0))
+    state.failed(url_of(1), error_of(1))
+    downloaded(state, entry(0))
+    state.moved([url_of(1), url_of(2)], PdfState.VALIDATED)
+    downloaded(state, entry(0), entry(1), entry(2), entry(2))
     size = len(data_of(0))
-    assert ledger.totals == CrawlTotals(
+    assert state.totals == CrawlTotals(
         pdfs_discovered=3, pdfs_downloaded=3, bytes_downloaded=3 * size
     )
-    ledger.close()
+    state.close()
     told = [pdf.original_url for pdf in metadata(folder).downloaded_files]
     assert told == [url_of(0), url_of(1), url_of(2)]
 
 
 def test_what_was_never_discovered_counts_as_discovered(folder: Output) -> None:
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
-    ledger.failed(url_of(4), error_of(4))
-    ledger.discovered("site-0", url_of(0), url_of(4))
-    ledger.close()
+    state = begun(folder)
+    downloaded(state, entry(0))
+    state.failed(url_of(4), error_of(4))
+    state.discovered("site-0", url_of(0), url_of(4))
+    state.close()
     assert metadata(folder).total_pdfs_discovered == 2
 
 
 def test_a_part_is_taken_into_the_whole_once_however_often_it_is_told(output: Output) -> None:
     part = output.part("one")
     put_file(output, 0)
-    ledger = begun(part)
-    ledger.discovered("site-0", *map(url_of, range(3)))
-    downloaded(ledger, entry(0))
-    ledger.fold()
-    ledger.failed(url_of(1), error_of(1))
-    ledger.website("site-0", "crawled")
-    abandoned(ledger)
-    whole = CrawlState.begin(output, ledger.opening, CLOCK)
+    state = begun(part)
+    state.discovered("site-0", *map(url_of, range(3)))
+    downloaded(state, entry(0))
+    state.fold()
+    state.failed(url_of(1), error_of(1))
+    state.website("site-0", "crawled")
+    abandoned(state)
+    whole = CrawlState.begin(output, state.opening, CLOCK)
     for _ in range(2):
         told = read_part(part)
         assert told
         whole.merge(told, {"site-0": [*map(url_of, range(3))]})
-    assert (whole.totals, whole.websites()) == (ledger.totals, {"site-0": "crawled"})
+    assert (whole.totals, whole.websites()) == (state.totals, {"site-0": "crawled"})
     whole.close(CLOCK.now() + timedelta(seconds=1))
     assert [each.records for each in output.parts()] == [part.records]
     part.discard()
@@ -301,35 +301,35 @@ def test_a_part_is_taken_into_the_whole_once_however_often_it_is_told(output: Ou
 
 
 def test_a_website_counts_as_what_became_of_it_last(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.website("site-0", "failed", error_of(0))
-    ledger.website("site-0", "crawled")
-    ledger.website("site-0", "crawled")
-    assert (ledger.totals.websites_crawled, ledger.totals.websites_failed) == (1, 0)
-    ledger.close()
+    state = begun(folder)
+    state.website("site-0", "failed", error_of(0))
+    state.website("site-0", "crawled")
+    state.website("site-0", "crawled")
+    assert (state.totals.websites_crawled, state.totals.websites_failed) == (1, 0)
+    state.close()
 
 
 def test_more_websites_than_there_are_is_refused_and_not_counted(folder: Output) -> None:
-    ledger = begun(folder)
+    state = begun(folder)
     for number in range(WEBSITES):
-        ledger.website(f"site-{number}", "crawled")
+        state.website(f"site-{number}", "crawled")
     with pytest.raises(StoreError, match="site-9 is not one of the websites"):
-        ledger.website("site-9", "crawled", error_of(0))
-    ledger.close()
+        state.website("site-9", "crawled", error_of(0))
+    state.close()
     assert (metadata(folder).websites_crawled, metadata(folder).errors) == (WEBSITES, [])
 
 
 def test_a_crawl_never_ends_before_it_began(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.close(ledger.started - timedelta(hours=1))
+    state = begun(folder)
+    state.close(state.started - timedelta(hours=1))
     found = metadata(folder)
     assert found.crawl_end_time is not None
     assert found.crawl_end_time > found.crawl_start_time
 
 
 def test_closing_twice_changes_nothing(folder: Output) -> None:
-    with begun(folder) as ledger:
-        ledger.close(CLOCK.now())
+    with begun(folder) as state:
+        state.close(CLOCK.now())
     assert metadata(folder).crawl_end_time is not None
 
 
@@ -347,15 +347,15 @@ def test_metadata_in_another_layout_is_read_too(
     folder: Output, indent: int | str | None, version: str
 ) -> None:
     put_file(folder, 0)
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
-    ledger.failed(url_of(4), error_of(4))
-    ledger.close()
+    state = begun(folder)
+    downloaded(state, entry(0))
+    state.failed(url_of(4), error_of(4))
+    state.close()
     told = json.loads(text(folder, METADATA)) | {"metadata_version": version}
     folder.write(METADATA, json.dumps(told, indent=indent).encode())
     resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.find(url_of(0)) is not None
-    assert resumed.totals == ledger.totals
+    assert resumed.totals == state.totals
     resumed.close()
     assert metadata(folder).metadata_version == "1.1"
     assert text(folder, METADATA).count(b"\n{") == 2
@@ -363,10 +363,10 @@ def test_metadata_in_another_layout_is_read_too(
 
 @pytest.mark.parametrize("keep", [0, 0.3, 0.9])
 def test_damaged_metadata_is_reported_and_left_alone(folder: Output, keep: float) -> None:
-    ledger = begun(folder)
+    state = begun(folder)
     for number in range(3):
-        downloaded(ledger, entry(number))
-    ledger.close()
+        downloaded(state, entry(number))
+    state.close()
     whole = text(folder, METADATA)
     damaged = whole[: int(len(whole) * keep)]
     folder.write(METADATA, damaged)
@@ -387,22 +387,22 @@ def test_newer_metadata_is_refused_and_left_alone(folder: Output) -> None:
 
 
 def test_a_journal_of_other_metadata_is_reported(folder: Output) -> None:
-    ledger = begun(folder)
+    state = begun(folder)
     earlier = text(folder, METADATA)
-    downloaded(ledger, entry(0))
-    ledger.fold()
-    downloaded(ledger, entry(1))
-    abandoned(ledger)
+    downloaded(state, entry(0))
+    state.fold()
+    downloaded(state, entry(1))
+    abandoned(state)
     folder.write(METADATA, earlier)
     with pytest.raises(StoreError, match="continues another"):
         CrawlState.resume(folder, CLOCK)
 
 
 def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output) -> None:
-    ledger = begun(folder)
-    ledger.website("site-0", "crawled")
-    downloaded(ledger, entry(0))
-    ledger.close()
+    state = begun(folder)
+    state.website("site-0", "crawled")
+    downloaded(state, entry(0))
+    state.close()
     folder.blobs.delete(JOURNAL)
     resumed = CrawlState.resume(folder, CLOCK)
     assert resumed.totals.pdfs_downloaded == 1
@@ -418,46 +418,46 @@ def test_a_crawl_whose_journal_is_gone_goes_on_from_its_metadata(folder: Output)
 def test_an_event_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
     saboteur = Saboteur()
     output = open_output(str(tmp_path / "output"), seams=Seams(durable=saboteur))
-    ledger = begun(output)
+    state = begun(output)
     saboteur.fail_at = len(saboteur.operations) + 1
     with pytest.raises(OSError, match=r"sabotaged: journal\.append"):
-        downloaded(ledger, entry(0))
-    assert (ledger.totals, ledger.find(url_of(0))) == (CrawlTotals(), None)
-    downloaded(ledger, entry(1))
-    ledger.close()
+        downloaded(state, entry(0))
+    assert (state.totals, state.find(url_of(0))) == (CrawlTotals(), None)
+    downloaded(state, entry(1))
+    state.close()
     (pdf,) = metadata(output).downloaded_files
     assert pdf.original_url == url_of(1)
 
 
 def test_a_full_disk_leaves_no_half_line(folder: Output) -> None:
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
+    state = begun(folder)
+    downloaded(state, entry(0))
     before = text(folder, JOURNAL)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # Python ignores the signal, and the write is cut short.
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
     try:
         with pytest.raises(StoreError, match="cannot write"):
-            downloaded(ledger, entry(1))
+            downloaded(state, entry(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert text(folder, JOURNAL) == before
-    downloaded(ledger, entry(2))
-    ledger.close()
+    downloaded(state, entry(2))
+    state.close()
     assert len(metadata(folder).downloaded_files) == 2
 
 
 def test_a_fold_that_fails_is_made_good_by_the_next(tmp_path: Path) -> None:
     saboteur = Saboteur()
     output = open_output(str(tmp_path / "output"), seams=Seams(durable=saboteur))
-    ledger = begun(output)
-    downloaded(ledger, entry(0))
+    state = begun(output)
+    downloaded(state, entry(0))
     for step in range(1, 5):
         saboteur.fail_at = len(saboteur.operations) + step
         with pytest.raises(StoreError, match="metadata"):
-            ledger.fold()
-        downloaded(ledger, entry(step))
-    ledger.close()
+            state.fold()
+        downloaded(state, entry(step))
+    state.close()
     assert len(metadata(output).downloaded_files) == 5
     assert metadata(output).total_pdfs_downloaded == 5
 
@@ -466,17 +466,17 @@ def test_a_fold_that_fails_is_made_good_by_the_next(tmp_path: Path) -> None:
 
 
 def test_many_threads_note_at_once_and_nothing_is_lost(output: Output) -> None:
-    ledger = begun(output)
+    state = begun(output)
 
     def work(number: int) -> None:
-        ledger.discovered("site-0", url_of(number))
-        downloaded(ledger, entry(number))
+        state.discovered("site-0", url_of(number))
+        downloaded(state, entry(number))
         if number % 10 == 0:
-            ledger.fold()
+            state.fold()
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(60)))
-    abandoned(ledger)
+    abandoned(state)
     resumed = CrawlState.resume(output, CLOCK)
     assert (resumed.totals.pdfs_discovered, resumed.totals.pdfs_downloaded) == (60, 60)
     resumed.close()
@@ -511,43 +511,43 @@ def test_notes_that_come_while_a_journal_is_put_share_the_next_put() -> None:
     blobs = SlowBlobs(open_blobs("memory://", seams=Seams()), JOURNAL)
     bare: Any = blobs
     output = Output(address="s3://x", backend="s3", folder=None, seams=Seams(), blobs=bare)
-    ledger = begun(output)
+    state = begun(output)
     before = blobs.puts
     blobs.has_begun.clear()
     blobs.may_end.clear()
     with ThreadPoolExecutor(20) as pool:
-        first = pool.submit(downloaded, ledger, entry(0))
+        first = pool.submit(downloaded, state, entry(0))
         assert blobs.has_begun.wait(10)
-        others = [pool.submit(downloaded, ledger, entry(number)) for number in range(1, 20)]
-        while ledger.totals.pdfs_downloaded < 20:
+        others = [pool.submit(downloaded, state, entry(number)) for number in range(1, 20)]
+        while state.totals.pdfs_downloaded < 20:
             assert not any(other.done() for other in others)
         blobs.may_end.set()
         for each in (first, *others):
             each.result(10)
     assert blobs.puts - before == 2
     assert len(list(read_events(blobs.get(JOURNAL)))) == 21
-    ledger.close()
+    state.close()
 
 
 def test_what_happens_during_a_fold_stays_in_the_journal(output: Output) -> None:
     blobs: Any = SlowBlobs(output.blobs, METADATA)
-    ledger = begun(replace(output, blobs=blobs))
-    downloaded(ledger, entry(0))
+    state = begun(replace(output, blobs=blobs))
+    downloaded(state, entry(0))
     blobs.has_begun.clear()
     blobs.may_end.clear()
     with ThreadPoolExecutor(1) as pool:
-        fold = pool.submit(ledger.fold)
+        fold = pool.submit(state.fold)
         assert blobs.has_begun.wait(10)
-        downloaded(ledger, entry(1))
-        downloaded(ledger, entry(0, http_status_code=203))
+        downloaded(state, entry(1))
+        downloaded(state, entry(0, http_status_code=203))
         blobs.may_end.set()
         fold.result(10)
-    abandoned(ledger)
+    abandoned(state)
     assert [pdf.http_status_code for pdf in metadata(output).downloaded_files] == [200]
     kept = [event.event for event in read_events(text(output, JOURNAL))]
     assert kept == ["opened", "downloaded", "downloaded"]
     resumed = CrawlState.resume(output, CLOCK)
-    assert resumed.totals == ledger.totals
+    assert resumed.totals == state.totals
     resumed.close()
     found = metadata(output).downloaded_files
     assert [(pdf.original_url, pdf.http_status_code) for pdf in found] == [
@@ -557,34 +557,34 @@ def test_what_happens_during_a_fold_stays_in_the_journal(output: Output) -> None
 
 
 def test_no_more_than_a_thousand_downloads_wait_to_be_folded(folder: Output) -> None:
-    ledger = begun(folder)
+    state = begun(folder)
     longest = 0
     for number in range(2500):
-        downloaded(ledger, entry(number))
-        longest = max(longest, ledger._downloads)
-    assert longest <= ledgers.MAX_UNFOLDED
+        downloaded(state, entry(number))
+        longest = max(longest, state._downloads)
+    assert longest <= crawl_state.MAX_UNFOLDED
     assert metadata(folder).total_pdfs_downloaded >= 1500
-    ledger.close()
+    state.close()
 
 
 def test_what_happened_is_folded_also_while_nothing_happens(
     folder: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledgers, "FOLD_SECONDS", 0.05)
-    ledger = begun(folder)
-    downloaded(ledger, entry(0))
+    monkeypatch.setattr(crawl_state, "FOLD_SECONDS", 0.05)
+    state = begun(folder)
+    downloaded(state, entry(0))
     waiting = threading.Event()
     for _ in range(200):
         if metadata(folder).total_pdfs_downloaded:
             break
         waiting.wait(0.05)
     assert metadata(folder).total_pdfs_downloaded == 1
-    ledger.close()
+    state.close()
 
 
 _MANY = """
 import os, sys
-from tests.support.kills.ledger import CLOCK, downloaded, entry, opening, url_of
+from tests.support.kills.crawl_state import CLOCK, downloaded, entry, opening, url_of
 from fonds.seams import Seams
 from fonds.sites.crawl_state import CrawlState
 from fonds.sites.output import open_output
@@ -595,15 +595,15 @@ def held():
 
 output = open_output(sys.argv[1], seams=Seams())
 few, many = int(sys.argv[2]), int(sys.argv[3])
-with CrawlState.begin(output, opening(output), CLOCK) as ledger:
+with CrawlState.begin(output, opening(output), CLOCK) as state:
     for number in range(many):
-        ledger.discovered("site-0", url_of(number))
-        downloaded(ledger, entry(number))
+        state.discovered("site-0", url_of(number))
+        downloaded(state, entry(number))
         if number == few:
             before = held()
     grown = held() - before
-with CrawlState.resume(output, CLOCK) as ledger:
-    assert ledger.totals.pdfs_downloaded == many
+with CrawlState.resume(output, CLOCK) as state:
+    assert state.totals.pdfs_downloaded == many
     print(grown, held() - before)
 """
 

@@ -1,4 +1,4 @@
-"""A crawl that keeps its ledger, to be killed; see fonds/selftest/child.py."""
+"""A crawl that records its state, to be killed; see fonds/selftest/child.py."""
 
 from __future__ import annotations
 
@@ -109,36 +109,34 @@ def crawl(*, address: str, files: int, kill_at: int | None = None, noted: str) -
     with TemporaryDirectory() as folder:
         scratch = Path(folder)
         try:
-            ledger = CrawlState.resume(output, CLOCK, scratch=scratch)
+            state = CrawlState.resume(output, CLOCK, scratch=scratch)
         except StoreError:
-            ledger = CrawlState.begin(output, opening(output), CLOCK, scratch=scratch)
+            state = CrawlState.begin(output, opening(output), CLOCK, scratch=scratch)
         with Path(noted).open("ab", buffering=0) as acknowledged:
-            _fetch(ledger, output, files, scratch, acknowledged)
+            _fetch(state, output, files, scratch, acknowledged)
         for number in range(WEBSITES):
-            ledger.website(f"site-{number}", "failed" if number == 0 else "crawled")
-        ledger.close(CLOCK.now())
+            state.website(f"site-{number}", "failed" if number == 0 else "crawled")
+        state.close(CLOCK.now())
 
 
-def _fetch(
-    ledger: CrawlState, output: Output, files: int, scratch: Path, acknowledged: Any
-) -> None:
-    ledger.discovered("site-0", *(url_of(number) for number in range(files)))
+def _fetch(state: CrawlState, output: Output, files: int, scratch: Path, acknowledged: Any) -> None:
+    state.discovered("site-0", *(url_of(number) for number in range(files)))
     for number in range(files):
         url = url_of(number)
-        if ledger.find(url):
+        if state.find(url):
             continue
-        ledger.moved([url], PdfState.DOWNLOADING)
+        state.moved([url], PdfState.DOWNLOADING)
         if fails(number):
-            ledger.failed(url, error_of(number))
+            state.failed(url, error_of(number))
         else:
             file = scratch / f"{number}.pdf"
             file.write_bytes(data_of(number))
             sha256 = hashlib.sha256(data_of(number)).hexdigest()
             path = output.store("party_2024-q1_report.pdf", file, sha256)
-            downloaded(ledger, entry(number, path))
+            downloaded(state, entry(number, path))
         acknowledged.write(b"%d\n" % number)
         if number % 4 == 3:
-            ledger.fold()
+            state.fold()
 
 
 def some_seconds(seed: int, most: float) -> float:

@@ -1,11 +1,11 @@
-"""Ledgers of crawls, begun, read and abandoned."""
+"""States of crawls, started, read and abandoned."""
 
 from __future__ import annotations
 
 from fonds.sites.crawl_state import CrawlState
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.output import JOURNAL, METADATA, Output
-from tests.support.kills.ledger import CLOCK, data_of, opening
+from tests.support.kills.crawl_state import CLOCK, data_of, opening
 
 
 def begun(output: Output) -> CrawlState:
@@ -30,9 +30,9 @@ def copied(output: Output) -> dict[str, bytes]:
     return {name: text(output, name) for name in (METADATA, JOURNAL)}
 
 
-def abandoned(ledger: CrawlState) -> None:
+def abandoned(state: CrawlState) -> None:
     """As if its process had been killed, though the thread that folds is still there."""
-    ledger._is_closed = True
-    ledger._wake.set()
-    ledger._folder.join()
-    ledger._dispose()
+    state._is_closed = True
+    state._wake.set()
+    state._folder.join()
+    state._dispose()

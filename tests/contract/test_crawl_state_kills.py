@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.kills.ledger import (
+from tests.support.crawl_states import abandoned, begun, copied, metadata, text
+from tests.support.kills.crawl_state import (
     CLOCK,
     WEBSITES,
     crawl,
@@ -22,7 +23,6 @@ from tests.support.kills.ledger import (
     some_seconds,
     url_of,
 )
-from tests.support.ledgers import abandoned, begun, copied, metadata, text
 
 from fonds.seams import Seams
 from fonds.selftest.child import ForkServer
@@ -47,21 +47,21 @@ def folder(tmp_path: Path) -> Output:
 
 @pytest.fixture(scope="module")
 def crawls() -> Iterator[ForkServer]:
-    with ForkServer("tests.support.kills.ledger") as crawls:
+    with ForkServer("tests.support.kills.crawl_state") as crawls:
         yield crawls
 
 
 def _a_journal(output: Output) -> tuple[dict[str, bytes], list[CrawlTotals]]:
     """A crawl that was folded once and went on, and the counts after each line of its journal."""
-    ledger = begun(output)
-    downloaded(ledger, entry(0))
-    ledger.fold()
-    ledger.discovered("site-0", url_of(1), url_of(4))
-    ledger.moved([url_of(1)], PdfState.DOWNLOADING)
-    downloaded(ledger, entry(1))
-    ledger.failed(url_of(4), error_of(4))
-    ledger.website("site-0", "crawled")
-    abandoned(ledger)
+    state = begun(output)
+    downloaded(state, entry(0))
+    state.fold()
+    state.discovered("site-0", url_of(1), url_of(4))
+    state.moved([url_of(1)], PdfState.DOWNLOADING)
+    downloaded(state, entry(1))
+    state.failed(url_of(4), error_of(4))
+    state.website("site-0", "crawled")
+    abandoned(state)
     files = copied(output)
     return files, [event.totals for event in read_events(files[JOURNAL])]
 

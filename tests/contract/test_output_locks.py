@@ -1,4 +1,4 @@
-"""An output has one ledger: crawls that write to the same one take turns, on every database."""
+"""An output has one journal: crawls that write to the same one take turns, on every database."""
 
 from __future__ import annotations
 
