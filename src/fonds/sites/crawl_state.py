@@ -238,8 +238,8 @@ class CrawlState:
 
     def moved(self, urls: Iterable[str], state: PdfState) -> None:
         """Record the state of some PDFs; no caller waits until the journal is stored."""
-        if some := tuple(urls):
-            event = FilesAdvanced(**self._header(), urls=some, state=state)
+        if moved := tuple(urls):
+            event = FilesAdvanced(**self._header(), urls=moved, state=state)
             self.record(event, waits=False)
 
     def stored(self, pdf: DownloadedPDF) -> None:
@@ -372,7 +372,7 @@ class CrawlState:
         self._index.close()
 
     def _start_journal(self, totals: CrawlTotals, size: int) -> None:
-        """Start with what `metadata.json` does not contain: ended websites, PDFs under way."""
+        """Start with what `metadata.json` does not contain: ended websites, PDFs in progress."""
         header: dict[str, Any] = {"at": self._clock.now(), "totals": totals}
         events: list[Event] = [JournalOpened(**header, crawl_id=self.crawl_id)]
         for website, outcome in sorted(self._index.websites.items()):

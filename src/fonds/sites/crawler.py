@@ -39,7 +39,7 @@ from fonds.sites.strategy_manager import StrategyManager, in_thread_if_large
 from fonds.sites.website import Website
 
 MAX_SITEMAP_SIZE: Final = 50 << 20
-"""Bytes of a sitemap, unpacked, as its specification allows."""
+"""Bytes of an uncompressed sitemap, as its specification allows."""
 MAX_SITEMAP_ADDRESSES: Final = 50_000
 """Addresses in one sitemap, as its specification allows."""
 _GZIP: Final = b"\x1f\x8b"

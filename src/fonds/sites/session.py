@@ -1,4 +1,4 @@
-"""A crawl session: websites whose pages are visited for their PDFs, side by side and politely.
+"""A crawl session: websites whose pages are visited for their PDFs, at the same time and politely.
 
 frontier ─ visit ─ page ─ strategy ─┬─ PDFs ─ fetched, archived, opened, stored, recorded
     └──────── further pages ────────┘
@@ -76,7 +76,7 @@ class WebsiteProgress:
 
 
 CrawlWatch = Callable[[str, WebsiteProgress], None]
-"""Called with a website and its progress as a crawl goes on."""
+"""Called with a website and its progress during a crawl."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,7 @@ class PageMatch:
     next_pages: tuple[str, ...]
     """The pages on which the list continues."""
     further: tuple[tuple[str, str], ...]
-    """Pages of the site worth a visit for more lists, and the texts that lead there; best first."""
+    """Further pages of the site that may have lists, and the texts of their links; best first."""
     score: float
     """0 to 1: how many of the listed PDFs it matched, and how many of their fields it filled."""
     listed: int = 0
@@ -67,7 +67,7 @@ class PageMatch:
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether the page allows to judge the strategy: an index of years does not."""
+        """Whether the page says something about the strategy: an index of years does not."""
         return self.listed > 0 or bool(self.pdfs)
 
 

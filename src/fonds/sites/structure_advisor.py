@@ -104,14 +104,14 @@ def _paths(element: Any, links: Sequence[Link]) -> Iterator[str]:
         else f"{path}{narrowing}"
     )
     steps: list[str] = []
-    for here in element.iterancestors():
-        if here.tag in {"html", "body"}:
+    for ancestor in element.iterancestors():
+        if ancestor.tag in {"html", "body"}:
             break
-        steps.insert(0, _simple(here))
+        steps.insert(0, _simple(ancestor))
         yield f"{' > '.join([*steps, path])}{narrowing}"
         if narrowing:
             yield f"{' > '.join([*steps, path])}"
-        anchor = _anchored(here)
+        anchor = _anchored(ancestor)
         if anchor:
             yield f"{anchor} {path}{narrowing}"
             yield f"{anchor} {' > '.join([*steps[1:], path])}{narrowing}"

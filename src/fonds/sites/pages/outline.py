@@ -45,11 +45,11 @@ class HeadingsAbove:
     def _boxes_of(self, element: Any) -> tuple[str, ...]:
         """Terms, summaries, captions and the texts of outer list items, from the inside out."""
         chain = []
-        here = element.getparent()
-        while here is not None and here not in self._boxes:
-            chain.append(here)
-            here = here.getparent()
-        texts: tuple[str, ...] = () if here is None else self._boxes[here]
+        ancestor = element.getparent()
+        while ancestor is not None and ancestor not in self._boxes:
+            chain.append(ancestor)
+            ancestor = ancestor.getparent()
+        texts: tuple[str, ...] = () if ancestor is None else self._boxes[ancestor]
         for box in reversed(chain):
             texts = (*filter(None, [self._head_of(box)]), *texts)
             self._boxes[box] = texts
@@ -107,18 +107,18 @@ def own_text(element: Any) -> str:
 def item_of(element: Any, links: AbstractSet[Any]) -> Any:
     """The largest element around a link that contains no other of some links."""
     item = element
-    for here in element.iterancestors():
-        if here.tag in {"body", "html", "table", "tbody", "ul", "ol", "dl", "main"}:
+    for ancestor in element.iterancestors():
+        if ancestor.tag in {"body", "html", "table", "tbody", "ul", "ol", "dl", "main"}:
             break
         if any(
             each in links and each is not element
-            for each in here.iter("a", "tr", "button", "td", "li", "div")
+            for each in ancestor.iter("a", "tr", "button", "td", "li", "div")
         ):
             break
         # Around the only link of a page, that would be the whole page.
-        if len(here.text_content()) > _LONG_ITEM:
+        if len(ancestor.text_content()) > _LONG_ITEM:
             break
-        item = here
+        item = ancestor
     return item
 
 

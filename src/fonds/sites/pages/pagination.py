@@ -221,8 +221,8 @@ def _counts_pages(links: Sequence[Link], page: WebPage) -> bool:
     numbers = sorted({int(normalized(link.text).strip("[]() ")) for link in links})
     # The number of the page itself is missing.
     gaps = [after - before for before, after in pairwise(numbers)]
-    here = _NUMBERS.sub("#", urlsplit(page.url).path).rstrip("/").rpartition("/")[0]
-    is_near = _NUMBERS.sub("#", parts.path).startswith(here)
+    own_folder = _NUMBERS.sub("#", urlsplit(page.url).path).rstrip("/").rpartition("/")[0]
+    is_near = _NUMBERS.sub("#", parts.path).startswith(own_folder)
     return is_near and len(gaps) > 1 and max(gaps) <= _MAX_GAP and numbers[0] <= _MAX_GAP
 
 
@@ -248,14 +248,14 @@ def _selector(link: Link) -> str:
 
 def _numbered_selector(links: Sequence[Link]) -> str:
     element = links[0].element
-    for here in element.iterancestors():
-        names = classes(here)
-        if here.tag in {"body", "html"}:
+    for ancestor in element.iterancestors():
+        names = classes(ancestor)
+        if ancestor.tag in {"body", "html"}:
             break
-        if here.get("id") and not re.search(r"\d", here.get("id")):
-            return f"//*[@id='{here.get('id')}']//a[number(.)=number(.)]"
-        if names and here.tag in {"div", "ul", "ol", "nav", "p", "td", "section"}:
-            return f"//{here.tag}[{has_class(names[0])}]//a[number(.)=number(.)]"
+        if ancestor.get("id") and not re.search(r"\d", ancestor.get("id")):
+            return f"//*[@id='{ancestor.get('id')}']//a[number(.)=number(.)]"
+        if names and ancestor.tag in {"div", "ul", "ol", "nav", "p", "td", "section"}:
+            return f"//{ancestor.tag}[{has_class(names[0])}]//a[number(.)=number(.)]"
     return "//a[number(.)=number(.) and string-length(normalize-space())<4]"
 
 
