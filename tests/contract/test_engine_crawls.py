@@ -27,7 +27,7 @@ from fonds.library import Library, crawl_part
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Seams
 from fonds.selftest.state import rows_of
-from fonds.sites import cluster as fleet
+from fonds.sites import cluster as site_cluster
 from fonds.sites.cluster import PartOrder
 from fonds.sites.models import CrawlMetadata, read_metadata
 from fonds.sites.output import JOURNAL, METADATA, PARTS, open_output
@@ -166,10 +166,10 @@ def test_a_website_or_a_process_that_fails_leaves_the_others_alone(
 def stopped(
     cluster: str, zoo: Zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Library]:
-    """A crawl whose process ended when all parts had, and before it took in what they told."""
+    """A crawl whose process ended when all parts had, and before it merged them."""
     ended: list[object] = []
 
-    def settle(_: object, outcome: object) -> list[RunReport]:
+    def merge(_: object, outcome: object) -> list[RunReport]:
         ended.append(outcome)
         if len(ended) == len(HOSTS):
             raise OSError("stopped")
@@ -177,7 +177,7 @@ def stopped(
 
     with opened(tmp_path, engine=cluster) as library:
         with monkeypatch.context() as patched:
-            patched.setattr(fleet, "_settle", settle)
+            patched.setattr(site_cluster, "_merge", merge)
             with pytest.raises(OSError, match="stopped"):
                 crawl(library, zoo, tmp_path / "output")
         assert fetched(zoo) == dict.fromkeys(LISTED, 1)
