@@ -29,7 +29,7 @@ from fonds.runs import audit, commands, normalization, queue_status
 from fonds.runs.audit import Audit, AuditRange
 from fonds.runs.citations import BATCH_SIZE
 from fonds.runs.commands import Command, Kind, QueueName
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.runs.state import RunReport, RunRequest, close_dead_runs
 from fonds.runs.tasks import MAX_ATTEMPTS
 from fonds.seams import Clock
@@ -296,7 +296,7 @@ def _bury(library: Library, source: str) -> None:
     clock, database = library.seams.clock, library.database
     with (
         suppress(SourceBusyError),
-        claim_source(database, library.settings.home, source, clock),
+        lock_source(database, library.settings.home, source, clock),
         database.write() as connection,
     ):
         close_dead_runs(connection, source, clock.now())

@@ -23,7 +23,7 @@ from fonds.api import events as streams
 from fonds.api.app import make_app
 from fonds.library import Library
 from fonds.operations import audited, dispatcher
-from fonds.runs.overview import sources_at_a_glance
+from fonds.runs.overview import source_insights
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.shards.compiler import Locks
@@ -177,7 +177,7 @@ def test_all_sources_take_no_more_questions_than_one(api: Api) -> None:
     def questions(sources: list[Registered]) -> int:
         asked.clear()
         with api.library.database.read() as connection:
-            sources_at_a_glance(connection, sources, api.library.seams.clock.now())
+            source_insights(connection, sources, api.library.seams.clock.now())
         return len(asked)
 
     event.listen(api.library.database.engine, "before_cursor_execute", note)

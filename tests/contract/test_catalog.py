@@ -17,7 +17,7 @@ from fonds.catalog.links import cited_by, cites
 from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
-from fonds.runs.overview import sources_held
+from fonds.runs.overview import loaded_sources
 from fonds.search.filters import Filters
 from fonds.stores.documents import mark_withdrawn
 from fonds.stores.tables import document_versions, nodes
@@ -458,7 +458,7 @@ def test_look_gives_the_results_of_search(library: Library) -> None:
 
 def test_sources_are_told_with_the_days_they_span(library: Library) -> None:
     fill(library)
-    found = {one.name: one for one in sources_held(library.database, library.sources)}
+    found = {one.name: one for one in loaded_sources(library.database, library.sources)}
     assert set(found) == {"federal_register", "dc"}
     assert (found["federal_register"].first, found["federal_register"].last) == (
         "2025-05-01",

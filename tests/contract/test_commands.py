@@ -25,7 +25,7 @@ from fonds.operations import CommandResult, Dispatcher, Handlers, dispatcher, ha
 from fonds.runs import audit as audits
 from fonds.runs import commands
 from fonds.runs.commands import KINDS, LEASE, Command, Kind
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.child import ForkServer
@@ -51,7 +51,7 @@ def ask(
     **args: Any,
 ) -> int:
     with database.write() as connection:
-        return commands.ask(
+        return commands.submit(
             connection, command, source, args, registry=REGISTRY, requested_by="maria", now=now
         )
 
@@ -108,18 +108,18 @@ def test_who_ask_for_the_same_at_once_are_given_one_command(database: Database) 
         ("sing", "fake", {}, "no command 'sing'"),
         ("run", None, {}, "needs a source"),
         ("run", "nosuch", {}, "no source 'nosuch'"),
-        ("run", "fake", {"since": "2026-01-01"}, "run does not understand 'since'"),
+        ("run", "fake", {"since": "2026-01-01"}, "run has no argument 'since'"),
         ("run", "fake", {"recheck": "yes"}, "either true or false"),
         ("backfill", "fake", {"since": "yesterday"}, "since is a day"),
         ("backfill", "fake", {"until": 7}, "until is a day"),
         ("backfill", "fake", {"since": "2026-02-01", "until": "2026-01-01"}, "is after"),
-        ("backfill", "fake", {"congresses": [119]}, "of fake does not understand"),
+        ("backfill", "fake", {"congresses": [119]}, "of fake has no argument"),
         ("backfill", "bills", {"congresses": ["119"]}, "list of numbers"),
         ("cancel", "fake", {"run_id": "x"}, "id of a run"),
         ("drain", "fake", {"queue": "embedding"}, "no source"),
         ("drain", None, {}, "needs a queue"),
         ("drain", None, {"queue": "nosuch"}, "no such queue"),
-        ("retry", "fake", {"x": 1}, "does not understand"),
+        ("retry", "fake", {"x": 1}, "has no argument"),
     ],
 )
 def test_nonsense_is_refused_when_it_is_asked_for(
@@ -207,7 +207,7 @@ def test_released_command_is_free_at_once(database: Database) -> None:
 def test_command_of_which_every_process_dies_is_given_up_after_a_day(database: Database) -> None:
     deadly, other = ask(database, "run"), ask(database, "retry")
     assert claim(database, "a") is not None
-    taken = claim(database, "b", NOW + commands.TRIED_FOR + timedelta(hours=1))
+    taken = claim(database, "b", NOW + commands.MAX_AGE + timedelta(hours=1))
     assert taken is not None
     assert taken.id == other
     assert "all ended" in (get(database, deadly).outcome or "")
@@ -256,11 +256,11 @@ def test_cancel_is_told_what_became_of_its_run(
     run = begin_run(database)
     asked = ask(database, "cancel")
     with database.write() as connection:
-        commands.settle_cancels(connection, "fake", NOW)
+        commands.finish_cancels(connection, "fake", NOW)
     assert get(database, asked).state == "waiting"
     run.finish(status)
     with database.write() as connection:
-        commands.settle_cancels(connection, "fake", NOW)
+        commands.finish_cancels(connection, "fake", NOW)
     settled = get(database, asked)
     assert (settled.outcome, settled.run_id) == (outcome, run.id)
 
@@ -591,7 +591,7 @@ def test_retry_tries_again_what_was_given_up(library: Library, office: NoteOffic
 
 def test_run_of_a_source_that_is_being_run_is_refused(library: Library) -> None:
     asked = ask(library.database)
-    with claim_source(library.database, library.settings.home, "fake", library.seams.clock):
+    with lock_source(library.database, library.settings.home, "fake", library.seams.clock):
         do_all(library)
     assert get(library.database, asked).outcome == "refused: fake is being run by another process"
 

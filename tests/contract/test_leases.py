@@ -79,7 +79,7 @@ class Requested(Base):
         registry = SourceRegistry()
         registry.register(FakeSource())
         with database.write() as connection:
-            self.id = commands.ask(
+            self.id = commands.submit(
                 connection,
                 "run",
                 "fake",

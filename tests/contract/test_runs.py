@@ -17,7 +17,7 @@ from fonds.errors import SourceBusyError
 from fonds.library import Library
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import AuditRange, audit_source
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
@@ -274,7 +274,7 @@ def test_text_that_cannot_be_stored_fails_alone(library: Library, office: NoteOf
 
 def test_source_is_not_run_twice_at_once(library: Library) -> None:
     with (
-        claim_source(library.database, library.settings.home, "fake", library.seams.clock),
+        lock_source(library.database, library.settings.home, "fake", library.seams.clock),
         pytest.raises(SourceBusyError, match="another process"),
     ):
         ingest(library)
@@ -296,7 +296,7 @@ def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
             return mark_dead_runs_failed(context)
 
     start()
-    with claim_source(library.database, library.settings.home, "fake", library.seams.clock):
+    with lock_source(library.database, library.settings.home, "fake", library.seams.clock):
         assert asyncio.run(bury()) == 0
     assert asyncio.run(bury()) == 1
     (run,) = rows(library, "SELECT status, error_summary FROM ingestion_runs")

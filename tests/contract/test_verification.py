@@ -221,10 +221,10 @@ def lose_the_last_passage(library: Library, document_id: str) -> None:
 TAMPERINGS: dict[Tamper, tuple[str, str]] = {
     flip_a_byte: ("raw", "has the sha256"),
     lose_the_file: ("raw", "cannot be read"),
-    edit_the_text: ("text", "was changed after it was made: at character"),
+    edit_the_text: ("text", "was changed after it was derived: at character"),
     edit_text_and_hash: ("text", "at character"),
     edit_the_hash: ("text", "the hash that is recorded is not the text's"),
-    age_text_and_normalizer: ("text", "`fonds renormalize` makes it anew: at character"),
+    age_text_and_normalizer: ("text", "`fonds renormalize` updates it: at character"),
     edit_a_passage: ("passages", "passage 1 has other words: at character"),
     edit_the_hash_of_a_passage: ("passages", "passage 1 is recorded with a hash"),
     move_a_passage: ("passages", "passage 1 is recorded with the start"),
@@ -251,8 +251,8 @@ def test_what_differs_is_shown_with_its_words(library: Library) -> None:
     edit_the_text(library, "held:1")
     reason = prove(library, "held:1").reason
     assert reason is not None
-    assert "stands “8 speaks of harbours." in reason
-    assert "made again “7 speaks of harbours." in reason
+    assert "stored “8 speaks of harbours." in reason
+    assert "derived “7 speaks of harbours." in reason
 
 
 def test_passage_beside_the_one_that_was_edited_still_matches(library: Library) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from fonds.model import Watermark
 from fonds.runs import load
-from fonds.runs.locks import LeaseClaim
+from fonds.runs.locks import LeaseLock
 from fonds.runs.state import Run
 from fonds.shards import compiler, manifest
 from fonds.shards.compiler import Locks, ShardLock
@@ -48,7 +48,7 @@ def _hurried_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _unconfirmed_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever lost the lease of a source writes all the same."""
-    monkeypatch.setattr(LeaseClaim, "confirm", lambda _self, _connection: None)
+    monkeypatch.setattr(LeaseLock, "confirm", lambda _self, _connection: None)
 
 
 def _silent_failures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def started(variables: dict[str, str], *arguments: str) -> Iterator[subprocess.P
 def ask(library: Library, command: Kind, source: str, **args: Any) -> int:
     with library.database.write() as connection:
         now = library.seams.clock.now()
-        return commands.ask(
+        return commands.submit(
             connection,
             command,
             source,

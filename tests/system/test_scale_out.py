@@ -234,7 +234,7 @@ def fill(library: Library, chaos: Chaos) -> None:
 def ask(library: Library, kind: Kind, source: str | None, args: Mapping[str, Any]) -> None:
     now = library.seams.clock.now()
     with library.database.write() as connection:
-        commands.ask(
+        commands.submit(
             connection,
             kind,
             source,

@@ -93,7 +93,7 @@ def list_sources(request: Request) -> JSONResponse:
     """All sources with their state and last thirty runs."""
     now, registry = app_state(request).now(), app_state(request).library.sources
     with operator_connection(request) as connection:
-        sources = overview.sources_at_a_glance(connection, list(registry.values()), now)
+        sources = overview.source_insights(connection, list(registry.values()), now)
     return JSONResponse({"sources": to_json(sources)})
 
 

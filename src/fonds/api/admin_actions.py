@@ -54,7 +54,7 @@ def submit(
     with app.library.database.read() as connection:
         caller = app.require_operator(request, connection)
     with app.library.database.write() as connection:
-        command_id = commands.ask(
+        command_id = commands.submit(
             connection,
             command,
             source,

@@ -17,7 +17,7 @@ from fonds.api.problems import RETRY_AFTER, ErrorText, problem_response
 from fonds.api.schemas import OPTIONAL_BEARER, HealthResponse, problems
 from fonds.catalog.codes import Code, codes
 from fonds.maintenance.metrics import CONTENT_TYPE, render
-from fonds.runs.overview import SourceHeld, sources_held
+from fonds.runs.overview import LoadedSource, loaded_sources
 from fonds.schema import require_current
 from fonds.stores.revisions import current_version
 
@@ -140,7 +140,7 @@ llms_router: Final = APIRouter(tags=["changes"])
 def llms(request: Request) -> PlainTextResponse:
     """The contents of the library, and how to search and cite it."""
     app = app_state(request)
-    sources = sources_held(app.library.database, app.library.sources)
+    sources = loaded_sources(app.library.database, app.library.sources)
     return PlainTextResponse(
         "\n".join(_lines(app, request, sources, codes(app.library.database, app.library.sources))),
         headers={"Cache-Control": "max-age=300"},
@@ -148,7 +148,7 @@ def llms(request: Request) -> PlainTextResponse:
 
 
 def _lines(
-    app: AppState, request: Request, sources: list[SourceHeld], all_codes: list[Code]
+    app: AppState, request: Request, sources: list[LoadedSource], all_codes: list[Code]
 ) -> list[str]:
     def at(path: str) -> str:
         return app.address(request, path)
@@ -180,7 +180,7 @@ def _lines(
     ]
 
 
-def _about(source: SourceHeld) -> str:
+def _about(source: LoadedSource) -> str:
     span = f", {source.first} to {source.last}" if source.first else ""
     return f"`source={source.name}`, published by {_one_line(source.organisation)}{span}"
 

@@ -31,7 +31,7 @@ from fonds.operations import audited, dispatcher, drain_normalization
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
-from fonds.runs.overview import overview, recent_runs, run_logs, source_logs, standing_errors
+from fonds.runs.overview import open_error_rows, overview, recent_runs, run_logs, source_logs
 from fonds.runs.schedule import next_run, serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
@@ -114,7 +114,7 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
     Example: fonds errors federal_register
     """
     with context.obj.library() as library:
-        failures = standing_errors(library.database, library.sources.require(source).info.name)
+        failures = open_error_rows(library.database, library.sources.require(source).info.name)
     if as_json:
         print_json(failures)
         return
@@ -284,7 +284,7 @@ async def _tidy(library: Library) -> None:
 
 def _status_of(library: Library, source: str, row: Any, *, as_json: bool) -> None:
     runs = recent_runs(library.database, source, 10)
-    failures = standing_errors(library.database, source)
+    failures = open_error_rows(library.database, source)
     if as_json:
         print_json({"overview": row, "runs": runs, "errors": failures})
         return

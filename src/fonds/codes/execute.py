@@ -26,7 +26,7 @@ from fonds.errors import BudgetSpentError, ParseError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.registry import get_normalizer
 from fonds.runs.concurrency import in_thread
-from fonds.runs.normalization import passages_of, writing_of
+from fonds.runs.normalization import passages_of, prepare_write
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
 from fonds.stores.database import Database, insert_ignoring
 from fonds.stores.documents import DocumentWrite, write_documents
@@ -146,7 +146,7 @@ class SectionWriter:
             payload={"id": document.id},
             document=document,
         )
-        return writing_of(record, self._head.id, self._context.chunker)
+        return prepare_write(record, self._head.id, self._context.chunker)
 
 
 def _archived(section: PackedSection) -> Archived:

@@ -20,7 +20,7 @@ from fonds.errors import SourceBusyError, UsageError
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
 from fonds.maintenance.references import stale_files
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.runs.schedule import trigger_of
 from fonds.runs.state import RunStatus
 from fonds.sites.browser import find_program
@@ -225,7 +225,7 @@ def _is_dead(target: MaintenanceTarget, source: str) -> bool:
     """True if no process has the lock of a source."""
     if target.database.is_sqlite:
         try:
-            with claim_source(target.database, target.settings.home, source, target.seams.clock):
+            with lock_source(target.database, target.settings.home, source, target.seams.clock):
                 return True
         except SourceBusyError:
             return False

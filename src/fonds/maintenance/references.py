@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Select, select
 from fonds import ids
 from fonds.errors import BlobChangedError, SourceBusyError
 from fonds.maintenance.findings import MaintenanceTarget
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.settings import Settings
 from fonds.sites.tables import site_addresses
 from fonds.stores.blobs import BlobInfo, Blobs
@@ -240,7 +240,7 @@ def _removed_of(
     clock, home = target.seams.clock, target.settings.home
     try:
         with (
-            claim_source(target.database, home, source, clock) as claim,
+            lock_source(target.database, home, source, clock) as claim,
             key_set(home / "tmp") as referenced,
         ):
             with target.database.read() as connection:

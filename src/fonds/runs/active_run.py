@@ -24,7 +24,7 @@ from fonds.errors import FondsError, LeaseLostError, SourceBusyError
 from fonds.fetch.redact import Redaction
 from fonds.model import SourceState
 from fonds.runs.hosts import record_hosts
-from fonds.runs.locks import SourceLock, claim_source, is_task_cancelled, keep_lock
+from fonds.runs.locks import SourceLock, is_task_cancelled, keep_lock, lock_source
 from fonds.runs.state import Run, RunReport, RunRequest, RunStatus, close_dead_runs
 from fonds.runs.tasks import OpenError, open_errors
 from fonds.sources.base import Collector, Registered
@@ -84,7 +84,7 @@ async def start_run(
     database, clock, name = context.database, context.seams.clock, source.info.name
     try:
         with (
-            claim_source(database, context.settings.home, name, clock) as lock,
+            lock_source(database, context.settings.home, name, clock) as lock,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread,
         ):
             redact = Redaction(context.settings)
@@ -150,7 +150,7 @@ def mark_dead_runs_failed(context: Context) -> int:
     for source in sources:
         try:
             with (
-                claim_source(database, context.settings.home, source, clock) as lock,
+                lock_source(database, context.settings.home, source, clock) as lock,
                 database.write() as connection,
             ):
                 lock.confirm(connection)

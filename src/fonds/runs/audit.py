@@ -1,6 +1,6 @@
-"""What should be there against what is: an independent count of a source's upstream.
+"""Audits: what a publisher lists, counted in another way than runs do, and what is missing.
 
-Results of audits, kept to see how a source fares. The caller owns the transaction.
+Results are stored; the caller owns the transaction.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Row, func, select
 
 from fonds.context import Context
 from fonds.runs.discover import ListingFetcher
-from fonds.runs.overview import standing_errors
+from fonds.runs.overview import open_error_rows
 from fonds.sources.base import Auditable, Expected, Registered
 from fonds.stores.database import Database
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents, ingestion_audits, metadata
 
-SHOWN_TARGETS: Final = 20
+MAX_TARGETS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class AuditRange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditScope:
-    """One day, file or the like: how many there should be, and which of them are not held."""
+    """One day, file or the like: how many documents it lists, and those that are missing."""
 
     name: str
     expected: int
@@ -42,38 +42,38 @@ class AuditScope:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unlinked:
-    """References of one column to something that is not held."""
+    """References of one column to rows that are not in the library."""
 
     rows: int
     targets: tuple[str, ...]
-    """What they name, the most wanted first; not all where there are many."""
+    """Their targets, the most frequent first, up to a limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What an audit found."""
+    """The result of an audit."""
 
     source: str
     scopes: tuple[AuditScope, ...]
     """Empty where the upstream can be counted in no other way than the one it is loaded by."""
     failures: tuple[tuple[str, str], ...]
-    """Failures of earlier runs that still stand: what, and why."""
+    """Open errors of earlier runs: task key and message."""
     unlinked: dict[str, Unlinked]
     """By `table.column`."""
 
     @property
     def open_errors(self) -> int:
-        """How many failures stand."""
+        """The number of open errors of earlier runs."""
         return len(self.failures)
 
     @property
     def expected(self) -> int:
-        """How many documents there should be."""
+        """The number of documents that the publisher lists."""
         return sum(scope.expected for scope in self.scopes)
 
     @property
     def missing(self) -> int:
-        """How many of them are not held."""
+        """The number of listed documents that are not in the library."""
         return sum(len(scope.missing) for scope in self.scopes)
 
 
@@ -88,56 +88,56 @@ async def audit_source(source: Registered, context: Context, dates: AuditRange) 
 
 
 def complete_audit(source: Registered, context: Context, scopes: Sequence[AuditScope]) -> Audit:
-    """What was counted, with what stands in the way of it being complete."""
-    standing = standing_errors(context.database, source.info.name)
+    """The audit of these scopes, with the open errors and the unlinked references."""
+    errors = open_error_rows(context.database, source.info.name)
     return Audit(
         source=source.info.name,
         scopes=tuple(scopes),
-        failures=tuple((row["task_key"], row["error"]) for row in standing),
+        failures=tuple((row["task_key"], row["error"]) for row in errors),
         unlinked=_unlinked(context.database, source),
     )
 
 
 def compare(database: Database, expected: Expected) -> AuditScope:
-    """What of the expected documents is not held."""
-    wanted = sorted(expected.document_ids)
+    """The expected documents that are not in the library."""
+    document_ids = sorted(expected.document_ids)
     query = select(documents.c.id).where(documents.c.gone_at.is_(None))
     with database.read() as connection:
-        held = {row.id for row in select_in(connection, query, documents.c.id, wanted)}
-    missing = tuple(name for name in wanted if name not in held)
-    return AuditScope(name=expected.scope, expected=len(wanted), missing=missing)
+        stored = {row.id for row in select_in(connection, query, documents.c.id, document_ids)}
+    missing = tuple(name for name in document_ids if name not in stored)
+    return AuditScope(name=expected.scope, expected=len(document_ids), missing=missing)
 
 
 def _unlinked(database: Database, source: Registered) -> dict[str, Unlinked]:
-    found: dict[str, Unlinked] = {}
+    unlinked: dict[str, Unlinked] = {}
     with database.read() as connection:
         for table in (metadata.tables[table.name] for table in source.info.tables):
             for column in (column for column in table.c if "resolves" in column.info):
                 reference = table.c[column.info["resolves"]]
-                open_ones = column.is_(None) & reference.is_not(None)
-                if rows := connection.scalar(select(func.count()).where(open_ones)):
-                    targets = _most_wanted(connection, reference, open_ones)
-                    found[f"{table.name}.{column.name}"] = Unlinked(rows=rows, targets=targets)
-    return found
+                is_open = column.is_(None) & reference.is_not(None)
+                if rows := connection.scalar(select(func.count()).where(is_open)):
+                    targets = _frequent_targets(connection, reference, is_open)
+                    unlinked[f"{table.name}.{column.name}"] = Unlinked(rows=rows, targets=targets)
+    return unlinked
 
 
-def _most_wanted(connection: Connection, reference: Any, open_ones: Any) -> tuple[str, ...]:
-    query = select(reference).where(open_ones).group_by(reference)
-    most = query.order_by(func.count().desc(), reference).limit(SHOWN_TARGETS)
-    return tuple(str(target) for target in connection.scalars(most))
+def _frequent_targets(connection: Connection, reference: Any, is_open: Any) -> tuple[str, ...]:
+    query = select(reference).where(is_open).group_by(reference)
+    top = query.order_by(func.count().desc(), reference).limit(MAX_TARGETS)
+    return tuple(str(target) for target in connection.scalars(top))
 
 
-SHOWN_SCOPES: Final = 50
-"""Lists that are short of something; a source may have thousands."""
-SHOWN_NAMES: Final = 5
-SHOWN_FAILURES: Final = 20
+MAX_SCOPES: Final = 50
+"""Of scopes with missing documents, those that are stored; there may be thousands."""
+MAX_NAMES: Final = 5
+MAX_FAILURES: Final = 20
 
 _audit: Final = ingestion_audits.c
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredAudit:
-    """What an audit found."""
+    """An audit as it is stored."""
 
     id: int
     source: str
@@ -152,20 +152,20 @@ class StoredAudit:
 
     @classmethod
     def from_row(cls, row: Row[Any]) -> Self:
-        """The audit of a whole row."""
+        """From a row with all columns."""
         return cls(**row._asdict())
 
 
-def store(connection: Connection, found: Audit, *, requested_by: str, now: datetime) -> int:
-    """Keep what an audit found."""
+def store(connection: Connection, result: Audit, *, requested_by: str, now: datetime) -> int:
+    """Store the result of an audit, and return its id."""
     row = {
-        "source": found.source,
+        "source": result.source,
         "audited_at": now,
         "requested_by": requested_by,
-        "expected": found.expected,
-        "missing": found.missing,
-        "open_errors": found.open_errors,
-        "findings": _findings(found),
+        "expected": result.expected,
+        "missing": result.missing,
+        "open_errors": result.open_errors,
+        "findings": _findings(result),
     }
     made = connection.execute(ingestion_audits.insert().values(row).returning(_audit.id))
     return int(made.scalar_one())
@@ -190,24 +190,24 @@ def history(
     return [StoredAudit.from_row(row) for row in connection.execute(query)]
 
 
-def _findings(found: Audit) -> dict[str, Any]:
-    short = [scope for scope in found.scopes if scope.missing]
+def _findings(result: Audit) -> dict[str, Any]:
+    short = [scope for scope in result.scopes if scope.missing]
     return {
-        "lists": len(found.scopes),
+        "lists": len(result.scopes),
         "short": [
             {
                 "list": scope.name,
                 "expected": scope.expected,
                 "missing": len(scope.missing),
-                "names": list(scope.missing[:SHOWN_NAMES]),
+                "names": list(scope.missing[:MAX_NAMES]),
             }
-            for scope in sorted(short, key=lambda scope: -len(scope.missing))[:SHOWN_SCOPES]
+            for scope in sorted(short, key=lambda scope: -len(scope.missing))[:MAX_SCOPES]
         ],
         "failures": [
-            {"task": task, "cause": cause} for task, cause in found.failures[:SHOWN_FAILURES]
+            {"task": task, "cause": message} for task, message in result.failures[:MAX_FAILURES]
         ],
         "unlinked": {
-            column: {"rows": unlinked.rows, "names": list(unlinked.targets[:SHOWN_NAMES])}
-            for column, unlinked in found.unlinked.items()
+            column: {"rows": unlinked.rows, "names": list(unlinked.targets[:MAX_NAMES])}
+            for column, unlinked in result.unlinked.items()
         },
     }

@@ -1,4 +1,4 @@
-"""The third tier: citations in the texts of documents that wait in the queue, and their links."""
+"""Citations in the texts of queued documents: extracted, stored as edges, and linked."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from fonds.stores.tables import document_chunk_buffer, documents, ingestion_cita
 
 BATCH_SIZE: Final = 500
 """Documents read before a scheduler or a bootstrap can be stopped."""
-CLAIMED_AT_ONCE: Final = 50
-KEPT_AT_ONCE: Final = 20_000
-"""Citations in memory; a title of the Code alone may have as many."""
+CLAIM_SIZE: Final = 50
+MAX_EDGES_IN_MEMORY: Final = 20_000
+"""A title of the Code alone may have as many."""
 
 Watch = Callable[[int, int], None]
-"""Told how many documents were read so far, and how many citations they hold."""
+"""Called with the numbers of documents read and of citations extracted so far."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extracted:
-    """What came of draining the queue."""
+    """The result of draining the queue."""
 
     done: int
     """Documents read."""
     citations: int
-    """Found in them."""
+    """Extracted from them."""
     linked: int
-    """Of these, those that lead to a document, and older ones that now lead elsewhere."""
+    """Of these, those linked to a document, and older ones that now link to another."""
     failed: int
     waiting: int
     given_up: int
@@ -63,9 +63,9 @@ class _BatchResult:
 def drain(
     database: Database, seams: Seams, *, limit: int | None = None, watch: Watch | None = None
 ) -> Extracted:
-    """Read what waits, each document once, until nothing is left that may be tried now."""
+    """Extract the citations of queued documents, each once, until none is left to be tried now."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-    begun = seams.clock.now()
+    started_at = seams.clock.now()
     total = _BatchResult()
     with leases.renewing(database, ingestion_citation_queue, owner, seams.clock):
         while (size := _next_size(limit, total)) > 0:
@@ -76,7 +76,7 @@ def drain(
                     owner,
                     seams.clock.now(),
                     size,
-                    untried_since=begun,
+                    untried_since=started_at,
                 )
             if not rows:
                 break
@@ -96,45 +96,45 @@ def drain(
 
 def _next_size(limit: int | None, total: _BatchResult) -> int:
     if limit is None:
-        return CLAIMED_AT_ONCE
-    return min(CLAIMED_AT_ONCE, limit - total.done - total.failed)
+        return CLAIM_SIZE
+    return min(CLAIM_SIZE, limit - total.done - total.failed)
 
 
 def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _BatchResult:
-    """Only edges are kept from one text to the next, and not too many of them."""
+    """Only edges stay in memory from one text to the next, and not too many of them."""
     total = _BatchResult()
     read: dict[Row[Any], list[dict[str, Any]]] = {}
     for row in rows:
         try:
             read[row] = _edges(database, row.record_id)
-        except Exception as error:  # noqa: BLE001 — whatever one text provokes, the others go on
-            total = total.plus(_give_back(database, row, error))
-        if sum(map(len, read.values())) > KEPT_AT_ONCE:
+        except Exception as error:  # noqa: BLE001 — a text may break the extractor in any way
+            total = total.plus(_record_failure(database, row, error))
+        if sum(map(len, read.values())) > MAX_EDGES_IN_MEMORY:
             total = total.plus(_store(database, read))
             read = {}
     return total.plus(_store(database, read))
 
 
-def _give_back(database: Database, row: Row[Any], error: Exception) -> _BatchResult:
-    cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
+def _record_failure(database: Database, row: Row[Any], error: Exception) -> _BatchResult:
+    reason = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
     with database.write() as connection:
-        leases.fail(connection, ingestion_citation_queue, row, cause)
+        leases.fail(connection, ingestion_citation_queue, row, reason)
     return _BatchResult(failed=1)
 
 
 def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _BatchResult:
     with database.write() as connection:
         lock_edges(connection)
-        # A document that has changed since it was claimed waits anew, and keeps what it has.
-        kept = {
+        # A document that was changed since it was claimed is queued again: its edges stay.
+        finished = {
             row.record_id: edges
             for row, edges in read.items()
             if leases.finish(connection, ingestion_citation_queue, row)
         }
-        linked = replace_edges(connection, kept)
-        linked += link(connection, kept)
-    found = sum(map(len, kept.values()))
-    return _BatchResult(done=len(kept), citations=found, linked=linked)
+        linked = replace_edges(connection, finished)
+        linked += link(connection, finished)
+    citations = sum(map(len, finished.values()))
+    return _BatchResult(done=len(finished), citations=citations, linked=linked)
 
 
 def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
@@ -145,28 +145,28 @@ def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
         if document is None or not document.body_text:
             return []
         chunk = document_chunk_buffer.c
-        placed = select(chunk.meta).where(chunk.document_id == document.uid)
-        passages = list(connection.scalars(placed.order_by(chunk.chunk_ord)))
-    found = extract(document.body_text, congress=congress_of(document.published_at))
+        in_order = select(chunk.meta).where(chunk.document_id == document.uid)
+        passages = list(connection.scalars(in_order.order_by(chunk.chunk_ord)))
+    matches = extract(document.body_text, congress=congress_of(document.published_at))
     starts = [passage["start"] for passage in passages]
-    return [_edge(document_id, each, passages, starts) for each in found]
+    return [_edge(document_id, match, passages, starts) for match in matches]
 
 
 def _edge(
     document_id: str,
-    found: CitationMatch,
+    match: CitationMatch,
     passages: Sequence[dict[str, Any]],
     starts: Sequence[int],
 ) -> dict[str, Any]:
     # Passages may overlap; the last that begins before the citation has it whole.
-    number = bisect_right(starts, found.start) - 1
+    number = bisect_right(starts, match.start) - 1
     return {
         "from_document_id": document_id,
-        "start": found.start,
-        "end": found.end,
+        "start": match.start,
+        "end": match.end,
         "locator": passages[number]["locator"] if number >= 0 else {},
-        "raw": found.raw.replace("\0", "\ufffd"),
-        "kind": found.kind,
-        "target": found.target,
-        "pinpoint": found.pinpoint,
+        "raw": match.raw.replace("\0", "\ufffd"),
+        "kind": match.kind,
+        "target": match.target,
+        "pinpoint": match.pinpoint,
     }

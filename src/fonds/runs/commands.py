@@ -1,4 +1,4 @@
-"""What operators ask for: rows that any face writes, and that whoever is at work takes up.
+"""Commands of operators: rows that any interface writes, and that a scheduler or worker claims.
 
 The caller owns the transaction.
 """
@@ -26,14 +26,14 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 QUEUES: Final[tuple[QueueName, ...]] = get_args(QueueName)
 LEASES: Final = Leases(ingestion_commands, owner="claimed_by")
 LEASE: Final = timedelta(seconds=90)
-"""Longer than that of a run: whoever takes a command over finds its source free."""
-TRIED_FOR: Final = timedelta(days=1)
-"""A command that is taken over after so long is what its processes die of."""
-LONGEST_NAME: Final = 200
-MOST_CONGRESSES: Final = 50
+"""Longer than that of a run, so that the source is unlocked when a command is taken over."""
+MAX_AGE: Final = timedelta(days=1)
+"""A command that is taken over after so long is given up: it probably kills its processes."""
+MAX_NAME_LENGTH: Final = 200
+MAX_CONGRESSES: Final = 50
 
 _FLAGS: Final = ("recheck", "accept_loss")
-_UNDERSTOOD: Final[Mapping[Kind, tuple[str, ...]]] = {
+_ARGUMENTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "run": _FLAGS,
     "backfill": ("since", "until", "congresses", *_FLAGS),
     "cancel": ("run_id",),
@@ -50,7 +50,7 @@ _is_open: Final = _command.finished_at.is_(None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """Something that was asked for, and what came of it."""
+    """A request of an operator, and its outcome."""
 
     id: int
     command: Kind
@@ -59,31 +59,31 @@ class Command:
     requested_by: str
     requested_at: datetime
     claimed_by: str | None
-    """Which process has it, or had it."""
+    """The process that does or did it."""
     lease_until: datetime | None
     finished_at: datetime | None
     outcome: str | None
-    """In plain words; the first, before a colon, says how it ended."""
+    """In words; the part before the colon is the status."""
     run_id: UUID | None
-    """The run that came of it, or that it ended."""
+    """The run that it started or cancelled."""
 
     @classmethod
     def from_row(cls, row: Row[Any]) -> Self:
-        """The command of a whole row."""
+        """From a row with all columns."""
         return cls(**row._asdict())
 
     @property
     def state(self) -> Literal["waiting", "working", "done"]:
-        """How far it is; one whose process was killed is working until its lease is over."""
+        """The state; a command whose process was killed is `working` until its lease expires."""
         if self.finished_at is not None:
             return "done"
         return "waiting" if self.claimed_by is None else "working"
 
 
-# Asking -----------------------------------------------------------------------------------
+# Submitting -------------------------------------------------------------------------------
 
 
-def ask(
+def submit(
     connection: Connection,
     command: Kind,
     source: str | None,
@@ -93,53 +93,53 @@ def ask(
     requested_by: str,
     now: datetime,
 ) -> int:
-    """Write down what is wanted; an equal command that is still open is not asked twice."""
-    wanted = checked(command, source, args, registry)
+    """Store a command, unless an equal one is still open; returns its id."""
+    checked_args = checked(command, source, args, registry)
     if command == "cancel":
-        wanted = _with_run(connection, source, wanted)
+        checked_args = _with_run(connection, source, checked_args)
     if connection.dialect.name == "postgresql":
-        # Two who ask at once would both find that nobody has.
+        # Two processes at the same time would both see that there is none.
         connection.execute(text("LOCK TABLE ingestion_commands IN SHARE ROW EXCLUSIVE MODE"))
     same = _is_open & (_command.command == command)
     same &= _command.source.is_(None) if source is None else _command.source == source
     query = select(_command.id, _command.args).where(same).order_by(_command.id)
     for row in connection.execute(query):
-        if row.args == wanted:
+        if row.args == checked_args:
             return int(row.id)
     values = {
         "command": command,
         "source": source,
-        "args": wanted,
+        "args": checked_args,
         "requested_by": requested_by,
         "requested_at": now,
     }
-    made = connection.execute(
+    inserted = connection.execute(
         ingestion_commands.insert().values(values).returning(ingestion_commands.c.id)
     )
-    return int(made.scalar_one())
+    return int(inserted.scalar_one())
 
 
 def checked(
     command: str, source: str | None, args: Mapping[str, Any], registry: SourceRegistry
 ) -> dict[str, Any]:
-    """The arguments as they are kept, without those that say nothing; UsageError for nonsense."""
+    """The arguments as they are stored, without defaults; UsageError if they are invalid."""
     if command not in KINDS:
         raise UsageError(f"there is no command {command!r}; there are: {', '.join(KINDS)}")
     if (source is None) != (command == "drain"):
-        lacks = "concerns a queue and no source" if command == "drain" else "needs a source"
-        raise UsageError(f"{command} {lacks}")
+        rule = "takes a queue and no source" if command == "drain" else "needs a source"
+        raise UsageError(f"{command} {rule}")
     options = registry.require(source).info.options if source is not None else ()
-    given = {name: value for name, value in args.items() if value not in (None, False)}
-    for name in given:
-        if name not in _UNDERSTOOD[command] or (name == "congresses" and name not in options):
-            who = f"backfill of {source}" if name == "congresses" else command
-            raise UsageError(f"{who} does not understand {name[:LONGEST_NAME]!r}")
-    wanted = {name: _value(name, value) for name, value in given.items()}
-    if wanted.get("since", "") > wanted.get("until", "9999"):
-        raise UsageError(f"since {wanted['since']} is after until {wanted['until']}")
-    if command == "drain" and "queue" not in wanted:
+    present = {name: value for name, value in args.items() if value not in (None, False)}
+    for name in present:
+        if name not in _ARGUMENTS[command] or (name == "congresses" and name not in options):
+            subject = f"backfill of {source}" if name == "congresses" else command
+            raise UsageError(f"{subject} has no argument {name[:MAX_NAME_LENGTH]!r}")
+    result = {name: _value(name, value) for name, value in present.items()}
+    if result.get("since", "") > result.get("until", "9999"):
+        raise UsageError(f"since {result['since']} is after until {result['until']}")
+    if command == "drain" and "queue" not in result:
         raise UsageError(f"drain needs a queue: {', '.join(QUEUES)}")
-    return wanted
+    return result
 
 
 def _value(name: str, value: Any) -> Any:
@@ -175,20 +175,20 @@ def _identity(value: Any) -> str:
 
 
 def _are_numbers(value: Any) -> bool:
-    is_list = isinstance(value, list) and 0 < len(value) <= MOST_CONGRESSES
+    is_list = isinstance(value, list) and 0 < len(value) <= MAX_CONGRESSES
     return is_list and all(type(each) is int and 0 < each < 1000 for each in value)  # noqa: PLR2004 — no such Congress
 
 
-def _with_run(connection: Connection, source: str | None, wanted: dict[str, Any]) -> dict[str, Any]:
-    """A cancel names the run that is meant: it must not end one that begins later."""
-    if "run_id" in wanted:
-        return wanted
-    going_on = running(connection, source or "")
-    return wanted if going_on is None else {**wanted, "run_id": str(going_on)}
+def _with_run(connection: Connection, source: str | None, args: dict[str, Any]) -> dict[str, Any]:
+    """A cancel names its run, so that it does not end one that starts later."""
+    if "run_id" in args:
+        return args
+    run_id = running(connection, source or "")
+    return args if run_id is None else {**args, "run_id": str(run_id)}
 
 
 def running(connection: Connection, source: str) -> UUID | None:
-    """The run of a source that is going on, as far as its row tells."""
+    """The id of the run of a source that is running, by its row."""
     query = select(_run.id).where(_run.source == source, _run.status == RunStatus.RUNNING)
     return connection.scalar(query.order_by(_run.started_at.desc()).limit(1))
 
@@ -199,28 +199,28 @@ def running(connection: Connection, source: str) -> UUID | None:
 def claim(
     connection: Connection, owner: str, now: datetime, kinds: Collection[Kind]
 ) -> Command | None:
-    """Take the oldest command of these kinds that nobody has, or whose holder is gone."""
+    """Claim the oldest open command of these kinds that has no lease, or an expired one."""
     candidates = _is_open & _command.command.in_(kinds)
     while rows := LEASES.claim(
         connection, owner, now, now + LEASE, candidates, order_by=_command.id
     ):
         command = Command.from_row(rows[0])
-        if command.claimed_by is None or now - command.requested_at <= TRIED_FOR:
+        if command.claimed_by is None or now - command.requested_at <= MAX_AGE:
             return command
-        # The row goes on naming the process that had it last.
+        # The row still names the process that had it last.
         LEASES.release(connection, _command.id == command.id, {"claimed_by": command.claimed_by})
         _end(connection, _command.id == command.id, _GAVE_UP, None, now)
     return None
 
 
 def keep(connection: Connection, command_id: int, owner: str, now: datetime) -> bool:
-    """Hold a command for another while; False if it is another's by now."""
-    return LEASES.renew(connection, _held(command_id, owner), now + LEASE) == 1
+    """Renew the lease of a command; False if another process has it."""
+    return LEASES.renew(connection, _is_owned_by(command_id, owner), now + LEASE) == 1
 
 
 def release(connection: Connection, command_id: int, owner: str) -> None:
-    """Give a command back, for another to take up at once."""
-    LEASES.release(connection, _held(command_id, owner))
+    """Release a command, so that another process can claim it."""
+    LEASES.release(connection, _is_owned_by(command_id, owner))
 
 
 def finish(
@@ -232,11 +232,11 @@ def finish(
     run_id: UUID | None,
     now: datetime,
 ) -> bool:
-    """Write down what came of a command; False if it is another's by now."""
-    return _end(connection, _held(command_id, owner), outcome, run_id, now)
+    """Store the outcome of a command; False if another process has it."""
+    return _end(connection, _is_owned_by(command_id, owner), outcome, run_id, now)
 
 
-def _held(command_id: int, owner: str) -> ColumnElement[bool]:
+def _is_owned_by(command_id: int, owner: str) -> ColumnElement[bool]:
     return LEASES.is_owned(owner, [command_id]) & _is_open
 
 
@@ -256,20 +256,20 @@ def _end(
 
 
 def is_cancelled(connection: Connection, source: str) -> bool:
-    """Whether somebody wants the run of a source that is going on to end."""
-    wanted = _cancels(connection, source)
-    return bool(wanted) and str(running(connection, source)) in wanted.values()
+    """Whether an open command cancels the run of a source."""
+    cancels = _cancels(connection, source)
+    return bool(cancels) and str(running(connection, source)) in cancels.values()
 
 
-def settle_cancels(connection: Connection, source: str, now: datetime) -> None:
-    """Say of cancels what became of the runs they name, as far as these have ended."""
+def finish_cancels(connection: Connection, source: str, now: datetime) -> None:
+    """Store the outcome of cancels whose runs have ended."""
     for command_id, run_id in _cancels(connection, source).items():
         if run_id and (ended := ending(connection, UUID(run_id))) is not None:
             _end(connection, (_command.id == command_id) & _is_open, ended, UUID(run_id), now)
 
 
 def ending(connection: Connection, run_id: UUID) -> str | None:
-    """What a cancel of a run came to, in words; None while the run goes on."""
+    """The outcome of cancelling a run, in words; None while it is running."""
     status = connection.scalar(select(_run.status).where(_run.id == run_id))
     if status == RunStatus.RUNNING:
         return None
@@ -281,7 +281,7 @@ def ending(connection: Connection, run_id: UUID) -> str | None:
 
 
 def withdraw(connection: Connection, source: str, by: str, now: datetime) -> int:
-    """End what waits to be done with a source before it begins; says how many that were."""
+    """End the waiting commands of a source, and return their number."""
     waits = _is_open & _command.claimed_by.is_(None) & (_command.source == source)
     ended = {"finished_at": now, "outcome": f"cancelled: withdrawn by {by} before it began"}
     waiting = update(ingestion_commands).where(waits, _command.command != "cancel")
@@ -295,7 +295,7 @@ def _cancels(connection: Connection, source: str) -> dict[int, str]:
     return {row.id: row.args.get("run_id", "") for row in connection.execute(query)}
 
 
-# Looking ----------------------------------------------------------------------------------
+# Reading ----------------------------------------------------------------------------------
 
 
 def listing(
@@ -318,7 +318,7 @@ def listing(
 
 
 def get(connection: Connection, command_id: int) -> Command | None:
-    """The command of an id."""
+    """The command with this id."""
     query = select(ingestion_commands).where(_command.id == command_id)
     row = connection.execute(query).one_or_none()
     return None if row is None else Command.from_row(row)

@@ -1,11 +1,4 @@
-"""Working ahead: up to so many items at once, results in the order of the items.
-
-Working through things that depend on each other: as early as each may, a few side by side.
-
-The one thread in which codes are cut, normalized and written.
-
-One, because the memory that the C libraries under us use is kept by each thread anew.
-"""
+"""Concurrency of runs: working ahead in order, tasks that depend on others, the thread of codes."""
 
 from __future__ import annotations
 
@@ -25,11 +18,11 @@ Result = TypeVar("Result")
 async def work_ahead(
     items: AsyncIterator[Item], act: Callable[[Item], Awaitable[Result]], *, window: int
 ) -> AsyncIterator[list[Result]]:
-    """Act on items concurrently, at most `window` begun and not yet taken.
+    """Act on items concurrently, at most `window` started and not yet yielded.
 
     Results come in lists of whatever is ready, so that a slow consumer catches up in few steps.
     """
-    begun: deque[asyncio.Future[Result]] = deque()
+    futures: deque[asyncio.Future[Result]] = deque()
     room = asyncio.Semaphore(window)
     arrived = asyncio.Event()
 
@@ -37,35 +30,35 @@ async def work_ahead(
         try:
             async for item in items:
                 await room.acquire()
-                begun.append(asyncio.ensure_future(act(item)))
+                futures.append(asyncio.ensure_future(act(item)))
                 arrived.set()
         finally:
             arrived.set()
 
     producer = asyncio.create_task(produce())
     try:
-        while begun or not producer.done():
-            if not begun:
+        while futures or not producer.done():
+            if not futures:
                 arrived.clear()
                 await arrived.wait()
                 continue
-            await asyncio.wait([begun[0]])
-            ready = [begun.popleft().result() for _ in _leading_done(begun)]
+            await asyncio.wait([futures[0]])
+            ready = [futures.popleft().result() for _ in _leading_done(futures)]
             for _ in ready:
                 room.release()
             yield ready
         await producer
     finally:
-        # Nothing is left running behind the back of whoever stops here.
+        # The consumer may stop here: nothing is left running.
         producer.cancel()
-        for future in begun:
+        for future in futures:
             future.cancel()
-        await asyncio.gather(producer, *begun, return_exceptions=True)
+        await asyncio.gather(producer, *futures, return_exceptions=True)
 
 
-def _leading_done(begun: deque[asyncio.Future[Result]]) -> list[asyncio.Future[Result]]:
+def _leading_done(futures: deque[asyncio.Future[Result]]) -> list[asyncio.Future[Result]]:
     leading = []
-    for future in begun:
+    for future in futures:
         if not future.done():
             break
         leading.append(future)
@@ -84,9 +77,9 @@ T = TypeVar("T")
 async def in_order(
     graph: Mapping[str, set[str]], act: Callable[[str], Awaitable[T]], *, concurrency: int
 ) -> dict[str, T]:
-    """Act on every name after those it depends on; gives what came of each.
+    """Act on every name after those it depends on, and return the results.
 
-    Whatever ends this, a failure or a cancellation, first ends everything still under way.
+    A failure or a cancellation first cancels everything that is running.
     """
     order = TopologicalSorter(graph)
     order.prepare()

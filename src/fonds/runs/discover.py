@@ -1,6 +1,6 @@
-"""Stage one: what there is to fetch, less what is known to be unchanged.
+"""Stage one: the tasks that a source lists, without those that are known to be unchanged.
 
-Checks before and after a run: keys at hand; and a walled, capped or shrunken feed is no news.
+Also the checks of a run: that its key is set, and that the publisher did not list too little.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from fonds.runs.tasks import MAX_ATTEMPTS, Failure, TaskState, recall, recall_fi
 from fonds.settings import Settings
 from fonds.sources.base import ListingResponse, Source, SourceInfo
 
-RECALLED_AT_ONCE: Final = 500
-RECALLED_AFTER: Final = 0.25
-"""Seconds after which fewer are handed on, as a source may take long to find the next."""
+BATCH_SIZE: Final = 500
+BATCH_SECONDS: Final = 0.25
+"""After which a smaller batch is handed on, as a source may take long to find the next task."""
 
 Discovered = TaskState | Watermark | Listing | Failure
-"""What discovery hands on, in the source's order."""
+"""The items that discovery yields, in the order of the source."""
 
 
 class ListingFetcher:
@@ -44,23 +44,23 @@ class ListingFetcher:
         self._validators: list[FileRecord] = []
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
-        """Ask for one listing."""
+        """Fetch one listing."""
         with self._context.database.read() as connection:
-            known = recall_files(connection, self._info.name, [url]).get(public_url(url))
+            previous = recall_files(connection, self._info.name, [url]).get(public_url(url))
         with logged_to(self._retry_log) if self._retry_log else nullcontext():
-            obtained = await self._context.archive.download(
+            result = await self._context.archive.download(
                 source=self._info.name,
                 url=url,
                 path=path,
                 pace=pace_of(self._info, self._context.settings),
-                previous=known,
+                previous=previous,
             )
-        if obtained.record is not None:
-            self._validators.append(obtained.record)
+        if result.record is not None:
+            self._validators.append(result.record)
         return ListingResponse(
-            data=await asyncio.to_thread(self._context.archive.read, obtained.archived),
-            archived=obtained.archived,
-            changed=obtained.changed,
+            data=await asyncio.to_thread(self._context.archive.read, result.archived),
+            archived=result.archived,
+            changed=result.changed,
         )
 
     def take_validators(self) -> list[FileRecord]:
@@ -74,7 +74,7 @@ class ListingFetcher:
 
 
 def pace_of(info: SourceInfo, settings: Settings) -> Pace:
-    """How fast a source's upstream may be asked, by us with the keys we have."""
+    """How fast requests may be made to a source's upstream, with the keys of the settings."""
     rate = info.rate
     if info.key is not None and info.key.rate is not None and getattr(settings, info.key.setting):
         rate = info.key.rate
@@ -84,30 +84,30 @@ def pace_of(info: SourceInfo, settings: Settings) -> Pace:
 async def discover(
     active: ActiveRun[Source], listings: ListingFetcher
 ) -> AsyncIterator[Discovered]:
-    """All that is to be fetched, then what failed in earlier runs and was not listed again."""
+    """The tasks to fetch; at last those that failed in earlier runs and are not listed any more."""
     retries = dict(active.open_errors)
     batch: list[FetchTask] = []
     clock = active.context.seams.clock
-    due = clock.monotonic() + RECALLED_AFTER
+    due = clock.monotonic() + BATCH_SECONDS
     failure: Failure | None = None
     stage = active.run.stages.discover
-    began = stage.begin()
+    started = stage.begin()
     try:
         async for item in active.source.discover(active.state, listings):
-            stage.end(began)
+            stage.end(started)
             if isinstance(item, FetchTask):
                 active.run.count(discovered=1)
                 retries.pop(item.key, None)
                 batch.append(item)
-            is_full = len(batch) >= RECALLED_AT_ONCE or clock.monotonic() > due
+            is_full = len(batch) >= BATCH_SIZE or clock.monotonic() > due
             if batch and (is_full or not isinstance(item, FetchTask)):
                 for task in changed_tasks(active, batch):
                     yield task
-                batch, due = [], clock.monotonic() + RECALLED_AFTER
+                batch, due = [], clock.monotonic() + BATCH_SECONDS
             if not isinstance(item, FetchTask):
                 yield item
-            began = stage.begin()
-    except Exception as error:  # noqa: BLE001 — whatever a source raises is its failure, not ours
+            started = stage.begin()
+    except Exception as error:  # noqa: BLE001 — a source may raise anything
         failure = Failure.of(error, "discover", discovery_key(active.run.request))
     again = [e.task for e in retries.values() if e.task and e.attempts < MAX_ATTEMPTS]
     for task in changed_tasks(active, [*batch, *again]):
@@ -125,47 +125,47 @@ def discovery_key(request: RunRequest) -> str:
 
 
 def changed_tasks(active: ActiveRun[Source], tasks: list[FetchTask]) -> list[TaskState]:
-    """Tasks to be fetched; one that failed is, whatever is known from before it failed."""
+    """The tasks that are to be fetched: changed ones, and all that failed before."""
     with active.context.database.read() as connection:
         recalled = recall(connection, active.source.info.name, tasks)
-    wanted = []
+    tasks_to_fetch = []
     for candidate in recalled:
         failed = candidate.task.key in active.open_errors
-        if candidate.known is not None and not failed and _unchanged(active, candidate):
-            active.run.count(skipped=candidate.known.records)
+        if candidate.previous is not None and not failed and _is_unchanged(active, candidate):
+            active.run.count(skipped=candidate.previous.records)
         else:
-            wanted.append(candidate)
-    return wanted
+            tasks_to_fetch.append(candidate)
+    return tasks_to_fetch
 
 
-def _unchanged(active: ActiveRun[Source], wanted: TaskState) -> bool:
-    """Whether the listing's word is enough: same entry, same recipe, asked for not long ago."""
-    known, settings = wanted.known, active.context.settings
-    if known is None or wanted.task.fingerprint is None or active.run.request.recheck:
+def _is_unchanged(active: ActiveRun[Source], state: TaskState) -> bool:
+    """Whether a task need not be fetched: same entry, same versions, validated not long ago."""
+    previous, settings = state.previous, active.context.settings
+    if previous is None or state.task.fingerprint is None or active.run.request.recheck:
         return False
-    due = known.validated_at + timedelta(days=settings.revalidate_days)
+    due = previous.validated_at + timedelta(days=settings.revalidate_days)
     return (
-        known.fingerprint == wanted.task.fingerprint
-        and known.recipe == recipe_of(active)
+        previous.fingerprint == state.task.fingerprint
+        and previous.recipe == parse_versions(active)
         and active.context.seams.clock.now() < due
     )
 
 
-def recipe_of(active: ActiveRun[Source]) -> str:
-    """The version of everything that turns a source's bytes into rows."""
+def parse_versions(active: ActiveRun[Source]) -> str:
+    """The versions of everything that turns a source's bytes into rows."""
     info = active.source.info
     return f"{info.name}@{info.version} {chunker_label(active.context.chunker)}"
 
 
-LOSS_ALLOWED: Final = 0.2
-"""Share of what was there before that may be missing at once."""
-LOSS_IGNORED: Final = 5
-"""So few missing records are never suspicious."""
+MAX_LOSS_RATIO: Final = 0.2
+"""The part of the earlier records that may be missing from a new list."""
+MAX_LOSS_IGNORED: Final = 5
+"""Missing records that are never suspicious."""
 
 
 def check_loss(what: str, before: int, missing: int) -> None:
-    """Refuse a list that lost more than publishers withdraw in one go."""
-    if missing > max(LOSS_IGNORED, before * LOSS_ALLOWED):
+    """Raise if a list lost more records than publishers withdraw at a time."""
+    if missing > max(MAX_LOSS_IGNORED, before * MAX_LOSS_RATIO):
         raise SuspiciousYieldError(
             f"{what} shrank: {missing} of {before} records are missing. Nothing was marked as "
             "withdrawn; if the loss is real, run again with --accept-loss"
@@ -173,16 +173,16 @@ def check_loss(what: str, before: int, missing: int) -> None:
 
 
 def check_yield(source: str, records: int, at_least: int) -> None:
-    """Refuse a run that saw fewer records than the source can possibly have."""
+    """Raise if a run saw fewer records than the source must have."""
     if records < at_least:
         raise SuspiciousYieldError(
-            f"{source} gave {records} records where at least {at_least} are expected; "
-            "is the upstream down, or its answer walled?"
+            f"{source} yielded {records} records where at least {at_least} are expected; "
+            "is the upstream down, or does it serve a login or error page?"
         )
 
 
 def require_key(info: SourceInfo, settings: Settings) -> None:
-    """Refuse to run a source whose upstream would only say that a key is missing."""
+    """Raise if the key that a source's upstream requires is not set."""
     key = info.key
     if key is not None and key.required and not getattr(settings, key.setting):
         raise MissingKeyError(

@@ -1,4 +1,4 @@
-"""Stage two: the bytes, archived before anybody reads them."""
+"""Stage two: files are fetched, and archived before they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead
 from fonds.runs.discover import Discovered, pace_of
-from fonds.runs.tasks import Failure, KnownInput, TaskState
+from fonds.runs.tasks import Failure, LoadedInput, TaskState
 from fonds.sources.base import Source
 
 AHEAD_OF_LOADING: Final = 8
@@ -32,12 +32,12 @@ class FetchedTask:
     task: FetchTask
     parts: tuple[tuple[Part, Archived], ...]
     validators: tuple[FileRecord, ...]
-    known: KnownInput | None
-    """What was loaded from this task before."""
+    previous: LoadedInput | None
+    """The input that was loaded from this task before."""
 
     @property
     def input_sha256(self) -> str:
-        """Identity of everything `parse` will see."""
+        """The hash of everything that `parse` receives."""
         shas = {part.name: archived.sha256 for part, archived in self.parts}
         return ids.json_sha256([shas, dict(self.task.params)])
 
@@ -48,7 +48,7 @@ Fetched = FetchedTask | Watermark | Listing | Failure
 async def fetch(
     active: ActiveRun[Source], discovered: AsyncIterator[Discovered]
 ) -> AsyncIterator[list[Fetched]]:
-    """Fetch what was found, several at a time, handed on in order as it is ready."""
+    """Fetch tasks, several at a time, and yield them in order as they are ready."""
     concurrency = active.source.info.fetch_concurrency
     slots = asyncio.Semaphore(concurrency)
 
@@ -62,48 +62,48 @@ async def fetch(
         yield ready
 
 
-async def fetch_task(active: ActiveRun[Source], wanted: TaskState) -> FetchedTask | Failure:
-    """All parts of one task, or the reason why not."""
+async def fetch_task(active: ActiveRun[Source], state: TaskState) -> FetchedTask | Failure:
+    """Fetch all parts of one task; a failure is returned."""
     parts: list[tuple[Part, Archived]] = []
     validators: list[FileRecord] = []
     stage = active.run.stages.fetch
-    began = stage.begin()
-    # Both are of the asyncio task, which is this task's alone.
-    bind_contextvars(task=wanted.task.key)
+    started = stage.begin()
+    # Both belong to the asyncio task, which fetches only this task.
+    bind_contextvars(task=state.task.key)
     use_retry_log(stage)
     try:
-        for part in wanted.task.parts:
+        for part in state.task.parts:
             try:
-                obtained = await _obtain(active, wanted, part)
+                result = await _fetch_part(active, state, part)
             except (NotFoundError, RefusedError) as error:
                 missing = part.refusable or isinstance(error, NotFoundError)
                 if not (part.optional and missing):
                     raise
                 active.run.log(
-                    "warn", f"went on without {part.name}: {error}", task=wanted.task.key
+                    "warn", f"continued without {part.name}: {error}", task=state.task.key
                 )
                 continue
-            parts.append((part, obtained.archived))
-            validators += [obtained.record] if obtained.record else []
-    except Exception as error:  # noqa: BLE001 — one item's trouble is recorded; the run goes on
-        return Failure.of(error, "fetch", wanted.task)
+            parts.append((part, result.archived))
+            validators += [result.record] if result.record else []
+    except Exception as error:  # noqa: BLE001 — the failure is recorded, and the run continues
+        return Failure.of(error, "fetch", state.task)
     finally:
-        stage.end(began)
+        stage.end(started)
     active.run.count(fetched=1)
     return FetchedTask(
-        task=wanted.task, parts=tuple(parts), validators=tuple(validators), known=wanted.known
+        task=state.task, parts=tuple(parts), validators=tuple(validators), previous=state.previous
     )
 
 
-async def _obtain(active: ActiveRun[Source], wanted: TaskState, part: Part) -> DownloadResult:
-    known = wanted.files.get(public_url(part.url))
+async def _fetch_part(active: ActiveRun[Source], state: TaskState, part: Part) -> DownloadResult:
+    previous = state.files.get(public_url(part.url))
     if active.collector:
-        return await active.collector.collect(wanted.task, part, known)
+        return await active.collector.collect(state.task, part, previous)
     return await active.context.archive.download(
         source=active.source.info.name,
         url=part.url,
         path=part.path,
         pace=pace_of(active.source.info, active.context.settings),
-        previous=known,
+        previous=previous,
         headers=part.headers,
     )

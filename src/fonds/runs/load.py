@@ -21,15 +21,15 @@ from fonds.errors import DuplicateKeyError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
 from fonds.runs.active_run import ActiveRun
-from fonds.runs.discover import check_loss, recipe_of
+from fonds.runs.discover import check_loss, parse_versions
 from fonds.runs.fetch import Fetched, FetchedTask
 from fonds.runs.hosts import record_hosts
-from fonds.runs.normalization import passages_of, writing_of
+from fonds.runs.normalization import passages_of, prepare_write
 from fonds.runs.state import advance_watermark
 from fonds.runs.tasks import (
     MAX_ATTEMPTS,
     Failure,
-    KnownInput,
+    LoadedInput,
     record_failures,
     record_loaded,
     remember_files,
@@ -170,9 +170,9 @@ class BatchWriter:
             return
         chunker = self._active.context.chunker
         writings = [
-            writing_of(record, task_key, chunker) for record, task_key in with_document.values()
+            prepare_write(record, task_key, chunker) for record, task_key in with_document.values()
         ]
-        written = write_documents(
+        changes = write_documents(
             connection,
             self._active.context.database.fulltext,
             writings,
@@ -180,8 +180,8 @@ class BatchWriter:
             derive=lambda document: passages_of(document, chunker),
         )
         records = {key: record for key, (record, _) in with_document.items()}
-        new = [record for key, record in records.items() if key in written.inserted]
-        changed = [record for key, record in records.items() if key in written.updated]
+        new = [record for key, record in records.items() if key in changes.inserted]
+        changed = [record for key, record in records.items() if key in changes.updated]
         insert_records(connection, new, self._tables)
         update_records(connection, changed, self._tables)
         self._count(len(records), len(new), len(changed))
@@ -191,23 +191,23 @@ class BatchWriter:
     ) -> None:
         remember_files(connection, [file for end in finished for file in end.fetched.validators])
         inputs = [(end.fetched.task.key, self._input_of(end, now)) for end in finished]
-        listed = [(key, known) for key, known in inputs if key not in self._withdrawn]
+        listed = [(key, loaded) for key, loaded in inputs if key not in self._withdrawn]
         remember_inputs(connection, self._source, listed)
         loaded = [end for end in finished if not end.is_unchanged]
         keys = [end.fetched.task.key for end in loaded]
         record_loaded(connection, self._active.run.id, self._source, keys, now)
         resolved = [key for key, _ in inputs if key in self._active.open_errors]
         resolve(connection, self._source, resolved, now)
-        self._drop_unyielded(connection, [end for end in loaded if end.fetched.known], now)
+        self._drop_unyielded(connection, [end for end in loaded if end.fetched.previous], now)
 
-    def _input_of(self, finished: FinishedTask, now: datetime) -> KnownInput:
+    def _input_of(self, finished: FinishedTask, now: datetime) -> LoadedInput:
         fetched = finished.fetched
         records = len(finished.yielded)
-        if finished.is_unchanged and fetched.known is not None:
-            records = fetched.known.records
-        return KnownInput(
+        if finished.is_unchanged and fetched.previous is not None:
+            records = fetched.previous.records
+        return LoadedInput(
             input_sha256=fetched.input_sha256,
-            recipe=recipe_of(self._active),
+            recipe=parse_versions(self._active),
             fingerprint=fetched.task.fingerprint,
             records=records,
             validated_at=now,
@@ -224,7 +224,8 @@ class BatchWriter:
         stored = self._documents_of(connection, task_keys)
         missing = [row.id for row in stored if row.id not in yielded]
         if missing:
-            self._counts.gone += mark_withdrawn(connection, missing, now)
+            withdrawn = mark_withdrawn(connection, missing, now)
+            self._counts = self._counts.plus(Counts(gone=withdrawn))
             self._forget_other_files(connection, task_keys)
         for end in reloaded:
             drop_unyielded(connection, self._tables, end.fetched.task.key, end.yielded)
@@ -280,7 +281,8 @@ class BatchWriter:
             return [Failure.of(error, "discover", name)]
         if name in self._active.open_errors:
             resolve(connection, self._source, [name], now)
-        self._counts.gone += mark_withdrawn(connection, [row.id for row in missing], now)
+        withdrawn = mark_withdrawn(connection, [row.id for row in missing], now)
+        self._counts = self._counts.plus(Counts(gone=withdrawn))
         self._withdrawn.update(row.task_key for row in missing)
         self._forget(connection, [row.task_key for row in missing])
         return []
@@ -351,7 +353,7 @@ class Loader:
 
     def finish_task(self, fetched: FetchedTask) -> None:
         """Queue the end of a task whose records and further tasks are queued before it."""
-        key, previous = fetched.task.key, fetched.known
+        key, previous = fetched.task.key, fetched.previous
         if key not in self._yielded:
             return
         yielded = frozenset(self._yielded.pop(key))
@@ -413,8 +415,8 @@ class Loader:
 
     def _is_unchanged(self, fetched: FetchedTask) -> bool:
         """True if these exact bytes were loaded before, by the same versions."""
-        previous = fetched.known
-        if previous is None or previous.recipe != recipe_of(self._active):
+        previous = fetched.previous
+        if previous is None or previous.recipe != parse_versions(self._active):
             return False
         if previous.input_sha256 != fetched.input_sha256:
             return False
@@ -441,9 +443,8 @@ class Loader:
         queued.records.append(record)
         self._active.run.count(parsed=1)
         self._records += 1
-        body = record.document.body if record.document else None
-        if body is not None and body.normalized is not None:
-            self._size += len(body.normalized.markdown)
+        if record.document and record.document.body and record.document.body.normalized:
+            self._size += len(record.document.body.normalized.markdown)
         if len(queued.records) < self._active.context.settings.batch_records:
             return queued
         self.flush()

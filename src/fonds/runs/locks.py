@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import LeaseLostError, SourceBusyError
-from fonds.runs.commands import is_cancelled, settle_cancels
+from fonds.runs.commands import finish_cancels, is_cancelled
 from fonds.seams import Clock
 from fonds.stores import leases
 from fonds.stores.database import Database
@@ -30,18 +30,18 @@ _PREFIX: Final = "ingest-"
 
 
 class SourceLock(Protocol):
-    """The right to write for one source, held for the length of a run."""
+    """The right to write for one source, for the duration of a run."""
 
     def confirm(self, connection: Connection) -> None:
-        """Prove, inside a transaction, that the claim still stands; LeaseLostError if not."""
+        """Check in a transaction that the lock is still ours; LeaseLostError if not."""
         ...
 
     def renew(self) -> None:
-        """Keep the claim while there is nothing to write."""
+        """Renew the lock while there is nothing to write."""
         ...
 
     def is_cancelled(self) -> bool:
-        """Whether somebody wants the run to end."""
+        """Whether a command cancels the run."""
         ...
 
 
@@ -52,24 +52,24 @@ class _Cancellable:
         self.was_cancelled = False
 
     def is_cancelled(self) -> bool:
-        """Whether a command says so."""
+        """Whether a command cancels the run."""
         with self._database.read() as connection:
             self.was_cancelled = is_cancelled(connection, self._source)
         return self.was_cancelled
 
 
 class FileLock(_Cancellable):
-    """Held by an open file: the kernel releases it when the process ends, however it ends."""
+    """A lock on an open file, which the kernel releases when the process ends."""
 
     def confirm(self, connection: Connection) -> None:
-        """An flock cannot be lost."""
+        """Nothing: an flock cannot be lost."""
 
     def renew(self) -> None:
-        """An flock does not expire."""
+        """Nothing: an flock does not expire."""
 
 
-class LeaseClaim(_Cancellable):
-    """Held by a row that must be renewed; whoever finds it expired may take it."""
+class LeaseLock(_Cancellable):
+    """A lease in a row that must be renewed; when it has expired, another process may take it."""
 
     def __init__(self, database: Database, name: str, clock: Clock) -> None:
         super().__init__(database, name.removeprefix(_PREFIX))
@@ -96,40 +96,40 @@ class LeaseClaim(_Cancellable):
             self.confirm(connection)
 
     def release(self) -> None:
-        """Give the lease back, if it is still ours."""
+        """Release the lease, if it is still ours."""
         with self._database.write() as connection:
             leases.release_name(connection, self._name, self._owner)
 
 
 @contextmanager
-def claim_source(
+def lock_source(
     database: Database, home: Path, source: str, clock: Clock
-) -> Iterator[FileLock | LeaseClaim]:
-    """Hold the right to run a source, or SourceBusyError at once."""
-    with _claimed(database, home, source, clock) as claim:
+) -> Iterator[FileLock | LeaseLock]:
+    """Lock a source for the length of the block; SourceBusyError if another process has it."""
+    with _locked(database, home, source, clock) as lock:
         try:
-            yield claim
+            yield lock
         finally:
-            if claim.was_cancelled:
-                _settle(database, source, clock)
+            if lock.was_cancelled:
+                _finish_cancels(database, source, clock)
 
 
-def _settle(database: Database, source: str, clock: Clock) -> None:
-    """Whoever cancelled the run is told that it has ended, by whatever process is left."""
+def _finish_cancels(database: Database, source: str, clock: Clock) -> None:
+    """Finish the commands that cancelled the run; another process may do so too."""
     with suppress(SQLAlchemyError), database.write() as connection:
-        settle_cancels(connection, source, clock.now())
+        finish_cancels(connection, source, clock.now())
 
 
 @contextmanager
-def _claimed(
+def _locked(
     database: Database, home: Path, source: str, clock: Clock
-) -> Iterator[FileLock | LeaseClaim]:
+) -> Iterator[FileLock | LeaseLock]:
     if database.is_sqlite:
         path = home / "locks" / f"{_PREFIX}{source}.lock"
-        with _locked(path, source):
+        with _locked_file(path, source):
             yield FileLock(database, source)
         return
-    lease = LeaseClaim(database, f"{_PREFIX}{source}", clock)
+    lease = LeaseLock(database, f"{_PREFIX}{source}", clock)
     lease.acquire()
     try:
         yield lease
@@ -176,7 +176,7 @@ async def _renew_until_cancelled(lock: SourceLock, task: asyncio.Task[object]) -
 
 
 @contextmanager
-def _locked(path: Path, source: str) -> Iterator[None]:
+def _locked_file(path: Path, source: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:

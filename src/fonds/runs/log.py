@@ -1,9 +1,7 @@
-"""The lines of a run's log: without secrets, few enough to be kept, and soon to be seen.
+"""The log of a run, without secrets and of limited length, and the times of its stages.
 
-What each stage of a run took: time, waits for hosts, repetitions.
-
-Stages overlap, and several requests are under way at once: seconds are added up over items, not
-looked up on a clock on the wall.
+Stages overlap, and several requests are made at the same time: the seconds of a stage are the sum
+over its items, not wall-clock time.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ from fonds.seams import Clock
 from fonds.stores.database import upsert
 from fonds.stores.tables import RUN_STAGES, ingestion_logs, ingestion_stages
 
-MOST_PER_CAUSE: Final = 100
-"""Lines; of more with the same cause only the number and the last are told, at the end."""
-LONGEST: Final = 2000
-"""Characters of a message; some upstreams answer with a page."""
+MAX_SIMILAR_LINES: Final = 100
+"""Of more lines with the same level, stage and type, the number and the last are logged."""
+MAX_MESSAGE_LENGTH: Final = 2000
+"""Characters; some upstreams answer with a whole page."""
 
 _log: Final = logging.getLogger("fonds.runs")
 
@@ -38,7 +36,7 @@ class _RepeatedMessage:
 
 
 class RunLog:
-    """Keeps lines until a transaction takes them along; used by all threads of a run."""
+    """Buffers lines until a transaction stores them; used by all threads of a run."""
 
     def __init__(self, run_id: UUID, clock: Clock, redact: Redaction) -> None:
         self._run_id = run_id
@@ -46,50 +44,47 @@ class RunLog:
         self._redact = redact
         self._lock = Lock()
         self._rows: list[dict[str, Any]] = []
-        self._causes: dict[tuple[str, ...], _RepeatedMessage] = {}
+        self._similar: dict[tuple[str, ...], _RepeatedMessage] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits to be written."""
+        """Whether no line waits to be stored."""
         return not self._rows
 
     def add(self, level: str, message: str, context: Mapping[str, Any]) -> None:
-        """Keep a line, unless there are enough of its cause: same level, stage and type."""
-        text = _storable(self._redact(message))[:LONGEST]
-        told = _storable(self._redact.values(context))
-        # A failure is in the database, and on the console news only to somebody who asked.
-        _log.info(text, extra={"severity": level, "context": told})
-        cause = (level, str(told.get("stage", "")), str(told.get("type", "")))
+        """Buffer a line, unless there are enough with the same level, stage and type."""
+        text = _storable(self._redact(message))[:MAX_MESSAGE_LENGTH]
+        details = _storable(self._redact.values(context))
+        # Also failures are `info`: they are in the database, and need not be on the console.
+        _log.info(text, extra={"severity": level, "context": details})
+        key = (level, str(details.get("stage", "")), str(details.get("type", "")))
         with self._lock:
-            known = self._causes.setdefault(cause, _RepeatedMessage())
-            known.lines += 1
-            known.last = text
-            if known.lines <= MOST_PER_CAUSE:
-                self._rows.append(self._row(level, text, told))
+            similar = self._similar.setdefault(key, _RepeatedMessage())
+            similar.lines += 1
+            similar.last = text
+            if similar.lines <= MAX_SIMILAR_LINES:
+                self._rows.append(self._row(level, text, details))
 
-    def tell_the_rest(self) -> None:
-        """Add how many lines there were that were not kept, by cause."""
+    def add_omitted(self) -> None:
+        """Add a line with the number of omitted lines for each level, stage and type."""
         with self._lock:
-            for (level, stage, kind), cause in self._causes.items():
-                if (more := cause.lines - MOST_PER_CAUSE) > 0:
-                    told = {"stage": stage, "type": kind, "count": more}
-                    context = {name: value for name, value in told.items() if value}
-                    message = f"and {more} more like these; the last: {cause.last}"
+            for (level, stage, kind), similar in self._similar.items():
+                if (more := similar.lines - MAX_SIMILAR_LINES) > 0:
+                    details = {"stage": stage, "type": kind, "count": more}
+                    context = {name: value for name, value in details.items() if value}
+                    message = f"and {more} more like these; the last: {similar.last}"
                     self._rows.append(self._row(level, message, context))
-            self._causes.clear()
+            self._similar.clear()
 
     def save(self, connection: Connection) -> None:
-        """Write what is kept, in the transaction of whoever has something to write.
-
-        What a transaction takes along that fails is kept for the next one.
-        """
+        """Store the buffered lines in a transaction; if it is rolled back, they stay buffered."""
         with self._lock:
             rows, self._rows = self._rows, []
         if rows:
-            event.listen(connection, "rollback", lambda _: self._put_back(rows), once=True)
+            event.listen(connection, "rollback", lambda _: self._restore(rows), once=True)
             connection.execute(ingestion_logs.insert(), rows)
 
-    def _put_back(self, rows: list[dict[str, Any]]) -> None:
+    def _restore(self, rows: list[dict[str, Any]]) -> None:
         with self._lock:
             self._rows[:0] = rows
 
@@ -104,16 +99,16 @@ class RunLog:
 
 
 def _storable(value: Any) -> Any:
-    """What every database takes: no zero bytes, and no halves of surrogate pairs."""
+    """A value without zero bytes and lone surrogates, which some databases reject."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     if isinstance(value, Mapping):
-        return {name: _storable(each) for name, each in value.items()}
-    return [_storable(each) for each in value] if isinstance(value, list) else value
+        return {name: _storable(item) for name, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list) else value
 
 
-Tell = Callable[..., None]
-"""Takes a level, a message and what goes with it: `Run.log`."""
+Log = Callable[..., None]
+"""Takes a level, a message and its context: `Run.log`."""
 
 _PARTICIPLES: Final = dict(
     zip(RUN_STAGES, ("discovering", "fetching", "parsing", "loading"), strict=True)
@@ -122,11 +117,11 @@ _PARTICIPLES: Final = dict(
 
 @dataclass(kw_only=True, slots=True)
 class StageTime:
-    """One stage; each is worked on by one thread. It counts the patience of its requests."""
+    """The time of one stage, with the waits and retries of its requests; used by one thread."""
 
     stage: str
     clock: Clock
-    tell: Tell
+    log: Log
     began_at: datetime | None = None
     seconds: float = 0.0
     waited_seconds: float = 0.0
@@ -135,36 +130,36 @@ class StageTime:
     _is_over: bool = False
 
     def begin(self) -> float:
-        """When an item is begun, for `end`."""
+        """Start an item; returns the time, for `end`."""
         if self.began_at is None:
             self.began_at = self.clock.now()
-            self.tell("info", f"{_PARTICIPLES[self.stage]} began", stage=self.stage)
+            self.log("info", f"{_PARTICIPLES[self.stage]} began", stage=self.stage)
         return self.clock.monotonic()
 
     def end(self, began: float, *, less: float = 0.0) -> None:
-        """Count what an item took, less what belongs to another stage."""
+        """End an item; `less` is the time that belongs to another stage."""
         self._last = now = self.clock.monotonic()
         self.seconds += max(0.0, now - began - less)
 
     def waited(self, seconds: float) -> None:
-        """A request of this stage had to wait for its host."""
+        """Count the time that a request waited for its host."""
         self.waited_seconds += seconds
 
     def retried(self) -> None:
-        """A request of this stage was repeated."""
+        """Count a retried request."""
         self.retries += 1
 
     def finish(self, items: int) -> None:
         """Log the totals of the stage, once."""
         if self.began_at is not None and not self._is_over:
             self._is_over = True
-            took = {"items": items, "seconds": round(self.seconds, 3)}
-            took |= {"waited": round(self.waited_seconds, 3)} if self.waited_seconds else {}
-            took |= {"retries": self.retries} if self.retries else {}
-            self.tell("info", f"{_PARTICIPLES[self.stage]} ended", stage=self.stage, **took)
+            totals = {"items": items, "seconds": round(self.seconds, 3)}
+            totals |= {"waited": round(self.waited_seconds, 3)} if self.waited_seconds else {}
+            totals |= {"retries": self.retries} if self.retries else {}
+            self.log("info", f"{_PARTICIPLES[self.stage]} ended", stage=self.stage, **totals)
 
     def row(self, run_id: UUID, items: int, now: datetime) -> dict[str, Any]:
-        """As `ingestion_stages` has it."""
+        """The row in `ingestion_stages`."""
         ago = 0.0 if self._last is None else self.clock.monotonic() - self._last
         assert self.began_at is not None
         return {
@@ -184,7 +179,7 @@ class Stages:
     """All stages of one run."""
 
     clock: Clock
-    tell: Tell
+    log: Log
     discover: StageTime = field(init=False)
     fetch: StageTime = field(init=False)
     parse: StageTime = field(init=False)
@@ -192,19 +187,19 @@ class Stages:
 
     def __post_init__(self) -> None:
         for name in RUN_STAGES:
-            setattr(self, name, StageTime(stage=name, clock=self.clock, tell=self.tell))
+            setattr(self, name, StageTime(stage=name, clock=self.clock, log=self.log))
 
     def save(self, connection: Connection, run_id: UUID, items: Mapping[str, int]) -> None:
-        """Write how far the stages are that have begun; `items` are what each got done."""
+        """Store the stages that have started; `items` are the counts by stage."""
         now = self.clock.now()
-        begun = [one for one in self._all() if one.began_at is not None]
-        rows = [one.row(run_id, items[one.stage], now) for one in begun]
+        started = [stage for stage in self._all() if stage.began_at is not None]
+        rows = [stage.row(run_id, items[stage.stage], now) for stage in started]
         upsert(connection, ingestion_stages, rows)
 
     def finish(self, items: Mapping[str, int]) -> None:
         """Log the totals of all stages."""
-        for one in self._all():
-            one.finish(items[one.stage])
+        for stage in self._all():
+            stage.finish(items[stage.stage])
 
     def _all(self) -> list[StageTime]:
         return [self.discover, self.fetch, self.parse, self.load]

@@ -41,27 +41,26 @@ from fonds.stores.passages import Passages
 from fonds.stores.tables import documents, ingestion_normalization_queue
 
 
-def writing_of(record: ParsedRecord, task_key: str, chunker: Chunker) -> DocumentWrite:
-    """The document of a record, with the hash over all the record says."""
+def prepare_write(record: ParsedRecord, task_key: str, chunker: Chunker) -> DocumentWrite:
+    """The document of a record, with a hash over all content of the record."""
     assert record.document is not None
     document = _with_citable_names(record.document)
-    body = document.body
-    text = body.normalized if body else None
+    text = document.body.normalized if document.body else None
     text_sha256 = ids.text_sha256(text.markdown) if text else None
-    # A body that is still to be normalized is known by its bytes.
-    body_sha256 = text_sha256 or (body.archived.sha256 if body else None)
+    # Of a body that is still to be normalized, the bytes are hashed.
+    body_sha256 = text_sha256 or (document.body.archived.sha256 if document.body else None)
     content = [_record_content(record), _document_content(document), body_sha256]
     return DocumentWrite(
         document=document,
         content_sha256=ids.json_sha256(content),
         body_text_sha256=text_sha256,
-        recipe=recipe_of(body.normalizer if body else None, chunker),
+        recipe=derivation_versions(document.body.normalizer if document.body else None, chunker),
         task_key=task_key,
     )
 
 
 def _with_citable_names(document: Document) -> Document:
-    """The document, also called as citations of it are compared: `42 USC 1396a`."""
+    """The document with the canonical forms of its citations as aliases: `42 USC 1396a`."""
     names = list(filter(may_be_citation, (*document.aliases, document.citation_string)))
     if not names:
         return document
@@ -70,7 +69,7 @@ def _with_citable_names(document: Document) -> Document:
 
 
 def passages_of(document: Document, chunker: Chunker) -> Passages:
-    """The document's passages; title and summary where it has no text, or none yet."""
+    """The document's passages; title and summary if it has no text, or none yet."""
     if document.body is not None and document.body.normalized is None:
         stopgap = whole_document_chunk(document.title, document.summary, is_stopgap=True)
         return _passages(document.id, document.title, [stopgap])
@@ -100,13 +99,13 @@ def _passages(document_id: str, title: str, chunks: list[Chunk]) -> Passages:
     )
 
 
-def recipe_of(normalizer: str | None, chunker: Chunker) -> str:
-    """What derived a document's text and passages."""
+def derivation_versions(normalizer: str | None, chunker: Chunker) -> str:
+    """The versions of the normalizer and chunker that derived a document's text and passages."""
     return f"{normalizer or '-'} {chunker_label(chunker)}"
 
 
 def chunker_label(chunker: Chunker) -> str:
-    """Name, version and sizes: everything that decides where passages begin and end."""
+    """Name, version and sizes of a chunker: all that decides where passages begin and end."""
     sizes = f"{chunker.max_tokens}/{chunker.overlap_tokens}"
     return f"{CHUNKER_NAME}@{CHUNKER_VERSION}:{sizes}"
 
@@ -117,7 +116,7 @@ def _record_content(record: ParsedRecord) -> list[Any]:
 
 
 def _document_content(document: Document) -> list[Any]:
-    """What the publisher says; when and from where we got it is no part of it."""
+    """The publisher's statements; not when and from where the document was fetched."""
     return [
         document.kind,
         document.title,
@@ -134,31 +133,31 @@ NORMALIZER_BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text
 
 
 def make_text_isolated(work: BodyToNormalize) -> NormalizedBody:
-    """Normalize one body, in a process of its own where that is wiser."""
+    """Normalize one body, in a process of its own if the normalizer may crash."""
     if work.normalizer not in APART:
         return make_text(work)
     with LocalEngine(workers=1) as engine:
         (outcome,) = engine.run(make_text, [work])
-    body: NormalizedBody = outcome.unwrap()
-    return body
+    text: NormalizedBody = outcome.unwrap()
+    return text
 
 
 def normalize_archived(
     context: Context, document_id: str, normalizer: str, key: str, body_map: Mapping[str, Any]
 ) -> NormalizedBody:
-    """What a normalizer makes of a body of a document today, from nothing but the archive.
+    """Normalize a body of a document again, from the archive.
 
-    `body_map` tells what was known from metadata alone: what is above it, and its first page.
+    `body_map` has what comes from metadata: the headings above the body, and its first page.
     """
-    address = address_of_body(context, document_id, key)
+    address = source_address(context, document_id, key)
     work = BodyToNormalize(
         normalizer=normalizer, data=read_reference(context.blobs, key), address=address
     )
-    return _in_place(make_text_isolated(work), body_map)
+    return _with_metadata(make_text_isolated(work), body_map)
 
 
-def address_of_body(context: Context, document_id: str, key: str) -> str | None:
-    """Where the bytes of a body came from, which its links begin with; None if nobody knows."""
+def source_address(context: Context, document_id: str, key: str) -> str | None:
+    """The address of the bytes of a body, to which its links are relative; None if unknown."""
     with context.database.read() as connection:
         address = address_of(connection, key)
     pack, is_packed, _ = key.partition("#")
@@ -166,22 +165,22 @@ def address_of_body(context: Context, document_id: str, key: str) -> str | None:
 
 
 def _address_in_pack(blobs: Blobs, key: str, section: str) -> str | None:
-    """The address that the first line of a pack tells of a section."""
+    """The address of a section, from the first line of its pack."""
     line = b""
     try:
-        for piece in blobs.stream(key):
-            head, ended, _ = piece.partition(b"\n")
+        for chunk in blobs.stream(key):
+            head, ended, _ = chunk.partition(b"\n")
             line += head
             if ended:
                 break
-        told = json.loads(line)["sections"]
-        return next((str(url) for name, _, _, _, url, _ in told if name == section), None)
+        sections = json.loads(line)["sections"]
+        return next((str(url) for name, _, _, _, url, _ in sections if name == section), None)
     except (StoreError, ValueError, KeyError, TypeError):
         return None
 
 
-def _in_place(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
-    """What was known from metadata alone: what the body is a part of, and the page it begins on."""
+def _with_metadata(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
+    """The text with what comes from metadata: the headings above it, and its first page."""
     text = replace(text, above=tuple(body_map.get("above", ())))
     first = next((page for offset, page in body_map["pages"] if offset == 0), None)
     if first is None or any(mark.offset == 0 for mark in text.pages):
@@ -189,14 +188,14 @@ def _in_place(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBo
     return replace(text, pages=(PageMark(offset=0, page=first), *text.pages))
 
 
-CLAIMED_AT_ONCE: Final = 16
-READ_AT_ONCE: Final = 200
-SHOWN_ERRORS: Final = 20
+CLAIM_SIZE: Final = 16
+PAGE_SIZE: Final = 200
+MAX_ERRORS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drained:
-    """What came of draining the queue."""
+    """The result of draining the queue."""
 
     done: int
     failed: int
@@ -206,7 +205,7 @@ class Drained:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Renormalized:
-    """What came of making stale texts anew."""
+    """The result of renormalizing texts."""
 
     checked: int
     changed: int
@@ -215,50 +214,50 @@ class Renormalized:
 
 
 def drain(context: Context, engine: Engine, *, stop: Event | None = None) -> Drained:
-    """Normalize what waits, each body once, until nothing is left that may be tried now."""
-    pile = _Pile(context)
+    """Normalize queued bodies, each once, until none is left to be tried now."""
+    queue = _Queue(context)
     done = failed = 0
-    with pile.kept():
-        for outcome in engine.run(make_text, pile.works()):
-            row = pile.rows.pop(outcome.index)
+    with queue.renewing():
+        for outcome in engine.run(make_text, queue.inputs()):
+            row = queue.rows.pop(outcome.index)
             if outcome.error is None:
                 done += _store_queued(context, row, outcome.unwrap())
             else:
                 failed += 1
-                _give_back(context, row, outcome.error)
+                _record_failure(context, row, outcome.error)
             if stop is not None and stop.is_set():
-                raise RunError("stopped; what is left in the queue waits for the next time")
+                raise RunError("stopped; the rest of the queue remains for the next run")
     with context.database.read() as connection:
         left = leases.depth(connection, ingestion_normalization_queue)
-    return Drained(done=done, failed=failed + pile.missing, **left)
+    return Drained(done=done, failed=failed + queue.missing, **left)
 
 
-class _Pile:
-    """Bodies that wait, claimed a few at a time and read while others are being worked on."""
+class _Queue:
+    """Queued bodies, claimed a few at a time and read while others are being normalized."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-        self._begun = context.seams.clock.now()
+        self._started_at = context.seams.clock.now()
         self.rows: dict[int, Row[Any]] = {}
-        """By their place among the works."""
+        """By their index among the bodies."""
         self.missing = 0
-        """Rows without bytes; they are given back with that reason."""
+        """The number of rows whose bytes are missing; they are released with that error."""
 
-    def works(self) -> Iterator[BodyToNormalize]:
-        places = count()
+    def inputs(self) -> Iterator[BodyToNormalize]:
+        indexes = count()
         while rows := self._claim():
             for row in rows:
                 if self._context.blobs.head(row.raw_path) is None:
                     self.missing += 1
-                    gone = BlobMissingError(f"{row.raw_path} is not in the blob store")
-                    _give_back(self._context, row, gone)
+                    error = BlobMissingError(f"{row.raw_path} is not in the blob store")
+                    _record_failure(self._context, row, error)
                 else:
-                    self.rows[next(places)] = row
-                    yield _work(self._context, row)
+                    self.rows[next(indexes)] = row
+                    yield _read_queued(self._context, row)
 
-    def kept(self) -> AbstractContextManager[None]:
-        """Hold what was claimed: one file may take minutes."""
+    def renewing(self) -> AbstractContextManager[None]:
+        """Renew the leases of claimed rows: one file may take minutes."""
         database, clock = self._context.database, self._context.seams.clock
         return leases.renewing(database, ingestion_normalization_queue, self._owner, clock)
 
@@ -269,15 +268,15 @@ class _Pile:
                 ingestion_normalization_queue,
                 self._owner,
                 self._context.seams.clock.now(),
-                CLAIMED_AT_ONCE,
-                untried_since=self._begun,
+                CLAIM_SIZE,
+                untried_since=self._started_at,
             )
 
 
 def renormalize(
     context: Context, *, source: str | None = None, normalizer: str | None = None
 ) -> Renormalized:
-    """Make texts anew whose normalizer is not the current one, from the archived bytes."""
+    """Normalize texts again that another version of their normalizer made, from the archive."""
     checked = changed = 0
     errors: list[str] = []
     for document_id in list(_stale(context, source, normalizer)):
@@ -287,11 +286,11 @@ def renormalize(
         except FondsError as error:
             errors.append(f"{document_id}: {error}")
     return Renormalized(
-        checked=checked, changed=changed, failed=len(errors), errors=tuple(errors[:SHOWN_ERRORS])
+        checked=checked, changed=changed, failed=len(errors), errors=tuple(errors[:MAX_ERRORS])
     )
 
 
-def _work(context: Context, row: Row[Any]) -> BodyToNormalize:
+def _read_queued(context: Context, row: Row[Any]) -> BodyToNormalize:
     with context.database.read() as connection:
         address = address_of(connection, row.raw_path)
     data = read_reference(context.blobs, row.raw_path)
@@ -301,7 +300,7 @@ def _work(context: Context, row: Row[Any]) -> BodyToNormalize:
 
 
 def _store_queued(context: Context, row: Row[Any], text: NormalizedBody) -> bool:
-    """Write the text, unless the document has other bytes by now."""
+    """Store the text, unless the document has other bytes by now."""
     with context.database.write() as connection:
         if not leases.finish(connection, ingestion_normalization_queue, row):
             return False
@@ -309,14 +308,14 @@ def _store_queued(context: Context, row: Row[Any], text: NormalizedBody) -> bool
     return True
 
 
-def _give_back(context: Context, row: Row[Any], error: FondsError) -> None:
-    cause = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
+def _record_failure(context: Context, row: Row[Any], error: FondsError) -> None:
+    reason = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
     with context.database.write() as connection:
-        leases.fail(connection, ingestion_normalization_queue, row, cause)
+        leases.fail(connection, ingestion_normalization_queue, row, reason)
 
 
 def _stale(context: Context, source: str | None, normalizer: str | None) -> Iterator[str]:
-    """Documents whose text an older version made; read in pages, by id."""
+    """The ids of documents whose text another version made, read in pages."""
     names = [normalizer] if normalizer else normalizer_names()
     for name in names:
         current = get_normalizer(name).label
@@ -325,7 +324,7 @@ def _stale(context: Context, source: str | None, normalizer: str | None) -> Iter
             select(documents.c.id)
             .where(version.startswith(f"{name}@"), version != current)
             .order_by(documents.c.id)
-            .limit(READ_AT_ONCE)
+            .limit(PAGE_SIZE)
         )
         query = query.where(documents.c.source == source) if source else query
         last = ""
@@ -364,6 +363,6 @@ def _write(
         text,
         passages=passages_of_text(document_id, title, summary, text, context.chunker),
         normalizer=label,
-        recipe=recipe_of(label, context.chunker),
+        recipe=derivation_versions(label, context.chunker),
         now=context.seams.clock.now(),
     )

@@ -1,11 +1,4 @@
-"""How the sources stand, for people: last runs, counts, what failed, what comes next.
-
-What operators look at: sources, runs, tasks, errors and logs, each page in a few questions.
-
-The caller owns the transaction.
-
-What is held of each source, told without counting.
-"""
+"""Sources, runs, tasks, errors and logs as operators see them, each in a few queries."""
 
 from __future__ import annotations
 
@@ -46,10 +39,10 @@ from fonds.stores.tables import (
     ingestion_tasks,
 )
 
-SOURCES_AT_ONCE: Final = 100
-"""Whose runs one statement asks for; SQLite takes five hundred parts at most."""
-REMEMBERED: Final = timedelta(days=90)
-"""How far back a failure is looked for; of a source without any, all runs are gone through."""
+SOURCES_PER_QUERY: Final = 100
+"""SQLite takes at most five hundred parts of a union."""
+FAILURE_DAYS: Final = timedelta(days=90)
+"""Older failures are not looked for: of a source without any, all runs would be read."""
 
 _run: Final = ingestion_runs.c
 _fell_short: Final = _run.status.in_([RunStatus.PARTIAL, RunStatus.FAILED])
@@ -58,7 +51,7 @@ _wrote: Final = _run.inserted_count + _run.updated_count + _run.gone_count > 0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceOverview:
-    """One source at a glance."""
+    """The counts and last times of a source."""
 
     source: str
     documents: int
@@ -67,9 +60,9 @@ class SourceOverview:
     last_run_at: datetime | None
     last_success_at: datetime | None
     last_failure_at: datetime | None
-    """When a run of it last ended short of what it was asked for, within ninety days."""
+    """The end of its last partial or failed run, within ninety days."""
     last_change_at: datetime | None
-    """When a run last wrote a document of it."""
+    """The end of the last run that stored or withdrew a document."""
     last_seen_key: str | None
     open_errors: int
     next_run_at: datetime | None
@@ -78,7 +71,7 @@ class SourceOverview:
 def overview(
     database: Database, sources: Iterable[Registered], now: datetime
 ) -> list[SourceOverview]:
-    """All the given sources at a glance; as many questions for all as for one."""
+    """Overviews of sources; the number of queries does not depend on theirs."""
     with database.read() as connection:
         return overview_of(connection, list(sources), now)
 
@@ -86,19 +79,19 @@ def overview(
 def overview_of(
     connection: Connection, sources: Sequence[Registered], now: datetime
 ) -> list[SourceOverview]:
-    """The same, for whoever has a transaction."""
+    """As `overview`, in the caller's transaction."""
     names = [source.info.name for source in sources]
-    held, gone = _held(connection, names)
+    stored, withdrawn = _document_counts(connection, names)
     states, errors = _states(connection, names), _open_errors(connection, names)
     statuses = {row.source: row.status for row in latest_runs(connection, names, 1)}
-    lately = _fell_short & (_run.started_at >= now - REMEMBERED)
+    lately = _fell_short & (_run.started_at >= now - FAILURE_DAYS)
     failed = {row.source: row.finished_at for row in latest_runs(connection, names, 1, lately)}
     wrote = {row.source: row for row in latest_runs(connection, names, 1, _wrote)}
     return [
         SourceOverview(
             source=name,
-            documents=held.get(name, 0),
-            gone=gone.get(name, 0),
+            documents=stored.get(name, 0),
+            gone=withdrawn.get(name, 0),
             last_status=statuses.get(name),
             last_run_at=states[name].last_run_at if name in states else None,
             last_success_at=states[name].last_success_at if name in states else None,
@@ -119,15 +112,15 @@ def latest_runs(
     which: ColumnElement[bool] | None = None,
 ) -> list[Row[Any]]:
     """The latest runs of each source, newest first; read by the index, however many there are."""
-    found: list[Row[Any]] = []
-    for names in batched(sources, SOURCES_AT_ONCE):
+    rows: list[Row[Any]] = []
+    for names in batched(sources, SOURCES_PER_QUERY):
         parts = [_latest(name, each, which) for name in names]
-        found += connection.execute(union_all(*parts)).all() if parts else []
-    return sorted(found, key=lambda row: row.started_at, reverse=True)
+        rows += connection.execute(union_all(*parts)).all() if parts else []
+    return sorted(rows, key=lambda row: row.started_at, reverse=True)
 
 
 def last_report(database: Database, source: str) -> RunReport:
-    """What came of the last run of a source, as its row tells."""
+    """The report of the last run of a source, from its row."""
     with database.read() as connection:
         (row,) = latest_runs(connection, [source], 1)
     counts = {entry.name: getattr(row, f"{entry.name}_count") for entry in fields(Counts)}
@@ -149,8 +142,8 @@ def recent_runs(database: Database, source: str, limit: int) -> list[dict[str, A
     return _rows(database, query.limit(limit))
 
 
-def standing_errors(database: Database, source: str) -> list[dict[str, Any]]:
-    """Failures that no later run has made good."""
+def open_error_rows(database: Database, source: str) -> list[dict[str, Any]]:
+    """Failures of a source that no later run has resolved."""
     table = ingestion_tasks.c
     query = (
         select(
@@ -179,12 +172,12 @@ def source_logs(database: Database, source: str, limit: int) -> list[dict[str, A
     return _last_lines(database, ingestion_runs.c.source == source, limit)
 
 
-def _last_lines(database: Database, wanted: Any, limit: int) -> list[dict[str, Any]]:
+def _last_lines(database: Database, condition: Any, limit: int) -> list[dict[str, Any]]:
     table = ingestion_logs.c
     query = (
         select(table.run_id, table.logged_at, table.level, table.message, table.context)
         .join(ingestion_runs, ingestion_runs.c.id == table.run_id)
-        .where(wanted)
+        .where(condition)
         .order_by(table.id.desc())
         .limit(limit)
     )
@@ -192,12 +185,12 @@ def _last_lines(database: Database, wanted: Any, limit: int) -> list[dict[str, A
 
 
 def _run_id(connection: Connection, prefix: str) -> UUID:
-    known: Sequence[UUID] = connection.scalars(select(_run.id)).all()
-    found = [run_id for run_id in known if str(run_id).startswith(prefix.lower())]
-    if len(found) != 1:
-        what = "no run" if not found else f"{len(found)} runs"
-        raise UsageError(f"{what} with an id that begins with {prefix!r}")
-    return found[0]
+    run_ids: Sequence[UUID] = connection.scalars(select(_run.id)).all()
+    matches = [run_id for run_id in run_ids if str(run_id).startswith(prefix.lower())]
+    if len(matches) != 1:
+        number = "no run has" if not matches else f"{len(matches)} runs have"
+        raise UsageError(f"{number} an id that begins with {prefix!r}")
+    return matches[0]
 
 
 def _latest(name: str, each: int, which: ColumnElement[bool] | None) -> Select[Any]:
@@ -207,13 +200,15 @@ def _latest(name: str, each: int, which: ColumnElement[bool] | None) -> Select[A
     return select(query.order_by(_run.started_at.desc()).limit(each).subquery())
 
 
-def _held(connection: Connection, names: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Documents, and those of them that are gone, by source: both counted in an index."""
+def _document_counts(
+    connection: Connection, names: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The numbers of documents and of withdrawn documents by source, counted in an index."""
     query = select(documents.c.source, func.count()).group_by(documents.c.source)
-    named = documents.c.source.in_(names)
-    held = connection.execute(query.where(named)).all()
-    gone = connection.execute(query.where(documents.c.gone_at.is_not(None), named)).all()
-    return {row[0]: row[1] for row in held}, {row[0]: row[1] for row in gone}
+    of_sources = query.where(documents.c.source.in_(names))
+    stored = connection.execute(of_sources).all()
+    withdrawn = connection.execute(of_sources.where(documents.c.gone_at.is_not(None))).all()
+    return {row[0]: row[1] for row in stored}, {row[0]: row[1] for row in withdrawn}
 
 
 def _states(connection: Connection, names: Sequence[str]) -> dict[str, Row[Any]]:
@@ -224,8 +219,8 @@ def _states(connection: Connection, names: Sequence[str]) -> dict[str, Row[Any]]
 
 def _open_errors(connection: Connection, names: Sequence[str]) -> dict[str, int]:
     table = ingestion_tasks.c
-    stands = (table.stage == "errored") & table.resolved_at.is_(None) & table.source.in_(names)
-    query = select(table.source, func.count()).where(stands).group_by(table.source)
+    is_open = (table.stage == "errored") & table.resolved_at.is_(None) & table.source.in_(names)
+    query = select(table.source, func.count()).where(is_open).group_by(table.source)
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
@@ -238,12 +233,12 @@ def _rows(database: Database, query: Select[Any]) -> list[dict[str, Any]]:
         return [row._asdict() for row in connection.execute(query)]
 
 
-STRIP: Final = 30
-"""The last runs of each source that are shown side by side."""
+STRIP_LENGTH: Final = 30
+"""The number of last runs of each source that are shown in a row."""
 YIELD_DAYS: Final = 90
 EXAMPLES: Final = 3
-"""Of each cause of errors."""
-MOST_CAUSES: Final = 50
+"""Of each group of errors."""
+MAX_ERROR_GROUPS: Final = 50
 
 _task: Final = ingestion_tasks.c
 _log: Final = ingestion_logs.c
@@ -252,7 +247,7 @@ _stage: Final = ingestion_stages.c
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunInsight:
-    """A run: what it was asked for, and what it has done so far."""
+    """A run with its request and its counts so far."""
 
     id: UUID
     source: str
@@ -262,12 +257,12 @@ class RunInsight:
     finished_at: datetime | None
     counts: Counts
     config: Mapping[str, Any]
-    """What it was asked for."""
+    """Its request."""
     error_summary: str | None
 
     @classmethod
     def from_row(cls, row: Row[Any]) -> Self:
-        """The run of a whole row."""
+        """From a row with all columns."""
         counts = {entry.name: getattr(row, f"{entry.name}_count") for entry in fields(Counts)}
         return cls(
             id=row.id,
@@ -282,30 +277,30 @@ class RunInsight:
         )
 
     def seconds(self, now: datetime) -> float:
-        """How long it took, or has taken until now."""
+        """Its duration, up to now if it is running."""
         return max(0.0, ((self.finished_at or now) - self.started_at).total_seconds())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceInsight:
-    """A source with what a page about all of them shows."""
+    """A source with its overview and last runs."""
 
     name: str
     title: str
     organisation: str
     schedule: str | None
-    """Cron expression in America/New_York; None: only when asked."""
+    """Cron expression in America/New_York; None: it runs only on request."""
     overview: SourceOverview
     seconds_since_success: float | None
     running: UUID | None
-    """The run that is going on."""
+    """The id of the run that is running."""
     strip: tuple[RunInsight, ...]
     """The last runs, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DayYield:
-    """What the runs of one day brought."""
+    """The counts of all runs of one day."""
 
     day: str
     runs: int
@@ -316,28 +311,28 @@ class DayYield:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceDetail:
-    """One source: what it is, where it stands, and what it brought lately."""
+    """A source with its settings, state and counts by day."""
 
     insight: SourceInsight
     version: str
     depends_on: tuple[str, ...]
     tables: tuple[str, ...]
     options: tuple[str, ...]
-    """Ranges that a backfill of it understands, beside days."""
+    """Ranges that a backfill takes, next to days."""
     key_setting: str | None
-    """Where the key for its upstream is set, if it takes one."""
+    """The setting of the key for its upstream, if it takes one."""
     time_zone: str
     """Of its schedule."""
     last_seen_key: str | None
     custom: Mapping[str, Any]
-    """What the source remembers from run to run."""
+    """Values that the source keeps from run to run."""
     days: tuple[DayYield, ...]
     """Of the last ninety days, those with a run; oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageInsight:
-    """What one stage of a run took."""
+    """The times of one stage of a run."""
 
     stage: str
     began_at: datetime
@@ -357,12 +352,12 @@ class ErrorExample:
     error: str | None
     attempts: int
     is_open: bool
-    """Whether no later run has made it good."""
+    """True if no later run has resolved it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorGroup:
-    """Failures of one cause at one stage."""
+    """Failures with the same type and stage."""
 
     stage: str | None
     type: str | None
@@ -372,12 +367,12 @@ class ErrorGroup:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunDetail:
-    """One run: its stages, and how many of its tasks stand where."""
+    """A run with its stages, and its tasks by stage."""
 
     run: RunInsight
     stages: tuple[StageInsight, ...]
     tasks: Mapping[str, int]
-    """By how far they came: `loaded`, `errored`."""
+    """Numbers by stage: `loaded`, `errored`."""
     errors: tuple[ErrorGroup, ...]
 
 
@@ -411,25 +406,25 @@ class LogLine:
 # Sources ----------------------------------------------------------------------------------
 
 
-def sources_at_a_glance(
+def source_insights(
     connection: Connection, sources: Sequence[Registered], now: datetime
 ) -> list[SourceInsight]:
-    """All the given sources, each with its last runs."""
+    """Sources with their overviews and last runs."""
     names = [source.info.name for source in sources]
     strips: dict[str, list[RunInsight]] = {name: [] for name in names}
-    for row in reversed(latest_runs(connection, names, STRIP)):
+    for row in reversed(latest_runs(connection, names, STRIP_LENGTH)):
         strips[row.source].append(RunInsight.from_row(row))
-    glances = overview_of(connection, sources, now)
+    overviews = overview_of(connection, sources, now)
     return [
-        _insight(source, glance, strips[source.info.name], now)
-        for source, glance in zip(sources, glances, strict=True)
+        _insight(source, overview, strips[source.info.name], now)
+        for source, overview in zip(sources, overviews, strict=True)
     ]
 
 
 def source_detail(connection: Connection, source: Registered, now: datetime) -> SourceDetail:
-    """One source in detail."""
+    """A source in detail."""
     info, state = source.info, ingestion_source_state
-    (insight,) = sources_at_a_glance(connection, [source], now)
+    (insight,) = source_insights(connection, [source], now)
     custom = connection.scalar(select(state.c.custom).where(state.c.source == info.name))
     return SourceDetail(
         insight=insight,
@@ -446,15 +441,15 @@ def source_detail(connection: Connection, source: Registered, now: datetime) -> 
 
 
 def _insight(
-    source: Registered, glance: SourceOverview, strip: list[RunInsight], now: datetime
+    source: Registered, overview: SourceOverview, strip: list[RunInsight], now: datetime
 ) -> SourceInsight:
-    success = glance.last_success_at
+    success = overview.last_success_at
     return SourceInsight(
         name=source.info.name,
         title=source.info.title,
         organisation=source.info.organisation,
         schedule=source.info.schedule,
-        overview=glance,
+        overview=overview,
         seconds_since_success=None if success is None else (now - success).total_seconds(),
         running=next((run.id for run in strip if run.status is RunStatus.RUNNING), None),
         strip=tuple(strip),
@@ -491,27 +486,27 @@ def runs(
     status: RunStatus | None = None,
     before: tuple[datetime, UUID] | None = None,
 ) -> list[RunInsight]:
-    """Runs, the newest first; those before a moment and an id, of a source, or of a status."""
+    """Runs, the newest first; of a source or status, or before a time and an id."""
     query = select(ingestion_runs).order_by(_run.started_at.desc(), _run.id.desc()).limit(limit)
     if source is not None:
         query = query.where(_run.source == source)
     if status is not None:
         query = query.where(_run.status == status)
     if before is not None:
-        moment, run_id = before
-        earlier = (_run.started_at == moment) & (_run.id < run_id)
-        query = query.where((_run.started_at < moment) | earlier)
+        started_at, run_id = before
+        earlier = (_run.started_at == started_at) & (_run.id < run_id)
+        query = query.where((_run.started_at < started_at) | earlier)
     return [RunInsight.from_row(row) for row in connection.execute(query)]
 
 
 def run_of(connection: Connection, run_id: UUID) -> RunInsight | None:
-    """The run of an id."""
+    """The run with this id."""
     row = connection.execute(select(ingestion_runs).where(_run.id == run_id)).one_or_none()
     return None if row is None else RunInsight.from_row(row)
 
 
 def run_detail(connection: Connection, run: RunInsight) -> RunDetail:
-    """One run in detail."""
+    """A run in detail."""
     counted = select(_task.stage, func.count()).where(_task.run_id == run.id)
     stages = select(ingestion_stages).where(_stage.run_id == run.id)
     tasks = connection.execute(counted.group_by(_task.stage)).all()
@@ -529,28 +524,26 @@ def run_detail(connection: Connection, run: RunInsight) -> RunDetail:
 
 
 def error_groups(connection: Connection, run_id: UUID) -> list[ErrorGroup]:
-    """What failed in a run, by cause and stage, the most frequent first, with some of each."""
+    """The failures of a run by stage and type, the most frequent first, with examples."""
     return _grouped(connection, _task.run_id == run_id)
 
 
-def standing_groups(connection: Connection, source: str) -> list[ErrorGroup]:
-    """The same, of what failed in a source and no later run has made good."""
+def open_error_groups(connection: Connection, source: str) -> list[ErrorGroup]:
+    """The open failures of a source, grouped in the same way."""
     return _grouped(connection, (_task.source == source) & _task.resolved_at.is_(None))
 
 
 def _grouped(connection: Connection, which: ColumnElement[bool]) -> list[ErrorGroup]:
-    cause = (_task.error_stage, _task.error_type)
+    key = (_task.error_stage, _task.error_type)
     failed = which & (_task.stage == "errored")
     many = func.count().label("many")
-    query = select(*cause, many).where(failed).group_by(*cause).order_by(many.desc(), *cause)
-    number = func.row_number().over(partition_by=cause, order_by=_task.id).label("number")
-    numbered = select(
-        *cause, _task.task_key, _task.error, _task.attempts, _task.resolved_at, number
-    )
+    query = select(*key, many).where(failed).group_by(*key).order_by(many.desc(), *key)
+    number = func.row_number().over(partition_by=key, order_by=_task.id).label("number")
+    numbered = select(*key, _task.task_key, _task.error, _task.attempts, _task.resolved_at, number)
     some = numbered.where(failed).subquery()
-    shown = select(some).where(some.c.number <= EXAMPLES).order_by(some.c.number)
+    first = select(some).where(some.c.number <= EXAMPLES).order_by(some.c.number)
     examples: dict[tuple[str | None, str | None], list[ErrorExample]] = {}
-    for row in connection.execute(shown):
+    for row in connection.execute(first):
         examples.setdefault((row.error_stage, row.error_type), []).append(
             ErrorExample(
                 task_key=row.task_key,
@@ -566,37 +559,37 @@ def _grouped(connection: Connection, which: ColumnElement[bool]) -> list[ErrorGr
             count=row.many,
             examples=tuple(examples.get((row.error_stage, row.error_type), ())),
         )
-        for row in connection.execute(query.limit(MOST_CAUSES))
+        for row in connection.execute(query.limit(MAX_ERROR_GROUPS))
     ]
 
 
 def tasks(
     connection: Connection, run_id: UUID, *, limit: int, stage: str | None = None, after: int = 0
 ) -> list[TaskInsight]:
-    """Tasks of a run in the order they were settled; those behind an id, or that came so far."""
+    """Tasks of a run in the order of their ends; of a stage, or after an id."""
     columns = [_task[entry.name] for entry in fields(TaskInsight)]
     query = select(*columns).where(_task.run_id == run_id, _task.id > after)
     if stage is not None:
         query = query.where(_task.stage == stage)
-    found = connection.execute(query.order_by(_task.id).limit(limit))
-    return [TaskInsight(**row._asdict()) for row in found]
+    rows = connection.execute(query.order_by(_task.id).limit(limit))
+    return [TaskInsight(**row._asdict()) for row in rows]
 
 
 def logs(
     connection: Connection, run_id: UUID, *, limit: int, level: str | None = None, after: int = 0
 ) -> list[LogLine]:
-    """Lines of a run's log, oldest first; those behind an id, to follow it, or of a level."""
+    """Lines of a run's log, oldest first; of a level, or after an id, to follow it."""
     columns = [_log[entry.name] for entry in fields(LogLine)]
     query = select(*columns).where(_log.run_id == run_id, _log.id > after)
     if level is not None:
         query = query.where(_log.level == level)
-    found = connection.execute(query.order_by(_log.id).limit(limit))
-    return [LogLine(**row._asdict()) for row in found]
+    rows = connection.execute(query.order_by(_log.id).limit(limit))
+    return [LogLine(**row._asdict()) for row in rows]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SourceHeld:
-    """A source of which something is held."""
+class LoadedSource:
+    """A source with documents in the library."""
 
     name: str
     title: str
@@ -607,12 +600,12 @@ class SourceHeld:
     last: str | None
 
 
-def sources_held(
+def loaded_sources(
     database: Database, registry: SourceRegistry, *, owner: UUID | None = None
-) -> list[SourceHeld]:
-    """All sources with a document, by name; found through an index, however many there are."""
+) -> list[LoadedSource]:
+    """The sources with documents, by name; read from an index, without counting."""
     table = documents.c
-    found = []
+    sources = []
     with database.read() as connection:
         for name, source in sorted(registry.items()):
             own = select(table.published_at).where(table.source == name, visible_to(owner)).limit(1)
@@ -621,8 +614,8 @@ def sources_held(
             dated = own.where(table.published_at.is_not(None))
             first = connection.scalar(dated.order_by(table.published_at))
             last = connection.scalar(dated.order_by(table.published_at.desc()))
-            found.append(
-                SourceHeld(
+            sources.append(
+                LoadedSource(
                     name=name,
                     title=source.info.title,
                     organisation=source.info.organisation,
@@ -631,4 +624,4 @@ def sources_held(
                     last=last and last[:10],
                 )
             )
-    return found
+    return sources

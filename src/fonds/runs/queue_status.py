@@ -1,4 +1,4 @@
-"""What waits in the queues, how long, why some of it fails, and what making vectors costs."""
+"""The state of the queues: lengths, ages, failures, and the cost of vectors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TABLES: Final[Mapping[QueueName, Table]] = {
     "embedding": ingestion_embedding_queue,
     "citations": ingestion_citation_queue,
 }
-SHOWN_CAUSES: Final = 10
-LONGEST_CAUSE: Final = 500
+MAX_FAILURES: Final = 10
+MAX_ERROR_LENGTH: Final = 500
 SPANS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureCause:
-    """Why documents of a queue could not be done."""
+class QueueFailure:
+    """An error of queued documents, with their number."""
 
     cause: str
     documents: int
@@ -40,29 +40,29 @@ class FailureCause:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Backlog:
-    """How one queue stands."""
+    """The state of one queue."""
 
     queue: QueueName
     waiting: int
-    """Documents that will be tried, those in hand included."""
+    """Documents that will be tried, including those with a lease."""
     leased: int
-    """Of them, in hand at this moment."""
+    """Of them, those that a process works on."""
     failed_before: int
-    """Of them, tried before in vain."""
+    """Of them, those that failed before."""
     given_up: int
-    """Failed so often that they are not tried again by themselves."""
+    """Failed so often that they are only tried again on request."""
     oldest_at: datetime | None
-    """When the one was queued that has waited longest."""
+    """The time when the oldest of them was queued."""
     oldest_seconds: float | None
     tried_last_hour: int
-    """Of those still here: begun, or failed, within the hour."""
-    causes: tuple[FailureCause, ...]
+    """Of those in the queue, the ones tried within an hour."""
+    causes: tuple[QueueFailure, ...]
     """The most frequent first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Throughput:
-    """What a model was sent within a span of time."""
+    """Requests to a model within a span of time."""
 
     texts: int
     tokens: int
@@ -74,10 +74,10 @@ class Throughput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingWork:
-    """What making vectors takes."""
+    """The use of the embedding model."""
 
     model: str | None
-    """Whose vectors are searched; None before the first."""
+    """The model whose vectors are searched; None before the first."""
     embedder: str | None
     last_hour: Throughput
     last_day: Throughput
@@ -93,12 +93,12 @@ def backlog(connection: Connection, queue: QueueName, now: datetime) -> Backlog:
     """One queue."""
     table = TABLES[queue].c
     open_ = table.attempts < MAX_ATTEMPTS
-    held = table.lease_until >= now
+    leased = table.lease_until >= now
     lately = table.last_attempt_at >= now - SPANS["hour"]
     row = connection.execute(
         select(
             func.count(case((open_, 1))).label("waiting"),
-            func.count(case((open_ & held, 1))).label("leased"),
+            func.count(case((open_ & leased, 1))).label("leased"),
             func.count(case((open_ & table.last_error.is_not(None), 1))).label("failed_before"),
             func.count(case((~open_, 1))).label("given_up"),
             func.min(case((open_, table.enqueued_at)), type_=table.enqueued_at.type).label(
@@ -117,12 +117,12 @@ def backlog(connection: Connection, queue: QueueName, now: datetime) -> Backlog:
         oldest_at=row.oldest,
         oldest_seconds=age,
         tried_last_hour=row.tried_last_hour,
-        causes=_causes(connection, queue),
+        causes=_failures(connection, queue),
     )
 
 
 def embedding_work(connection: Connection, now: datetime) -> EmbeddingWork:
-    """What was sent to models lately, and in all."""
+    """Requests to models within an hour, a day, and in all."""
     generation = current_generation(connection)
     return EmbeddingWork(
         model=generation.name if generation else None,
@@ -133,18 +133,18 @@ def embedding_work(connection: Connection, now: datetime) -> EmbeddingWork:
     )
 
 
-def _causes(connection: Connection, queue: QueueName) -> tuple[FailureCause, ...]:
+def _failures(connection: Connection, queue: QueueName) -> tuple[QueueFailure, ...]:
     table = TABLES[queue].c
     many = func.count().label("documents")
-    # What a model or a parser says of an upload may quote it.
+    # An error message about an upload may quote its text.
     is_upload = table.record_id.startswith(UPLOAD)
-    cause = case(
-        (is_upload, literal(HIDDEN_ERROR)), else_=func.substr(table.last_error, 1, LONGEST_CAUSE)
+    error = case(
+        (is_upload, literal(HIDDEN_ERROR)), else_=func.substr(table.last_error, 1, MAX_ERROR_LENGTH)
     ).label("cause")
-    named = select(cause).where(table.last_error.is_not(None)).subquery()
-    query = select(named.c.cause, many).group_by(named.c.cause)
-    found = connection.execute(query.order_by(many.desc(), named.c.cause).limit(SHOWN_CAUSES))
-    return tuple(FailureCause(cause=row.cause, documents=row.documents) for row in found)
+    errors = select(error).where(table.last_error.is_not(None)).subquery()
+    query = select(errors.c.cause, many).group_by(errors.c.cause)
+    rows = connection.execute(query.order_by(many.desc(), errors.c.cause).limit(MAX_FAILURES))
+    return tuple(QueueFailure(cause=row.cause, documents=row.documents) for row in rows)
 
 
 def _throughput(connection: Connection, since: datetime | None) -> Throughput:

@@ -1,7 +1,4 @@
-"""When sources run by themselves.
-
-The scheduler: runs every source by its own cron expression, until told to stop.
-"""
+"""The scheduler: runs every source by its own cron expression, until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,29 +17,29 @@ from fonds.errors import FondsError
 from fonds.sources.base import Registered, SourceInfo
 
 TIME_ZONE: Final = ZoneInfo("America/New_York")
-"""Washington's clock: the publishers keep office hours, also when daylight saving changes."""
+"""Washington's time, with daylight saving: most publishers keep its office hours."""
 
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NUMBERED_DAYS: Final = re.compile(r"(\*(?=/)|\d)(?:-(\d))?(?:/(\d+))?")
 
 
 def trigger_of(info: SourceInfo) -> CronTrigger | None:
-    """A source's schedule, or None if it only runs when asked."""
+    """A source's schedule, or None if it only runs on request."""
     if info.schedule is None:
         return None
     *times, days = info.schedule.split()
-    schedule = " ".join([*times, _NUMBERED_DAYS.sub(_named_days, days)])
+    schedule = " ".join([*times, _NUMBERED_DAYS.sub(_day_names, days)])
     return CronTrigger.from_crontab(schedule, timezone=TIME_ZONE)
 
 
 def next_run(info: SourceInfo, now: datetime) -> datetime | None:
-    """When a source is due next."""
+    """The time when a source is due next."""
     trigger = trigger_of(info)
-    moment: datetime | None = trigger.get_next_fire_time(None, now) if trigger else None
-    return moment
+    due: datetime | None = trigger.get_next_fire_time(None, now) if trigger else None
+    return due
 
 
-def _named_days(numbered: re.Match[str]) -> str:
+def _day_names(numbered: re.Match[str]) -> str:
     """Days by name: cron counts them from Sunday, APScheduler from Monday."""
     first, last, step = numbered.groups()
     if first == "*":
@@ -53,7 +50,7 @@ def _named_days(numbered: re.Match[str]) -> str:
 MISFIRE_GRACE_SECONDS: Final = 300
 TIDY_HOUR: Final = 3
 FOLLOW_UP_MINUTE: Final = 50
-"""Of every hour; most sources begin in its first half."""
+"""Of every hour; most sources start in its first half."""
 
 _log = structlog.get_logger("fonds.scheduler")
 
@@ -66,9 +63,9 @@ async def serve_schedule(
     *,
     follow_up: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
-    """Tidy up, now and every day, and start due sources until `stop` is set.
+    """Tidy up, now and every day, and run due sources until `stop` is set.
 
-    A source runs once at a time. `follow_up` is done hourly with what they loaded.
+    A source runs once at a time. `follow_up` is called every hour.
     """
     await tidy()
     scheduler = AsyncIOScheduler(timezone=TIME_ZONE)

@@ -1,4 +1,4 @@
-"""The state of a run and of its source: rows that say what is going on and what came of it."""
+"""The rows of a run and of the state of its source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fonds.stores.tables import ingestion_runs, ingestion_source_state
 
 
 class RunStatus(StrEnum):
-    """Where a run stands; the database refuses any move that is not in `MOVES`."""
+    """The status of a run; the database rejects transitions that are not in `MOVES`."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -51,7 +51,7 @@ Mode = Literal["incremental", "backfill", "manual"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRequest:
-    """What somebody wants run."""
+    """The mode, range and options of a run."""
 
     mode: Mode = "incremental"
     since: date | None = None
@@ -59,36 +59,36 @@ class RunRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Source-specific ranges."""
     recheck: bool = False
-    """Ask for every item, also where its listing entry has not changed."""
+    """Fetch every item, also if its entry in the list has not changed."""
     accept_loss: bool = False
-    """Believe a list that shrank."""
+    """Accept a list that shrank sharply."""
 
     def as_config(self) -> dict[str, Any]:
-        """What `ingestion_runs.config` keeps, so that the run can be repeated."""
-        given = asdict(self) | {
+        """As it is stored in `ingestion_runs.config`, so that the run can be repeated."""
+        values = asdict(self) | {
             "since": self.since and self.since.isoformat(),
             "until": self.until and self.until.isoformat(),
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
-    """What came of a run."""
+    """The result of a run."""
 
     run_id: UUID | None
-    """None if it could not even begin."""
+    """None if it could not start."""
     source: str
     status: RunStatus
     counts: Counts
     seconds: float
     error_summary: str | None = None
     skipped: bool = False
-    """It lacks a key, and was not tried."""
+    """True if a required key is not set, so that it was not tried."""
 
     @classmethod
     def refused(cls, source: str, error: FondsError) -> RunReport:
-        """A run that never began."""
+        """The report of a run that could not start."""
         counts = Counts(error=1)
         return cls(
             run_id=None,
@@ -122,15 +122,15 @@ class Run:
         self._counting = Lock()
         self._database = database
         self._clock = clock
-        self._journal = RunLog(self.id, clock, redact or Redaction())
-        self.stages = Stages(clock=clock, tell=self.log)
-        self._shown = self.counts.by_stage()
+        self._log = RunLog(self.id, clock, redact or Redaction())
+        self.stages = Stages(clock=clock, log=self.log)
+        self._stored_counts = self.counts.by_stage()
         self._started = clock.monotonic()
 
     def start(self, confirm: Callable[[Connection], None] = lambda _: None) -> SourceState:
-        """Write the run's row, close those of dead predecessors, and read the source's state.
+        """Insert the run's row, close those of processes that died, and read the source's state.
 
-        Whoever lost his claim by now would take the living for dead.
+        `confirm` checks the lock first: without it, the run of another process would be closed.
         """
         now = self._clock.now()
         with self._database.write() as connection:
@@ -147,7 +147,7 @@ class Run:
                 )
             )
             self.log("info", "run began", **self.request.as_config())
-            self._journal.save(connection)
+            self._log.save(connection)
             return read_state(connection, self.source, self.request, now)
 
     def count(self, **more: int) -> None:
@@ -162,59 +162,61 @@ class Run:
             self.counts = self.counts.plus(more)
 
     def log(self, level: str, message: str, **context: Any) -> None:
-        """Keep a line for the run's log; it is written with the next transaction."""
-        self._journal.add(level, message, context)
+        """Add a line to the run's log; it is stored with the next transaction."""
+        self._log.add(level, message, context)
 
     def save(self, connection: Connection, more: Counts | None = None) -> None:
-        """Write counts, stages and log lines in the transaction that justifies them."""
-        mine = ingestion_runs.c.id == self.id
+        """Store counts, stages and log lines in the transaction that justifies them."""
+        own_row = ingestion_runs.c.id == self.id
         counts = self.counts.plus(more or Counts())
-        connection.execute(update(ingestion_runs).where(mine).values(counts.columns()))
+        connection.execute(update(ingestion_runs).where(own_row).values(counts.columns()))
         self._show(connection, counts)
 
     @property
     def has_news(self) -> bool:
-        """Whether there is something to be shown that no transaction has taken along."""
-        return not self._journal.is_empty or self._shown != self.counts.by_stage()
+        """Whether there are counts or log lines that are not stored."""
+        return not self._log.is_empty or self._stored_counts != self.counts.by_stage()
 
     def show(self, confirm: Callable[[Connection], None]) -> None:
-        """Write log lines and stages in a transaction of their own, with the claim confirmed.
+        """Store log lines and stages in a transaction of their own, after the lock is confirmed.
 
-        Of the counts only those that no batch adds to: its own may be on their way. A run that
-        ended while this waited for its turn is left as it is.
+        Of the counts only those that no batch adds to, since a batch may be about to store its own.
+        A run that has ended meanwhile is left as it is.
         """
         early = {"discovered_count", "fetched_count", "parsed_count"}
         with self._database.write() as connection:
             confirm(connection)
-            known = {name: value for name, value in self.counts.columns().items() if name in early}
-            shown = connection.execute(update(ingestion_runs).where(self._goes_on).values(known))
-            if shown.rowcount:
+            counts = {name: value for name, value in self.counts.columns().items() if name in early}
+            updated = connection.execute(
+                update(ingestion_runs).where(self._is_running).values(counts)
+            )
+            if updated.rowcount:
                 self._show(connection, self.counts)
 
     @property
-    def _goes_on(self) -> ColumnElement[bool]:
+    def _is_running(self) -> ColumnElement[bool]:
         return (ingestion_runs.c.id == self.id) & (ingestion_runs.c.status == RunStatus.RUNNING)
 
     def _show(self, connection: Connection, counts: Counts) -> None:
-        self._shown = counts.by_stage()
-        self.stages.save(connection, self.id, self._shown)
-        self._journal.save(connection)
+        self._stored_counts = counts.by_stage()
+        self.stages.save(connection, self.id, self._stored_counts)
+        self._log.save(connection)
 
     def finish(self, status: RunStatus, error_summary: str | None = None) -> RunReport:
         """End the run; a finished run never changes again.
 
-        One that another process took over has failed, however far it came.
+        A run that another process took over has failed.
         """
         now = self._clock.now()
-        self._say_farewell(status, error_summary)
+        self._log_end(status, error_summary)
         ended = {"status": status, "finished_at": now, "error_summary": error_summary}
-        ending = update(ingestion_runs).where(self._goes_on).values(ended)
+        ending = update(ingestion_runs).where(self._is_running).values(ended)
         with self._database.write() as connection:
             if connection.execute(ending).rowcount:
                 self.save(connection)
-                stamp_state(connection, self.source, now, succeeded=status is RunStatus.SUCCESS)
+                update_last_run(connection, self.source, now, succeeded=status is RunStatus.SUCCESS)
             else:
-                self._journal.save(connection)
+                self._log.save(connection)
                 status, error_summary = RunStatus.FAILED, error_summary or TAKEN_OVER
         return RunReport(
             run_id=self.id,
@@ -225,17 +227,17 @@ class Run:
             error_summary=error_summary,
         )
 
-    def _say_farewell(self, status: RunStatus, error_summary: str | None) -> None:
+    def _log_end(self, status: RunStatus, error_summary: str | None) -> None:
         self.stages.finish(self.counts.by_stage())
-        self._journal.tell_the_rest()
-        told = {name: number for name, number in asdict(self.counts).items() if number}
-        cause = {"cause": error_summary} if error_summary else {}
+        self._log.add_omitted()
+        counts = {name: number for name, number in asdict(self.counts).items() if number}
+        error = {"cause": error_summary} if error_summary else {}
         level = "info" if status is RunStatus.SUCCESS else "warn"
-        self.log(level, f"run ended: {status}", **told, **cause)
+        self.log(level, f"run ended: {status}", **counts, **error)
 
 
 def close_dead_runs(connection: Connection, source: str, now: datetime) -> int:
-    """Mark runs of a source as failed whose process is gone; the caller holds its claim."""
+    """Mark runs of a source as failed whose process has died; the caller has the lock."""
     table = ingestion_runs.c
     dead = (table.source == source) & (table.status == RunStatus.RUNNING)
     ended = {
@@ -249,7 +251,7 @@ def close_dead_runs(connection: Connection, source: str, now: datetime) -> int:
 def read_state(
     connection: Connection, source: str, request: RunRequest, now: datetime
 ) -> SourceState:
-    """The source's watermarks, and what this run is asked for."""
+    """The state of the source for a run with this request."""
     table = ingestion_source_state
     row = connection.execute(select(table).where(table.c.source == source)).one_or_none()
     return SourceState(
@@ -267,32 +269,32 @@ def read_state(
 def advance_watermark(
     connection: Connection, source: str, mark: Watermark, request: RunRequest
 ) -> bool:
-    """Move the source's cursor past what is durable, and say whether it moved.
+    """Move the source's watermark past what is durable; returns whether it moved.
 
-    A backfill with an end says nothing of what lies after it, and never moves the cursor; an
-    open one only forward.
+    A backfill with an end never moves it, as it lists nothing after its end; one without an end
+    only moves it forward.
     """
     table = ingestion_source_state
-    held = connection.execute(select(table).where(table.c.source == source)).one_or_none()
+    stored = connection.execute(select(table).where(table.c.source == source)).one_or_none()
     if request.mode == "backfill":
-        ahead = held is not None and (held.last_seen_key or "") >= mark.last_seen_key
+        ahead = stored is not None and (stored.last_seen_key or "") >= mark.last_seen_key
         if request.until is not None or ahead:
             return False
-    custom = {**(held.custom if held else {}), **mark.custom}
-    if held is not None and (held.last_seen_key, held.custom) == (mark.last_seen_key, custom):
+    custom = {**(stored.custom if stored else {}), **mark.custom}
+    if stored is not None and (stored.last_seen_key, stored.custom) == (mark.last_seen_key, custom):
         return False
     row = {"source": source, "last_seen_key": mark.last_seen_key, "custom": custom}
     upsert(connection, table, [row])
     return True
 
 
-def stamp_state(connection: Connection, source: str, now: datetime, *, succeeded: bool) -> None:
-    """Note when the source was last run, and last run without a flaw."""
+def update_last_run(connection: Connection, source: str, now: datetime, *, succeeded: bool) -> None:
+    """Store when the source was last run, and last run successfully."""
     table = ingestion_source_state
     row = {"source": source, "last_run_at": now}
     row |= {"last_success_at": now} if succeeded else {}
-    known = connection.scalar(select(table.c.source).where(table.c.source == source))
-    if known is None:
+    existing = connection.scalar(select(table.c.source).where(table.c.source == source))
+    if existing is None:
         connection.execute(table.insert().values(custom={}, **row))
     else:
         connection.execute(update(table).where(table.c.source == source).values(row))

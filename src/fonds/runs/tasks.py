@@ -1,7 +1,4 @@
-"""Tasks that failed: recorded with stage and cause, offered again to the next run.
-
-What was fetched and loaded before: the memory that makes a second run cheap.
-"""
+"""The tasks of runs: those that failed, which the next run tries again, and those loaded before."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ Stage = Literal["discover", "fetch", "parse", "load"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
-    """A task that did not make it, and why."""
+    """A task that failed, with its error."""
 
     task_key: str
     stage: Stage
@@ -40,14 +37,14 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException, stage: Stage, task: FetchTask | str) -> Failure:
-        """What an exception says about a task; our own errors speak for themselves."""
-        speaks = isinstance(error, FondsError)
-        # SQLAlchemy's own text repeats the statement and its parameters.
-        cause = getattr(error, "orig", None) or error
+        """From the exception of a task; of those of other packages the type is included."""
+        is_own = isinstance(error, FondsError)
+        # The text of SQLAlchemy's errors repeats the statement and its parameters.
+        original = getattr(error, "orig", None) or error
         return cls(
             task_key=task if isinstance(task, str) else task.key,
             stage=stage,
-            error=str(error) if speaks else f"{type(error).__name__}: {cause}",
+            error=str(error) if is_own else f"{type(error).__name__}: {original}",
             error_type=type(error).__name__,
             task=None if isinstance(task, str) else task,
         )
@@ -55,7 +52,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenError:
-    """A failure of an earlier run that still stands."""
+    """A failure of an earlier run that is not resolved."""
 
     task_key: str
     attempts: int
@@ -63,7 +60,7 @@ class OpenError:
 
 
 def open_errors(connection: Connection, source: str) -> dict[str, OpenError]:
-    """Failures of a source that no later run has made good, by task."""
+    """Failures of a source that no later run has resolved, by task key."""
     table = ingestion_tasks.c
     query = select(table.task_key, table.attempts, table.task).where(_open(source))
     return {
@@ -79,7 +76,7 @@ def open_errors(connection: Connection, source: str) -> dict[str, OpenError]:
 def record_loaded(
     connection: Connection, run_id: UUID, source: str, keys: Sequence[str], now: datetime
 ) -> None:
-    """Note that tasks are durably loaded, in the transaction that holds their rows."""
+    """Record tasks as loaded, in the transaction that stores their rows."""
     rows = [_row(run_id, source, key, "loaded", now) for key in keys]
     upsert(connection, ingestion_tasks, rows, keys=["run_id", "task_key"])
 
@@ -93,7 +90,7 @@ def record_failures(
     earlier: Mapping[str, OpenError],
     now: datetime,
 ) -> None:
-    """Note failures; the same task's older row gives way to the one with more attempts."""
+    """Record failures; older rows of the same tasks are resolved."""
     rows = [
         {
             **_row(run_id, source, failure.task_key, "errored", now),
@@ -117,19 +114,19 @@ def resolve(
     *,
     but: UUID | None = None,
 ) -> int:
-    """Close the standing failures of tasks that are loaded, dismissed, or failed anew in `but`."""
+    """Resolve the open failures of tasks, except those of the run `but`; returns their number."""
     resolved = 0
     for batch in batched(keys):
-        standing = _open(source) & ingestion_tasks.c.task_key.in_(batch)
+        is_open = _open(source) & ingestion_tasks.c.task_key.in_(batch)
         if but is not None:
-            standing &= ingestion_tasks.c.run_id != but
-        closed = update(ingestion_tasks).where(standing).values(resolved_at=now, task=None)
+            is_open &= ingestion_tasks.c.run_id != but
+        closed = update(ingestion_tasks).where(is_open).values(resolved_at=now, task=None)
         resolved += connection.execute(closed).rowcount
     return resolved
 
 
 def task_to_json(task: FetchTask) -> dict[str, Any]:
-    """A task as it is kept until its retry, without the keys that headers and addresses hold."""
+    """A task as it is stored until its retry, without keys in headers and addresses."""
     origin = task.origin and {
         **asdict(task.origin),
         "retrieved_at": format_timestamp(task.origin.retrieved_at),
@@ -155,7 +152,7 @@ def task_to_json(task: FetchTask) -> dict[str, Any]:
 
 
 def task_from_json(value: Mapping[str, Any]) -> FetchTask:
-    """The task that `task_to_json` kept."""
+    """The task that `task_to_json` stored."""
     origin = value["origin"]
     if origin is not None:
         retrieved_at = datetime.fromisoformat(origin["retrieved_at"])
@@ -185,8 +182,8 @@ def _row(run_id: UUID, source: str, key: str, stage: str, now: datetime) -> dict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KnownInput:
-    """A task that is durably loaded: from which bytes, by which recipe, with what yield."""
+class LoadedInput:
+    """A task that was loaded: the hash of its bytes, the versions that read them, its records."""
 
     input_sha256: str
     recipe: str
@@ -197,20 +194,20 @@ class KnownInput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskState:
-    """A task with all we remember of it."""
+    """A task with what earlier runs stored of it."""
 
     task: FetchTask
-    known: KnownInput | None
+    previous: LoadedInput | None
     files: dict[str, FileRecord]
     """By address, without secrets."""
 
 
 def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> list[TaskState]:
-    """Look up what is known of tasks and of the files they ask for."""
+    """Read what earlier runs stored of tasks and of their files."""
     table = ingestion_inputs.c
     query = select(ingestion_inputs).where(table.source == source)
-    known = {
-        row.task_key: KnownInput(
+    inputs = {
+        row.task_key: LoadedInput(
             input_sha256=row.input_sha256,
             recipe=row.recipe,
             fingerprint=row.fingerprint,
@@ -223,7 +220,7 @@ def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> l
     return [
         TaskState(
             task=task,
-            known=known.get(task.key),
+            previous=inputs.get(task.key),
             files={url: files[url] for url in map(_url, task.parts) if url in files},
         )
         for task in tasks
@@ -254,7 +251,7 @@ def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> di
 
 
 def address_of(connection: Connection, key: str) -> str | None:
-    """Where an archived file came from; None for one that its address no longer serves."""
+    """The address of an archived file; None for one that its address no longer serves."""
     query = select(fetched_files.c.url).where(fetched_files.c.blob_key == key).limit(1)
     address: str | None = connection.scalar(query)
     return address
@@ -265,7 +262,7 @@ def _url(part: Part) -> str:
 
 
 def remember_files(connection: Connection, files: Iterable[FileRecord]) -> None:
-    """Keep validators and archive keys for the next conditional request."""
+    """Store validators and archive keys for the next conditional requests."""
     rows = {
         (file.source, file.url): {
             "source": file.source,
@@ -284,19 +281,19 @@ def remember_files(connection: Connection, files: Iterable[FileRecord]) -> None:
 
 
 def remember_inputs(
-    connection: Connection, source: str, inputs: Iterable[tuple[str, KnownInput]]
+    connection: Connection, source: str, inputs: Iterable[tuple[str, LoadedInput]]
 ) -> None:
-    """Note tasks as loaded, in the transaction that holds their rows."""
+    """Store the inputs of loaded tasks, in the transaction that stores their rows."""
     rows = {
         key: {
             "source": source,
             "task_key": key,
-            "input_sha256": known.input_sha256,
-            "recipe": known.recipe,
-            "fingerprint": known.fingerprint,
-            "records": known.records,
-            "validated_at": known.validated_at,
+            "input_sha256": loaded.input_sha256,
+            "recipe": loaded.recipe,
+            "fingerprint": loaded.fingerprint,
+            "records": loaded.records,
+            "validated_at": loaded.validated_at,
         }
-        for key, known in inputs
+        for key, loaded in inputs
     }
     upsert(connection, ingestion_inputs, list(rows.values()))

@@ -1,7 +1,7 @@
-"""Proof: a document's text and passages made again from the archived bytes, and compared.
+"""Verification: a document's text and passages derived again from the archive, and compared.
 
-Every link is a step of its own, so that what differs is named: the raw bytes, the normalizer's
-Markdown, the chunker's passages. Nothing is written, and no publisher is asked.
+The raw bytes, the normalizer's Markdown and the chunker's passages are compared in steps, so that
+the step that differs is named. Nothing is written or fetched.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from fonds.model import (
 from fonds.normalize.registry import get_normalizer, normalizer_names
 from fonds.results import Verification, VerificationStep
 from fonds.runs.normalization import (
-    address_of_body,
     normalize_archived,
     passages_of_text,
-    writing_of,
+    prepare_write,
+    source_address,
 )
 from fonds.sources.base import Source
 from fonds.stores.blobs import read_reference
@@ -51,8 +51,8 @@ _Name = Literal["raw", "body", "record", "text", "passages"]
 _PASSAGE: Final = re.compile(r"(?P<name>.+)#(?P<ordinal>[0-9]{1,9})")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CHUNKER: Final = re.compile(r"(?P<label>\S+):(?P<most>\d+)/(?P<overlap>\d+)\Z")
-_SHOWN: Final = 60
-"""Characters shown of what differs."""
+_MAX_EXCERPT: Final = 60
+"""Characters of a difference."""
 
 
 def verify(
@@ -62,22 +62,22 @@ def verify(
     owner: UUID | None = None,
     find_source: FindSource | None = None,
 ) -> Verification:
-    """Make a document, or one passage of it, again from the archive, and compare each link.
+    """Derive a document, or one passage of it, again from the archive, and compare each step.
 
-    It is named by its id or another name, a passage by `ID#n` or by its UUID. `owner` is the user
-    whose uploads may be seen beside what is public.
+    `name` is an id or alias; of a passage `ID#n` or its UUID. `owner` is the user whose uploads are
+    visible next to public documents.
     """
     with context.database.read() as connection:
-        row, ordinal = _named(connection, name.replace("\0", "\ufffd"), owner)
-        proof = _Proof(
+        row, ordinal = _find(connection, name.replace("\0", "\ufffd"), owner)
+        derivation = _Derivation(
             context,
             row,
             find_source or context.sources.parser,
             _passages(connection, row.uid, ordinal),
         )
-    if ordinal is not None and not proof.held:
+    if ordinal is not None and not derivation.passages:
         raise UnknownDocumentError(f"{row.id} has no passage {ordinal}")
-    steps = list(proof.steps(ordinal))
+    steps = list(derivation.steps(ordinal))
     wrong = [step for step in steps if step.outcome == "differs"]
     wrong += [step for step in steps if step.outcome == "unproven"]
     return Verification(
@@ -85,11 +85,11 @@ def verify(
         reason=f"{wrong[0].name}: {wrong[0].says}" if wrong else None,
         id=row.id,
         passage=ordinal,
-        chunk_id=proof.held[0].chunk_id if ordinal is not None else None,
+        chunk_id=derivation.passages[0].chunk_id if ordinal is not None else None,
         title=row.title,
         citation_string=row.citation_string,
         source_url=row.source_url,
-        fetched_from=address_of_body(context, row.id, row.body_raw_path or row.raw_path),
+        fetched_from=source_address(context, row.id, row.body_raw_path or row.raw_path),
         retrieved_at=row.retrieved_at,
         raw_path=row.raw_path,
         raw_sha256=row.raw_sha256,
@@ -102,35 +102,35 @@ def verify(
 
 
 def sample(context: Context, source: str, count: int) -> list[str]:
-    """Ids of some public documents of a source, by chance."""
+    """The ids of random public documents of a source."""
     # A document's UUID is a hash: those that follow a random one are random documents.
     after = UUID(int=context.seams.chance.getrandbits(128))
     table = documents.c
     query = select(table.id).where(table.source == source, visible_to(None)).limit(count)
     with context.database.read() as connection:
-        found = list(connection.scalars(query.where(table.uid >= after).order_by(table.uid)))
-        begun = query.where(table.uid < after).order_by(table.uid)
-        return [*found, *connection.scalars(begun.limit(count - len(found)))]
+        drawn = list(connection.scalars(query.where(table.uid >= after).order_by(table.uid)))
+        rest = query.where(table.uid < after).order_by(table.uid)
+        return [*drawn, *connection.scalars(rest.limit(count - len(drawn)))]
 
 
-# What is to be proven ---------------------------------------------------------------------
+# Finding the document ---------------------------------------------------------------------
 
 
-def _named(connection: Connection, name: str, owner: UUID | None) -> tuple[Row[Any], int | None]:
+def _find(connection: Connection, name: str, owner: UUID | None) -> tuple[Row[Any], int | None]:
     table, chunk = documents.c, document_chunk_buffer.c
-    seen = select(documents).where(visible_to(owner))
+    visible = select(documents).where(visible_to(owner))
     if _UUID.fullmatch(name):
         query = select(chunk.document_id, chunk.chunk_ord).where(chunk.chunk_id == UUID(name))
-        if found := connection.execute(query).one_or_none():
-            row = connection.execute(seen.where(table.uid == found.document_id)).one_or_none()
+        if passage := connection.execute(query).one_or_none():
+            row = connection.execute(visible.where(table.uid == passage.document_id)).one_or_none()
             if row is not None:
-                return row, int(found.chunk_ord)
+                return row, int(passage.chunk_ord)
     parts = _PASSAGE.fullmatch(name)
     ordinal = int(parts["ordinal"]) if parts else None
-    for wanted, number in ((name, None), (parts["name"] if parts else name, ordinal)):
-        known = resolve(connection, {wanted}).get(wanted, wanted)
-        for key in (wanted, known):
-            row = connection.execute(seen.where(table.id == key)).one_or_none()
+    for alias, number in ((name, None), (parts["name"] if parts else name, ordinal)):
+        document_id = resolve(connection, {alias}).get(alias, alias)
+        for key in (alias, document_id):
+            row = connection.execute(visible.where(table.id == key)).one_or_none()
             if row is not None:
                 return row, number
     raise UnknownDocumentError(
@@ -147,8 +147,8 @@ def _passages(connection: Connection, uid: UUID, ordinal: int | None) -> Sequenc
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What the bytes give."""
+class _Derived:
+    """What the archived bytes yield."""
 
     title: str
     summary: str | None
@@ -156,54 +156,54 @@ class _Made:
 
 
 @dataclass(frozen=True, slots=True)
-class _Proof:
+class _Derivation:
     context: Context
     row: Row[Any]
     find_source: FindSource
-    held: Sequence[Row[Any]]
-    """The passages in question."""
+    passages: Sequence[Row[Any]]
+    """The stored passages that are compared."""
 
     def steps(self, ordinal: int | None) -> Iterator[VerificationStep]:
-        """Every link in its order, up to one that breaks the chain."""
+        """The steps in their order, up to the first that differs."""
         raw = self._raw()
         yield raw
         if self.row.body_raw_path not in {None, self.row.raw_path}:
-            raw = self._body()
+            raw = self._second_file()
             yield raw
         if raw.outcome != "match":
             return
-        step, made = self._text() if self.row.body_text is not None else self._record()
+        step, derived = self._text() if self.row.body_text is not None else self._record()
         yield step
-        if made is not None:
-            yield self._cut(made, ordinal)
+        if derived is not None:
+            yield self._cut(derived, ordinal)
 
     # Bytes ------------------------------------------------------------------------------------
 
     def _raw(self) -> VerificationStep:
-        key, wanted = self.row.raw_path, self.row.raw_sha256
+        key, expected = self.row.raw_path, self.row.raw_sha256
         if "#" in key:
-            return self._hashed("raw", key, wanted)
+            return self._compare_hash("raw", key, expected)
         digest = sha256()
         try:
-            for piece in self.context.blobs.stream(key):
-                digest.update(piece)
+            for chunk in self.context.blobs.stream(key):
+                digest.update(chunk)
         except FondsError as error:
             return _step("raw", "differs", f"{key} cannot be read: {error}")
-        return _compared("raw", key, wanted, digest.hexdigest())
+        return _compared("raw", key, expected, digest.hexdigest())
 
-    def _body(self) -> VerificationStep:
-        return self._hashed("body", self.row.body_raw_path, self.row.body_raw_sha256)
+    def _second_file(self) -> VerificationStep:
+        return self._compare_hash("body", self.row.body_raw_path, self.row.body_raw_sha256)
 
-    def _hashed(self, name: _Name, key: str, wanted: str) -> VerificationStep:
+    def _compare_hash(self, name: _Name, key: str, expected: str) -> VerificationStep:
         try:
             data = read_reference(self.context.blobs, key)
         except FondsError as error:
             return _step(name, "differs", f"{key} cannot be read: {error}")
-        return _compared(name, key, wanted, sha256(data).hexdigest())
+        return _compared(name, key, expected, sha256(data).hexdigest())
 
     # Text -------------------------------------------------------------------------------------
 
-    def _text(self) -> tuple[VerificationStep, _Made | None]:
+    def _text(self) -> tuple[VerificationStep, _Derived | None]:
         row = self.row
         name = row.body_normalizer_version.partition("@")[0]
         if name not in normalizer_names():
@@ -212,36 +212,36 @@ class _Proof:
             text = normalize_archived(self.context, row.id, name, row.body_raw_path, row.body_map)
         except FondsError as error:
             return _step("text", "differs", f"{name} cannot read the bytes: {error}"), None
-        says = f"{row.body_normalizer_version} gives the same {len(row.body_text):,} characters"
+        message = f"{row.body_normalizer_version} gives the same {len(row.body_text):,} characters"
         if (current := get_normalizer(name).label) != row.body_normalizer_version:
-            says = f"{current} gives the same text as {row.body_normalizer_version} did"
+            message = f"{current} gives the same text as {row.body_normalizer_version} did"
         if text.markdown != row.body_text:
-            return _step("text", "differs", self._text_differs(text, current)), _Made(
+            return _step("text", "differs", self._text_differs(text, current)), _Derived(
                 row.title, row.summary, text
             )
         if ids.text_sha256(row.body_text) != row.body_text_sha256:
             return _step("text", "differs", "the hash that is recorded is not the text's"), None
-        return _step("text", "match", says), _Made(row.title, row.summary, text)
+        return _step("text", "match", message), _Derived(row.title, row.summary, text)
 
     def _text_differs(self, text: NormalizedBody, current: str) -> str:
         row = self.row
-        says = _difference(row.body_text, text.markdown)
+        difference = _difference(row.body_text, text.markdown)
         if ids.text_sha256(row.body_text) != row.body_text_sha256:
-            return f"the stored text was changed after it was made: {says}"
+            return f"the stored text was changed after it was derived: {difference}"
         if current != row.body_normalizer_version:
             return (
-                f"{row.body_normalizer_version} made it and this program has {current}, "
-                f"which may be the cause; `fonds renormalize` makes it anew: {says}"
+                f"{row.body_normalizer_version} derived it and this program has {current}, "
+                f"which may be the reason; `fonds renormalize` updates it: {difference}"
             )
-        return says
+        return difference
 
     # Record -----------------------------------------------------------------------------------
 
-    def _record(self) -> tuple[VerificationStep, _Made | None]:
-        """Read the raw files again with their source, for what no normalizer makes."""
+    def _record(self) -> tuple[VerificationStep, _Derived | None]:
+        """Parse the raw files again with their source, for texts that no normalizer makes."""
         row = self.row
         if row.body_raw_path is not None and row.body_text is None:
-            why = "its text is still to be made: `fonds normalize --drain`"
+            why = "its text is still to be derived: `fonds normalize --drain`"
             return _step("text", "unproven", why), None
         try:
             record = self._parsed()
@@ -267,7 +267,7 @@ class _Proof:
         for key in dict.fromkeys(filter(None, (row.raw_path, row.body_raw_path))):
             data = read_reference(self.context.blobs, key)
             archived = Archived(
-                url=address_of_body(self.context, row.id, key) or key,
+                url=source_address(self.context, row.id, key) or key,
                 key=key,
                 sha256=sha256(data).hexdigest(),
                 size=len(data),
@@ -277,7 +277,7 @@ class _Proof:
 
     def _compare(
         self, record: ParsedRecord, document: Document
-    ) -> tuple[VerificationStep, _Made | None]:
+    ) -> tuple[VerificationStep, _Derived | None]:
         row = self.row
         text = document.body.normalized if document.body else None
         stored = {"title": row.title, "summary": row.summary, "text": row.body_text}
@@ -286,50 +286,57 @@ class _Proof:
             "summary": document.summary,
             "text": text.markdown if text else None,
         }
-        made = _Made(document.title, document.summary, text)
+        derived = _Derived(document.title, document.summary, text)
         for name, value in stored.items():
             if value != again[name]:
-                says = f"another {name}: {_difference(value or '', again[name] or '')}"
-                return self._differs(record, says)
-        return _step("record", "match", f"{row.source} reads the same record from the file"), made
+                difference = f"another {name}: {_difference(value or '', again[name] or '')}"
+                return self._differs(record, difference)
+        return _step(
+            "record", "match", f"{row.source} reads the same record from the file"
+        ), derived
 
-    def _differs(self, record: ParsedRecord, says: str) -> tuple[VerificationStep, _Made | None]:
+    def _differs(
+        self, record: ParsedRecord, difference: str
+    ) -> tuple[VerificationStep, _Derived | None]:
         chunker = self._chunker() or self.context.chunker
-        content = writing_of(record, self.row.task_key or "", chunker).content_sha256
+        content = prepare_write(record, self.row.task_key or "", chunker).content_sha256
         if content == self.row.content_sha256:
-            return _step("record", "differs", f"the stored record was changed: {says}"), None
+            return _step("record", "differs", f"the stored record was changed: {difference}"), None
         why = "the file alone gives it, and it was joined from several or is read otherwise by now"
-        return _step("record", "unproven", f"{says}; {why}"), None
+        return _step("record", "unproven", f"{difference}; {why}"), None
 
     # Passages ---------------------------------------------------------------------------------
 
     def _chunker(self) -> Chunker | None:
-        """The chunker of the recorded sizes, whatever the settings say today."""
+        """A chunker with the recorded sizes, whatever the settings are today."""
         sizes = _CHUNKER.search(self.row.recipe)
         if sizes is None:
             return None
         return Chunker(max_tokens=int(sizes["most"]), overlap_tokens=int(sizes["overlap"]))
 
-    def _cut(self, made: _Made, ordinal: int | None) -> VerificationStep:
+    def _cut(self, derived: _Derived, ordinal: int | None) -> VerificationStep:
         chunker = self._chunker() or self.context.chunker
-        passages = passages_of_text(self.row.id, made.title, made.summary, made.text, chunker)
+        passages = passages_of_text(
+            self.row.id, derived.title, derived.summary, derived.text, chunker
+        )
         again = passages.chunks if ordinal is None else passages.chunks[ordinal : ordinal + 1]
-        says = self._cut_differs(again)
-        if says is None:
+        difference = self._cut_differs(again)
+        if difference is None:
             what = f"passage {ordinal}" if ordinal is not None else f"all {len(again):,} passages"
             return _step("passages", "match", f"the chunker gives {what} again")
         label = f"{CHUNKER_NAME}@{CHUNKER_VERSION}"
-        recorded = {f"{row.chunker_name}@{row.chunker_version}" for row in self.held}
+        recorded = {f"{row.chunker_name}@{row.chunker_version}" for row in self.passages}
         if recorded - {label}:
-            says = f"{', '.join(sorted(recorded))} cut it and this program has {label}: {says}"
-        return _step("passages", "differs", says)
+            labels = ", ".join(sorted(recorded))
+            difference = f"{labels} cut it and this program has {label}: {difference}"
+        return _step("passages", "differs", difference)
 
     def _cut_differs(self, again: Sequence[Chunk]) -> str | None:
-        for row, chunk in zip(self.held, again, strict=False):
-            if (says := _passage_differs(row, chunk)) is not None:
-                return f"passage {row.chunk_ord} {says}"
-        if len(self.held) != len(again):
-            return f"{len(self.held):,} passages are stored, and the text gives {len(again):,}"
+        for row, chunk in zip(self.passages, again, strict=False):
+            if (difference := _passage_differs(row, chunk)) is not None:
+                return f"passage {row.chunk_ord} {difference}"
+        if len(self.passages) != len(again):
+            return f"{len(self.passages):,} passages are stored, and the text gives {len(again):,}"
         return None
 
 
@@ -347,24 +354,24 @@ def _passage_differs(row: Row[Any], chunk: Chunk) -> str | None:
     return None
 
 
-def _step(name: _Name, outcome: _Outcome, says: str) -> VerificationStep:
-    return VerificationStep(name=name, outcome=outcome, says=says)
+def _step(name: _Name, outcome: _Outcome, text: str) -> VerificationStep:
+    return VerificationStep(name=name, outcome=outcome, says=text)
 
 
-def _compared(name: _Name, key: str, wanted: str, found: str) -> VerificationStep:
-    if found == wanted:
-        return _step(name, "match", f"{key} has the sha256 {wanted}")
-    return _step(name, "differs", f"{key} has the sha256 {found}, not {wanted}")
+def _compared(name: _Name, key: str, expected: str, actual: str) -> VerificationStep:
+    if actual == expected:
+        return _step(name, "match", f"{key} has the sha256 {expected}")
+    return _step(name, "differs", f"{key} has the sha256 {actual}, not {expected}")
 
 
 def _difference(stored: str, again: str) -> str:
-    """Where two texts part, with a few words of each."""
+    """The position where two texts begin to differ, with a few words of each."""
     pairs = enumerate(zip(stored, again, strict=False))
     at = next((at for at, (one, other) in pairs if one != other), min(len(stored), len(again)))
-    return f"at character {at:,} stands {_words(stored, at)}, and made again {_words(again, at)}"
+    return f"at character {at:,}: stored {_words(stored, at)}, derived {_words(again, at)}"
 
 
 def _words(text: str, at: int) -> str:
-    begin = max(0, text.rfind(" ", 0, at) + 1 if at - text.rfind(" ", 0, at) < _SHOWN else at)
-    shown = " ".join(text[begin : begin + _SHOWN].split())
-    return f"“{shown}”" if shown else "nothing"
+    begin = max(0, text.rfind(" ", 0, at) + 1 if at - text.rfind(" ", 0, at) < _MAX_EXCERPT else at)
+    excerpt = " ".join(text[begin : begin + _MAX_EXCERPT].split())
+    return f"“{excerpt}”" if excerpt else "nothing"

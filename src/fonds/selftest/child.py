@@ -258,7 +258,7 @@ def submit_commands(*, home: str, corpus: str) -> None:
     with open_library(home, **SETTINGS) as library, library.database.write() as connection:
         now = library.seams.clock.now()
         for feed in chain(*corpus_by_name(corpus).feeds):
-            commands.ask(
+            commands.submit(
                 connection,
                 "backfill",
                 feed,

@@ -27,7 +27,7 @@ from fonds.errors import (
     SourceBusyError,
     StoreError,
 )
-from fonds.runs.locks import LEASE, SourceLock, claim_source, keep_lock
+from fonds.runs.locks import LEASE, SourceLock, keep_lock, lock_source
 from fonds.seams import Seams
 from fonds.sites.filenames import collided
 from fonds.stores.blobs import Blobs, Data, open_blobs
@@ -238,5 +238,5 @@ async def retry_while_busy(act: Callable[[], Awaitable[T]], seconds: float) -> T
 
 
 async def _lock(name: str, context: Context, stack: ExitStack) -> SourceLock:
-    lock = claim_source(context.database, context.settings.home, name, context.seams.clock)
+    lock = lock_source(context.database, context.settings.home, name, context.seams.clock)
     return await asyncio.to_thread(stack.enter_context, lock)

@@ -20,7 +20,7 @@ from fonds.context import Context
 from fonds.errors import GateError, StoreError
 from fonds.model import Archived, Body, Document, NormalizedBody
 from fonds.normalize.registry import get_normalizer
-from fonds.runs.normalization import chunker_label, passages_of_text, recipe_of
+from fonds.runs.normalization import chunker_label, derivation_versions, passages_of_text
 from fonds.stores.database import run
 from fonds.stores.documents import DocumentWrite, publish_document, queue_vectors
 from fonds.stores.passages import (
@@ -197,7 +197,7 @@ def _document_write(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
         document=document,
         content_sha256=ids.json_sha256([job.name, job.raw_sha256, job.parsed_sha256]),
         body_text_sha256=ids.text_sha256(text.markdown),
-        recipe=recipe_of(content.normalizer, claimed.context.chunker),
+        recipe=derivation_versions(content.normalizer, claimed.context.chunker),
         task_key=job.raw_path,
     )
 

@@ -15,7 +15,7 @@ from fonds.api.dependencies import app_state, limit_rate
 from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, SearchPage
-from fonds.runs.overview import sources_held
+from fonds.runs.overview import loaded_sources
 from fonds.search.filters import Filters, require_source
 from fonds.search.query import highlights, read_query
 from fonds.web.rendering import Viewer, page, plain, query, viewer_of
@@ -108,7 +108,7 @@ def show_search(
 
 def _home(request: Request, viewer: Viewer) -> Response:
     library = app_state(request).library
-    sources = sources_held(library.database, library.sources, owner=viewer.user_id)
+    sources = loaded_sources(library.database, library.sources, owner=viewer.user_id)
     return page(request, "home.html", viewer=viewer, sources=sources, examples=EXAMPLES)
 
 
@@ -213,7 +213,7 @@ def show_changes(
         changes=entries.items,
         source=source,
         under=under,
-        sources=sources_held(library.database, library.sources, owner=viewer.user_id),
+        sources=loaded_sources(library.database, library.sources, owner=viewer.user_id),
         following=f"/changes?{query({**params, 'cursor': entries.next_cursor})}"
         if entries.next_cursor
         else None,

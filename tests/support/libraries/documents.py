@@ -11,7 +11,7 @@ from sqlalchemy import insert
 from fonds.library import Library
 from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, ParsedRecord
 from fonds.normalize.registry import get_normalizer
-from fonds.runs.normalization import passages_of, writing_of
+from fonds.runs.normalization import passages_of, prepare_write
 from fonds.stores.documents import write_documents
 from fonds.stores.tables import code_units
 
@@ -121,7 +121,7 @@ def _write(library: Library, document: Document) -> None:
         write_documents(
             connection,
             library.database.fulltext,
-            [writing_of(record, document.id, chunker)],
+            [prepare_write(record, document.id, chunker)],
             library.seams.clock.now(),
             derive=lambda each: passages_of(each, chunker),
         )

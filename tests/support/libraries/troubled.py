@@ -224,7 +224,7 @@ def _queue(now: datetime) -> list[dict[str, Any]]:
 def _commands(connection: Connection, run_id: UUID, now: datetime) -> int:
     earlier = now - timedelta(hours=2)
     asked = partial(
-        commands.ask, connection, registry=SourceRegistry(), requested_by="maria", now=earlier
+        commands.submit, connection, registry=SourceRegistry(), requested_by="maria", now=earlier
     )
     first = asked("backfill", "bills", {"since": "2026-01-01"})
     held = commands.claim(connection, "elsewhere:1", earlier, ["backfill"])

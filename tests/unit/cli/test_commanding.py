@@ -15,7 +15,7 @@ from fonds.runs.commands import Kind
 def ask(home: Path, command: Kind, source: str | None, **args: Any) -> int:
     with open_library(home) as library, library.database.write() as connection:
         now = library.seams.clock.now()
-        return commands.ask(
+        return commands.submit(
             connection,
             command,
             source,

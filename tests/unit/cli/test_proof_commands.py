@@ -156,7 +156,7 @@ def test_tampered_passage_differs(fonds: Fonds, home: Path) -> None:
     shown = fonds("--home", str(home), "verify", "fr:2026-00101#3")
     assert shown.code == 1
     assert shown.out.startswith("DIFFERS fr:2026-00101#3\n")
-    assert "passage 3 has other words: at character 0 stands “A forged passage.”" in shown.out
+    assert "passage 3 has other words: at character 0: stored “A forged passage.”" in shown.out
 
 
 def test_pdf_is_proven_in_a_process_of_its_own(fonds: Fonds, home: Path) -> None:

@@ -19,7 +19,7 @@ from tests.support.uploads.statistics import job, user
 from fonds.embed.client import breaker_recorder
 from fonds.maintenance.doctor import examine
 from fonds.maintenance.findings import Finding, Health, sized
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.tables import websites
@@ -149,7 +149,7 @@ def test_run_whose_process_is_gone_is_told_from_one_that_goes_on(settings: Setti
     assert (gone.status, gone.found) == (Health.WARN, "the process of a run is dead: bills")
 
     def act(database: Database) -> None:
-        with claim_source(database, settings.home, "bills", ManualClock()):
+        with lock_source(database, settings.home, "bills", ManualClock()):
             assert looked(settings)["runs"].found == "1 in progress"
 
     damage(settings, act)
@@ -159,7 +159,7 @@ def test_run_that_takes_suspiciously_long_is_named(settings: Settings) -> None:
     a_run(settings, ago(hours=13))
 
     def act(database: Database) -> None:
-        with claim_source(database, settings.home, "bills", ManualClock()):
+        with lock_source(database, settings.home, "bills", ManualClock()):
             assert looked(settings)["runs"].found == "more than 12 hours: bills"
 
     damage(settings, act)

@@ -22,7 +22,7 @@ from fonds import ids
 from fonds.maintenance.findings import MaintenanceTarget
 from fonds.maintenance.prune import Prunable, hints, prune
 from fonds.maintenance.references import remove
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.tables import site_addresses
@@ -248,7 +248,7 @@ def test_edition_of_a_code_is_kept_whole(patient: MaintenanceTarget) -> None:
 def test_source_that_is_being_run_is_left_alone(patient: MaintenanceTarget) -> None:
     made = furnish(patient, ["nothing", "nothing"])
     clock = patient.seams.clock
-    with claim_source(patient.database, patient.settings.home, "fake", clock):
+    with lock_source(patient.database, patient.settings.home, "fake", clock):
         heap = pruned(patient)["unreferenced files"]
         assert (heap.count, heap.left) == (0, 2)
         assert keys(patient) == set(made)

@@ -30,12 +30,12 @@ def test_list_that_lost_more_is_refused_and_says_how_to_insist(before: int, miss
 
 def test_yield_below_what_a_source_can_have_is_refused() -> None:
     check_yield("legislators", 500, 500)
-    with pytest.raises(SuspiciousYieldError, match=r"legislators gave 499 .* at least 500"):
+    with pytest.raises(SuspiciousYieldError, match=r"legislators yielded 499 .* at least 500"):
         check_yield("legislators", 499, 500)
 
 
 def test_nothing_at_all_is_refused() -> None:
-    with pytest.raises(SuspiciousYieldError, match="gave 0 records"):
+    with pytest.raises(SuspiciousYieldError, match="yielded 0 records"):
         check_yield("fake", 0, 1)
 
 

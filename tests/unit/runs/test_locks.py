@@ -14,7 +14,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Resp
 
 from fonds.errors import LeaseLostError, SourceBusyError
 from fonds.library import Library, open_library
-from fonds.runs.locks import LEASE, LeaseClaim, claim_source
+from fonds.runs.locks import LEASE, LeaseLock, lock_source
 from fonds.runs.state import RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import FakeSource, ManualClock
@@ -23,11 +23,11 @@ HOLD = """
 import sys
 from pathlib import Path
 from fonds.library import open_library
-from fonds.runs.locks import claim_source
+from fonds.runs.locks import lock_source
 
 home = Path(sys.argv[1])
 with open_library(home) as library:
-    with claim_source(library.database, home, "fake", library.seams.clock):
+    with lock_source(library.database, home, "fake", library.seams.clock):
         print("held", flush=True)
         sys.stdin.read()
 """
@@ -57,7 +57,7 @@ def test_file_claim_is_free_again_when_its_process_is_killed(tmp_path: Path) -> 
     with open_library(tmp_path) as library:
 
         def claim() -> None:
-            with claim_source(library.database, tmp_path, "fake", library.seams.clock):
+            with lock_source(library.database, tmp_path, "fake", library.seams.clock):
                 pass
 
         command = [sys.executable, "-c", HOLD, str(tmp_path)]
@@ -75,14 +75,14 @@ def test_file_claims_of_two_sources_do_not_meet(tmp_path: Path) -> None:
     with open_library(tmp_path) as library, ExitStack() as stack:
         for source in ("fake", "other"):
             clock = library.seams.clock
-            stack.enter_context(claim_source(library.database, tmp_path, source, clock))
+            stack.enter_context(lock_source(library.database, tmp_path, source, clock))
         with pytest.raises(SourceBusyError):
-            stack.enter_context(claim_source(library.database, tmp_path, "fake", clock))
+            stack.enter_context(lock_source(library.database, tmp_path, "fake", clock))
 
 
 def test_lease_is_taken_over_only_after_it_has_expired(shared: Library, clock: ManualClock) -> None:
-    first = LeaseClaim(shared.database, "ingest-fake", clock)
-    second = LeaseClaim(shared.database, "ingest-fake", clock)
+    first = LeaseLock(shared.database, "ingest-fake", clock)
+    second = LeaseLock(shared.database, "ingest-fake", clock)
     first.acquire()
     with pytest.raises(SourceBusyError):
         second.acquire()
@@ -100,18 +100,18 @@ def test_lease_is_taken_over_only_after_it_has_expired(shared: Library, clock: M
 
 
 def test_expired_lease_that_nobody_took_is_still_ours(shared: Library, clock: ManualClock) -> None:
-    lease = LeaseClaim(shared.database, "ingest-fake", clock)
+    lease = LeaseLock(shared.database, "ingest-fake", clock)
     lease.acquire()
     clock.move(seconds=LEASE.total_seconds() * 3)
     lease.renew()
     with pytest.raises(SourceBusyError):
-        LeaseClaim(shared.database, "ingest-fake", clock).acquire()
+        LeaseLock(shared.database, "ingest-fake", clock).acquire()
 
 
 def test_released_lease_is_free_at_once(shared: Library, clock: ManualClock) -> None:
     home = shared.settings.home
     for _ in range(2):
-        with claim_source(shared.database, home, "fake", clock):
+        with lock_source(shared.database, home, "fake", clock):
             assert len(rows(shared, "SELECT 1 FROM ingestion_leases")) == 1
     assert rows(shared, "SELECT 1 FROM ingestion_leases") == []
 
@@ -119,7 +119,7 @@ def test_released_lease_is_free_at_once(shared: Library, clock: ManualClock) -> 
 def test_run_that_lost_its_lease_writes_nothing_more(
     shared: Library, office: NoteOffice, clock: ManualClock
 ) -> None:
-    usurper = LeaseClaim(shared.database, "ingest-fake", clock)
+    usurper = LeaseLock(shared.database, "ingest-fake", clock)
 
     def slow(request: Request) -> Response:
         """While the first run waits for its list, another process takes over."""

@@ -19,7 +19,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 from fonds.fetch.rates import Pace, Rates, logged_to
 from fonds.fetch.redact import Redaction
 from fonds.library import Library
-from fonds.runs.log import LONGEST, MOST_PER_CAUSE, RunLog, StageTime
+from fonds.runs.log import MAX_MESSAGE_LENGTH, MAX_SIMILAR_LINES, RunLog, StageTime
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.settings import Settings
@@ -54,7 +54,7 @@ def lines(database: Database) -> list[dict[str, Any]]:
 def stage(clock: ManualClock, told: list[str] | None = None) -> StageTime:
     said: list[str] = [] if told is None else told
     return StageTime(
-        stage="fetch", clock=clock, tell=lambda _level, message, **_: said.append(message)
+        stage="fetch", clock=clock, log=lambda _level, message, **_: said.append(message)
     )
 
 
@@ -109,12 +109,12 @@ def test_lines_of_one_cause_are_bounded_and_the_rest_is_counted(
     database: Database, clock: ManualClock
 ) -> None:
     run = a_run(database, clock)
-    for number in range(MOST_PER_CAUSE + 50):
+    for number in range(MAX_SIMILAR_LINES + 50):
         run.log("error", f"note {number} is torn", stage="parse", type="MalformedError")
     run.log("error", "another cause", stage="fetch", type="NotFoundError")
     run.finish(RunStatus.FAILED, "torn")
     torn = [line for line in lines(database) if "torn" in line["message"]]
-    assert len(torn) == MOST_PER_CAUSE + 1
+    assert len(torn) == MAX_SIMILAR_LINES + 1
     assert torn[-1]["message"] == "and 50 more like these; the last: note 149 is torn"
     messages = [line["message"] for line in lines(database)]
     assert "another cause" in messages
@@ -156,12 +156,12 @@ def test_run_shows_its_news_before_any_batch_is_written(
 
 def test_line_holds_nothing_that_a_database_refuses(database: Database, clock: ManualClock) -> None:
     run = a_run(database, clock)
-    run.log("warn", "zero \0 and half \ud800" + "x" * LONGEST, task="a\0b")
+    run.log("warn", "zero \0 and half \ud800" + "x" * MAX_MESSAGE_LENGTH, task="a\0b")
     with database.write() as connection:
         run.save(connection)
     line = lines(database)[-1]
     assert line["message"].startswith("zero \ufffd and half ?")
-    assert len(line["message"]) == LONGEST
+    assert len(line["message"]) == MAX_MESSAGE_LENGTH
     assert "\\u0000" not in line["context"]
 
 

@@ -189,7 +189,7 @@ def _submit(
     assert viewer.caller is not None
     by = viewer.caller.user_name
     with app.library.database.write() as connection:
-        command_id = commands.ask(
+        command_id = commands.submit(
             connection,
             kind,
             source,

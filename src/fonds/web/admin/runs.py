@@ -36,7 +36,7 @@ def show_source(
     with app.library.database.read() as connection:
         detail = overview.source_detail(connection, source, now)
         runs = overview.runs(connection, source=name, before=before, limit=RUNS_PER_SOURCE + 1)
-        errors = overview.standing_groups(connection, name)
+        errors = overview.open_error_groups(connection, name)
         audits = audit.history(connection, source=name, limit=1)
         state = open_commands(connection, now, asked)
     return admin_page(

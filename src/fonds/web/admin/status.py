@@ -17,7 +17,7 @@ from fonds.embed.client import open_breakers
 from fonds.maintenance.checks import MAX_DELAY, MAX_QUEUE_WAIT
 from fonds.runs import audit, commands
 from fonds.runs.commands import QueueName
-from fonds.runs.overview import SourceInsight, sources_at_a_glance
+from fonds.runs.overview import SourceInsight, source_insights
 from fonds.runs.queue_status import Backlog, backlogs, embedding_work
 from fonds.runs.schedule import next_run
 from fonds.runs.state import RunStatus
@@ -61,7 +61,7 @@ def show_overview(request: Request, asked: CommandParameter = 0) -> Response:
     viewer, app = require_operator(request), app_state(request)
     now = app.now()
     with app.library.database.read() as connection:
-        sources = sources_at_a_glance(connection, list(app.library.sources.values()), now)
+        sources = source_insights(connection, list(app.library.sources.values()), now)
         queues = backlogs(connection, now)
         state = open_commands(connection, now, asked)
     registry = app.library.sources
