@@ -146,7 +146,7 @@ def prepared(home: Path) -> tuple[str, str]:
                 label="bench",
                 scope="user",
                 now=library.seams.clock.now(),
-                rng=library.seams.chance,
+                rng=library.seams.rng,
             )
         return secret, str(announce(library, token.user_id, TEXT.encode()).document_id)
 

@@ -266,7 +266,7 @@ def _people(libraries: Sequence[Library], count: int) -> list[tuple[UUID, str]]:
                 label="bench",
                 scope="user",
                 now=now,
-                rng=libraries[0].seams.chance,
+                rng=libraries[0].seams.rng,
             )
         row = {"id": token.user_id, "name": f"client-{number}", "created_at": now}
         with libraries[1].database.write() as connection:

@@ -7,7 +7,7 @@
         for hit in library.search("overtime salary threshold", limit=3):
             print(hit.citation.citation_string, hit.snippet)
 
-Everything promised to users is a name of this module; it is loaded when first used.
+This module has all public names; each is imported on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fonds.settings import Settings
     from fonds.sources.base import Ask, Source, SourceInfo
 
-_HOMES = {
+_MODULES = {
     "Ask": "fonds.sources.base",
     "ChunkLocator": "fonds.results",
     "Citation": "fonds.results",
@@ -82,6 +82,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'fonds' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), "open_library" if name == "open" else name)
+    return getattr(import_module(_MODULES[name]), "open_library" if name == "open" else name)

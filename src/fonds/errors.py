@@ -1,72 +1,72 @@
-"""Every error a user of fonds can meet, as one tree; retryability is in the type.
+"""All errors that users of fonds can meet, as one tree; the type tells whether to retry.
 
 FondsError
-├── UsageError                what was asked for makes no sense; exit code 2
+├── UsageError                the request is invalid; exit code 2
 │   ├── SettingsError         a setting is malformed or contradictory
-│   │   └── MissingKeyError   an upstream wants a key that is not set
-│   ├── UnknownSourceError    no source of that name is registered
-│   ├── UnknownDocumentError  no document has that id or alias
-│   ├── RecordError           a record that does not fit its index
-│   ├── UploadRefusedError    a file, or a claim about one, that is not taken in
-│   └── AddressRefusedError   a signed address that is not ours, or whose time is over
-├── FetchError                asking an upstream
-│   ├── RetryableFetchError   worth another try, now or in the next run
+│   │   └── MissingKeyError   a publisher requires a key that is not set
+│   ├── UnknownSourceError    no source of this name is registered
+│   ├── UnknownDocumentError  no document has this id or alias
+│   ├── RecordError           a record does not match the schema of its index
+│   ├── UploadRefusedError    a file, or its announcement, was rejected
+│   └── AddressRefusedError   a signed address is invalid or expired
+├── FetchError                a request to a publisher failed
+│   ├── RetryableFetchError   may succeed later, in this run or the next
 │   │   ├── RateLimitedError      429, or 503 with Retry-After
 │   │   ├── UpstreamDownError     5xx
-│   │   ├── ConnectionFailedError no answer, or the connection broke
-│   │   ├── FetchTimeoutError     no byte within the time allowed
+│   │   ├── ConnectionFailedError no connection, or it was lost
+│   │   ├── FetchTimeoutError     no byte within the time limit
 │   │   └── IncompleteBodyError   fewer bytes than announced
 │   ├── NotFoundError         404, 410
 │   ├── RefusedError          any other 4xx
-│   ├── RobotsForbiddenError  not to be asked for, by the host's robots.txt
-│   ├── TooLargeError         more bytes than the cap, before or after decompression
+│   ├── RobotsForbiddenError  the robots.txt of the host forbids the request
+│   ├── TooLargeError         more bytes than allowed, before or after decompression
 │   ├── ForbiddenAddressError a private, loopback or link-local address
-│   ├── BadRedirectError      too many hops, or a scheme that is not HTTP
-│   └── NotRecordedError      a replay was asked for an exchange it does not hold
-├── ParseError                the bytes are not what the publisher promises
-│   ├── MalformedError        broken XML, YAML, JSON, encoding
-│   ├── WrongContentError     well-formed, but something else (an HTML apology)
-│   ├── EncryptedError        locked with a password nobody gave us
-│   ├── NoTextError           readable, but without a word: scanned, and no OCR at hand
-│   └── DuplicateKeyError     one key, two different records
-├── SuspiciousYieldError      zero, capped, repeated or shrunken results
-├── EmbedError                asking a model for vectors
-│   ├── RetryableEmbedError   worth another try: 429, 5xx, no answer in time
-│   │   └── BreakerOpenError      the endpoint failed so often that it is left alone for a while
-│   ├── BadVectorsError       too few, wrongly sized, or not finite
-│   └── ModelMissingError     the model's files or package are not there
-├── ParserError               asking an outside parser for the text of an upload
-│   └── RetryableParserError  worth another try: 429, 5xx, no answer in time
-├── GateError                 what a stage of an upload left behind is not plausible
-├── WebhookError              a webhook that is not believed
-├── ServerError               a `fonds serve` that does not answer, or refuses
-├── StoreError                database and blobs
-│   ├── BlobMissingError      no object under that key
-│   ├── BlobExistsError       create-only write found an object
-│   ├── BlobChangedError      compare-and-swap lost
-│   ├── EditionChangedError   other bytes under a published stamp
-│   ├── ShardError            a shard that is cut off, or holds what it should not
-│   ├── BundleError           a bundle that is damaged, or no bundle at all
-│   └── SchemaError           the database is older or newer than this program
-├── EngineError               one item in a worker process; the others are not touched by it
-│   ├── ItemTimeoutError      longer than its time limit
-│   ├── ItemMemoryError       more memory than its limit
-│   ├── WorkerDiedError       the worker ended before it answered
-│   └── ItemFailedError       something else went wrong inside it
-└── RunError                  runs and their coordination
-    ├── SourceBusyError       another run of this source is going on
-    ├── LeaseLostError        another process took over while we were working
-    ├── BudgetSpentError      the next sub-request would pass the limit; go on in a new invocation
-    └── UnitTooLargeError     a unit cannot be walked, or not executed, within any one budget
+│   ├── BadRedirectError      too many redirects, or one to another scheme than HTTP
+│   └── NotRecordedError      a replay needs an exchange that the recording lacks
+├── ParseError                the content is not what the publisher promises
+│   ├── MalformedError        invalid XML, YAML, JSON or encoding
+│   ├── WrongContentError     valid, but something else (such as an HTML error page)
+│   ├── EncryptedError        protected by an unknown password
+│   ├── NoTextError           no text: scanned pages without OCR, or blank pages
+│   └── DuplicateKeyError     two different records with the same key
+├── SuspiciousYieldError      a listing is empty, capped, repeated or shrank sharply
+├── EmbedError                texts could not be embedded
+│   ├── RetryableEmbedError   may succeed later: 429, 5xx, timeout
+│   │   └── BreakerOpenError      requests are paused after repeated failures of the endpoint
+│   ├── BadVectorsError       too few vectors, wrong dimensions, or values that are not finite
+│   └── ModelMissingError     the files or the package of the model are missing
+├── ParserError               an external parser failed for an upload
+│   └── RetryableParserError  may succeed later: 429, 5xx, timeout
+├── GateError                 the result of an upload stage is missing or implausible
+├── WebhookError              a webhook was rejected
+├── ServerError               a `fonds serve` does not respond, or rejects a request
+├── StoreError                a database or blob store operation failed
+│   ├── BlobMissingError      no object has this key
+│   ├── BlobExistsError       an object with this key already exists
+│   ├── BlobChangedError      an object changed since it was read
+│   ├── EditionChangedError   a published edition has other content than before
+│   ├── ShardError            a shard is truncated or contains invalid records
+│   ├── BundleError           a bundle is damaged, or is not a bundle
+│   └── SchemaError           the database schema is older or newer than this program
+├── EngineError               one item failed in a worker process; others are unaffected
+│   ├── ItemTimeoutError      the item exceeded its time limit
+│   ├── ItemMemoryError       the item exceeded its memory limit
+│   ├── WorkerDiedError       the worker process ended before it returned a result
+│   └── ItemFailedError       any other failure in the worker
+└── RunError                  a run could not start or continue
+    ├── SourceBusyError       another run of this source is in progress
+    ├── LeaseLostError        another process took over the work
+    ├── BudgetSpentError      the next request would exceed the budget of the invocation
+    └── UnitTooLargeError     one step of a unit needs more than the budget of an invocation
 """
 
 
 class FondsError(Exception):
-    """Anything fonds reports by itself; its text is fit for a user's eyes."""
+    """Base of all errors that fonds raises on purpose; the message is for users."""
 
 
 class UsageError(FondsError):
-    """What was asked for makes no sense."""
+    """The request is invalid; change the arguments."""
 
 
 class SettingsError(UsageError):
@@ -74,23 +74,23 @@ class SettingsError(UsageError):
 
 
 class MissingKeyError(SettingsError):
-    """An upstream wants a key that is not set."""
+    """A publisher requires a key that is not set."""
 
 
 class UnknownSourceError(UsageError):
-    """No source of that name is registered."""
+    """No source of this name is registered."""
 
 
 class UnknownDocumentError(UsageError):
-    """No document has that id or alias."""
+    """No document has this id or alias."""
 
 
 class RecordError(UsageError):
-    """A record that does not fit its index."""
+    """A record does not match the schema of its index."""
 
 
 class UploadRefusedError(UsageError):
-    """A file, or a claim about one, that is not taken in; `kind` is for programs."""
+    """A file, or its announcement, was rejected; `kind` is for programs."""
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
@@ -100,7 +100,7 @@ class UploadRefusedError(UsageError):
 
 
 class AddressRefusedError(UsageError):
-    """An address that we did not sign, or whose time is over; `kind` is for programs."""
+    """A signed address is invalid or expired; `kind` is for programs."""
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
@@ -109,11 +109,11 @@ class AddressRefusedError(UsageError):
 
 
 class FetchError(FondsError):
-    """Asking an upstream did not give what was asked for."""
+    """A request to a publisher failed."""
 
 
 class RetryableFetchError(FetchError):
-    """Worth another try; `retry_after` is what the upstream asked for, in seconds."""
+    """May succeed later; `retry_after` has the seconds that the publisher asked to wait."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -121,42 +121,42 @@ class RetryableFetchError(FetchError):
 
 
 class RateLimitedError(RetryableFetchError):
-    """The upstream asks us to slow down."""
+    """The publisher limits the request rate (429, or 503 with Retry-After)."""
 
 
 class UpstreamDownError(RetryableFetchError):
-    """The upstream failed with a 5xx."""
+    """The publisher responded with a 5xx status."""
 
 
 class ConnectionFailedError(RetryableFetchError):
-    """No connection, or it broke."""
+    """No connection, or it was lost."""
 
     was_open = True
-    """False where there never was a connection, and so nothing was sent."""
+    """False if no connection was made, so that nothing was sent."""
 
 
 class FetchTimeoutError(RetryableFetchError):
-    """No byte arrived within the time allowed."""
+    """No byte arrived within the time limit."""
 
 
 class IncompleteBodyError(RetryableFetchError):
-    """The body ended before the announced length."""
+    """The response ended before the announced length."""
 
 
 class NotFoundError(FetchError):
-    """The upstream has no such thing (404, 410)."""
+    """The publisher does not have it (404, 410)."""
 
 
 class RefusedError(FetchError):
-    """The upstream answered any other 4xx."""
+    """The publisher responded with another 4xx status."""
 
 
 class RobotsForbiddenError(FetchError):
-    """A host's robots.txt says that this is not to be asked for."""
+    """The robots.txt of the host forbids the request."""
 
 
 class TooLargeError(FetchError):
-    """More bytes than the cap, before or after decompression."""
+    """More bytes than allowed, before or after decompression."""
 
 
 class ForbiddenAddressError(FetchError):
@@ -164,80 +164,80 @@ class ForbiddenAddressError(FetchError):
 
 
 class BadRedirectError(FetchError):
-    """Too many hops, or a hop to something that is not HTTP."""
+    """Too many redirects, or one to another scheme than HTTP."""
 
 
 class NotRecordedError(FetchError):
-    """A replay was asked for an exchange its recording does not hold."""
+    """A replay needs an exchange that the recording lacks."""
 
 
 class ParseError(FondsError):
-    """The bytes are not what the publisher promises."""
+    """The content is not what the publisher promises."""
 
 
 class MalformedError(ParseError):
-    """Broken XML, YAML, JSON or encoding."""
+    """Invalid XML, YAML, JSON or encoding."""
 
 
 class WrongContentError(ParseError):
-    """Well-formed, but not the thing that was asked for."""
+    """Valid, but not the requested content."""
 
 
 class EncryptedError(ParseError):
-    """Locked with a password nobody gave us."""
+    """Protected by an unknown password."""
 
 
 class NoTextError(ParseError):
-    """Readable, but without a word: scanned pages and no OCR at hand, or blank ones."""
+    """No text: scanned pages without OCR, or blank pages."""
 
 
 class DuplicateKeyError(ParseError):
-    """One key stands for two different records of one input."""
+    """Two different records of one input have the same key."""
 
 
 class SuspiciousYieldError(FondsError):
-    """Zero, capped, repeated or shrunken results: reported, never recorded as success."""
+    """A listing is empty, capped, repeated or shrank sharply, so the run is not a success."""
 
 
 class EmbedError(FondsError):
-    """A model could not make vectors of texts."""
+    """A model could not embed texts."""
 
 
 class RetryableEmbedError(EmbedError):
-    """Worth another try: 429, 5xx, no answer in time."""
+    """May succeed later: 429, 5xx, timeout."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds the endpoint asked us to wait."""
+        """The wait time that the endpoint requested, in seconds."""
 
 
 class BreakerOpenError(RetryableEmbedError):
-    """The endpoint failed so often that it is left alone for a while."""
+    """Requests to the endpoint are paused after repeated failures."""
 
 
 class BadVectorsError(EmbedError):
-    """Too few vectors, wrongly sized ones, or some that are not finite."""
+    """Too few vectors, wrong dimensions, or values that are not finite."""
 
 
 class ModelMissingError(EmbedError):
-    """The model's files or package are not there."""
+    """The files or the package of the model are missing."""
 
 
 class ParserError(FondsError):
-    """An outside parser refused a file, or its answer makes no sense."""
+    """An external parser rejected a file, or returned an invalid result."""
 
 
 class RetryableParserError(ParserError):
-    """Worth another try: 429, 5xx, no answer in time."""
+    """May succeed later: 429, 5xx, timeout."""
 
 
 class GateError(FondsError):
-    """What a stage of an upload left behind is not plausible, or not whole."""
+    """The result of an upload stage is missing, incomplete or implausible."""
 
 
 class WebhookError(FondsError):
-    """A webhook that is not believed; `kind` is for programs."""
+    """A webhook was rejected; `kind` is for programs."""
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
@@ -247,76 +247,76 @@ class WebhookError(FondsError):
 
 
 class ServerError(FondsError):
-    """A `fonds serve` does not answer, or refuses; the text is its own."""
+    """A `fonds serve` does not respond, or rejects a request; the message is its own."""
 
 
 class StoreError(FondsError):
-    """The database or the blob store refused."""
+    """A database or blob store operation failed."""
 
 
 class BlobMissingError(StoreError):
-    """No object is stored under that key."""
+    """No object has this key."""
 
 
 class BlobExistsError(StoreError):
-    """A create-only write found an object under its key."""
+    """An object with this key already exists."""
 
 
 class BlobChangedError(StoreError):
-    """A compare-and-swap found another version than the one expected."""
+    """An object changed since it was read."""
 
 
 class EditionChangedError(StoreError):
-    """Other bytes under a stamp the publisher calls immutable."""
+    """A published edition, which should be immutable, has other content than before."""
 
 
 class ShardError(StoreError):
-    """A shard that is cut off, or holds what it should not."""
+    """A shard is truncated or contains invalid records."""
 
 
 class BundleError(StoreError):
-    """A bundle that is damaged, or no bundle at all."""
+    """A bundle is damaged, or is not a bundle."""
 
 
 class SchemaError(StoreError):
-    """The database is older or newer than this program."""
+    """The database schema is older or newer than this program."""
 
 
 class EngineError(FondsError):
-    """An item could not be worked on; the others are not touched by it."""
+    """One item failed in a worker process; the others are unaffected."""
 
 
 class ItemTimeoutError(EngineError):
-    """The item took longer than its time limit; its worker was ended."""
+    """The item exceeded its time limit, and its worker was killed."""
 
 
 class ItemMemoryError(EngineError):
-    """The item needed more memory than its limit."""
+    """The item exceeded its memory limit."""
 
 
 class WorkerDiedError(EngineError):
-    """The worker ended before it answered: killed, or crashed in native code."""
+    """The worker process was killed or crashed before it returned a result."""
 
 
 class ItemFailedError(EngineError):
-    """The function raised something that is no error of fonds, or that cannot be sent back."""
+    """The function raised an error outside of fonds, or one that cannot be serialized."""
 
 
 class RunError(FondsError):
-    """A run could not be started, or lost its claim."""
+    """A run could not start or continue."""
 
 
 class SourceBusyError(RunError):
-    """Another run of this source is going on."""
+    """Another run of this source is in progress."""
 
 
 class LeaseLostError(RunError):
-    """Another process took over while this one was working."""
+    """Another process took over the work."""
 
 
 class BudgetSpentError(RunError):
-    """The next sub-request, or batch, would pass a limit; the next invocation goes on from here."""
+    """The next request would exceed the budget; the next invocation continues from here."""
 
 
 class UnitTooLargeError(RunError):
-    """One invocation is not enough for a step that cannot be divided."""
+    """One step that cannot be divided needs more than the budget of an invocation."""

@@ -1,4 +1,4 @@
-"""Records that cross boundaries; nothing here opens a file or a socket."""
+"""Records passed between sources, pipeline and stores; nothing here does I/O."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Literal
 
 BodyFormat = Literal["html", "xml", "pdf", "text"]
 
-# What a source asks for -------------------------------------------------------------------
+# Requests of a source -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One file of a task: where it is fetched from and where it is archived."""
+    """One file of a task, with its address and its path in the archive."""
 
     name: str
-    """What `parse` calls it: `metadata`, `body`."""
+    """The name for `parse`: `metadata`, `body`."""
     url: str
-    """The upstream's address, before any mapping of hosts."""
+    """The address at the publisher, before mapping of hosts."""
     path: str
     """Path below `corpus/<source>/` in the blob store."""
     optional: bool = False
     """A missing optional part (404) is absent from `Raw`; any other one fails the task."""
     refusable: bool = False
-    """A refusal (403) of this optional part means that it is missing: some stores answer so for
-    what they do not have."""
+    """A 403 for this optional part means that it is missing: some stores respond so for missing
+    objects."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with the request; never recorded."""
 
@@ -40,31 +40,31 @@ class FetchTask:
     """Natural key, unique within the source."""
     parts: tuple[Part, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever `parse` needs beside the bytes; JSON values only."""
+    """Values that `parse` needs in addition to the bytes; JSON values only."""
     fingerprint: str | None = None
-    """Hash of all the listing says of this item. While it stays the same and the item is loaded,
-    the item is not asked for again (`--recheck` asks all the same). None: always ask."""
+    """Hash of the listing entry. While it is unchanged and the item is loaded, the item is not
+    fetched again (except with `--recheck`). None: always fetch."""
     origin: Archived | None = None
-    """The archived listing that `params` were taken from, if they were."""
+    """The archived listing from which `params` were taken, if they were."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Watermark:
-    """Yielded by `discover`: all tasks before it are listed up to here.
+    """Yielded by `discover`: the listing is complete up to this point.
 
-    The runner stores it once every one of them is loaded, unchanged or recorded as errored.
+    It is stored once all tasks before it are loaded, unchanged or recorded as failed.
     """
 
     last_seen_key: str
     custom: Mapping[str, Any] = field(default_factory=dict)
-    """Merged into the source's own state."""
+    """Merged into the custom state of the source."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listing:
-    """Yielded by `discover`: the upstream's full list of what it published in a range of days.
+    """Yielded by `discover`: everything that the publisher lists for a range of days.
 
-    What we hold of that range and the list does not is withdrawn.
+    Documents of that range which are not in the list are marked as withdrawn.
     """
 
     since: date
@@ -75,24 +75,24 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceState:
-    """What a source left behind in its earlier runs, and what this run is asked for."""
+    """The state stored by earlier runs of a source, and the options of this run."""
 
     last_run_at: datetime | None = None
     last_seen_key: str | None = None
     custom: Mapping[str, Any] = field(default_factory=dict)
     backfill: bool = False
-    """Everything in the range asked for, not only what is new."""
+    """List everything in the range, not only what is new."""
     since: date | None = None
-    """First day asked for by a backfill; None is the upstream's first."""
+    """First day of a backfill; None for the first of the publisher."""
     until: date | None = None
-    """Last day asked for by a backfill, inclusive."""
+    """Last day of a backfill, inclusive."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Source-specific ranges, e.g. `{"congresses": [119, 120]}`."""
     now: datetime
     """The clock of this run; a replay has the recorded one."""
 
 
-# What comes back --------------------------------------------------------------------------
+# Fetched files ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +106,7 @@ class Archived:
     size: int
     retrieved_at: datetime
     media_type: str | None = None
-    """As the server called it; servers are often wrong."""
+    """As stated by the server, which is often wrong."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,25 +114,25 @@ class RawPart:
     """One fetched part with its bytes."""
 
     name: str
-    """The part's name, or empty for a loose file whose kind `parse` must sniff."""
+    """The name of the part; empty for a single file whose format `parse` must detect."""
     archived: Archived
     data: bytes
-    """None of them, where the source has collected the file itself."""
+    """Empty if the source downloaded the file itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Raw:
-    """All that `parse` gets: the task and its bytes."""
+    """The input of `parse`: a task and its bytes."""
 
     task: FetchTask
     parts: tuple[RawPart, ...]
 
     def part(self, name: str) -> RawPart | None:
-        """The part of that name, or None where an optional one was missing."""
+        """The part with this name; None for a missing optional one."""
         return next((part for part in self.parts if part.name == name), None)
 
 
-# What parsing makes of it -----------------------------------------------------------------
+# Parsed records ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,14 +143,14 @@ class Heading:
     """1 to 6."""
     text: str
     offset: int
-    """Of the line's first `#`, or of the text above an underline, in characters."""
+    """Offset of the first `#`, or of the text above an underline, in characters."""
     section: str | None = None
-    """The publisher's own label, e.g. `II.B` or `§ 60.112b`."""
+    """The label of the publisher, such as `II.B` or `§ 60.112b`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageMark:
-    """From this offset on, the text stands on this page of the print edition."""
+    """The offset at which a page of the print edition starts."""
 
     offset: int
     page: str
@@ -158,7 +158,7 @@ class PageMark:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """A table or figure that Markdown cannot hold, kept beside the text."""
+    """A table or figure that Markdown cannot express, stored next to the text."""
 
     kind: str
     offset: int
@@ -167,12 +167,12 @@ class Artifact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NormalizedBody:
-    """GitHub-flavoured Markdown, and what it says about itself."""
+    """GitHub-flavoured Markdown with its structure and warnings."""
 
     markdown: str
     above: tuple[str, ...] = ()
-    """Labels of what it is a part of, outermost first: title, chapter. They open every passage's
-    heading path, and stand nowhere in the text."""
+    """Labels of its parents, outermost first: title, chapter. They start the heading path of every
+    passage, and are not in the text."""
     headings: tuple[Heading, ...] = ()
     pages: tuple[PageMark, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -181,14 +181,14 @@ class NormalizedBody:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Body:
-    """The body of a document: which part held it and what it became."""
+    """The body of a document: its file and its normalized text."""
 
     archived: Archived
     format: BodyFormat
     normalizer: str | None = None
-    """Name and version, e.g. `fr_xml_v1@1.0.0`."""
+    """Name and version, such as `fr_xml_v1@1.0.0`."""
     normalized: NormalizedBody | None = None
-    """None: too expensive to be done while loading; it is queued."""
+    """None if normalization is too expensive while loading, and is queued."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -202,7 +202,7 @@ class Document:
     """`rule`, `notice`, `legislator`, …"""
     title: str
     source_url: str
-    """The page a person would open."""
+    """The web page of the document."""
     source_org: str
     """The issuing body."""
     citation_string: str
@@ -214,18 +214,18 @@ class Document:
     """ISO 8601; each source documents the field it comes from."""
     body: Body | None = None
     aliases: tuple[str, ...] = ()
-    """Every other name of it: citation forms, page, package."""
+    """All other names: citation forms, page, package."""
     unit: str | None = None
-    """Of a section of a code: the id of its title or act, in its edition."""
+    """The id of the title or act in its edition, for sections of codes."""
     edition: str | None = None
-    """Of a section of a code: the publisher's stamp."""
+    """The publisher's label of the edition, for sections of codes."""
     owner: str | None = None
-    """The user an upload belongs to; None is public."""
+    """The user who owns an upload; None for public documents."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedRecord:
-    """A row for a source's own table, the document it describes, and the rows below it."""
+    """A row of a table of a source, with its document and child rows."""
 
     source: str
     table: str
@@ -234,13 +234,13 @@ class ParsedRecord:
     payload: Mapping[str, Any]
     """The row: column → value."""
     children: tuple[ParsedRecord, ...] = ()
-    """Rows of other tables that live and die with this one."""
+    """Rows of other tables, which are replaced and deleted with this one."""
     document: Document | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chunk:
-    """A passage: an exact slice of a body, with its place."""
+    """A passage: an exact slice of a body, with its location."""
 
     ordinal: int
     text: str
@@ -252,21 +252,21 @@ class Chunk:
     section: str | None = None
     page: str | None = None
     enumeration: tuple[str, ...] = ()
-    """Labels it starts under, if its section was too long for one passage: `(a)`, `(1)`."""
+    """Labels at its start, if its section was too long for one passage: `(a)`, `(1)`."""
     lead_ins: tuple[str, ...] = ()
-    """What introduces the lists it starts in, outermost first, shortened."""
+    """Introductions of the lists in which it starts, outermost first, shortened."""
 
 
 Discovery = FetchTask | Watermark | Listing
-"""What `discover` may yield."""
+"""The types that `discover` may yield."""
 
 
-# What a run does -------------------------------------------------------------------------
+# Counts of a run -------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, slots=True)
 class Counts:
-    """What a run, or a part of it, did."""
+    """Counts of a run or a part of it."""
 
     discovered: int = 0
     fetched: int = 0
@@ -278,17 +278,17 @@ class Counts:
     gone: int = 0
 
     def plus(self, other: Counts) -> Counts:
-        """Both together."""
+        """The sum of both."""
         names = [entry.name for entry in fields(self)]
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def columns(self) -> dict[str, int]:
-        """As `ingestion_runs` names them."""
+        """The counts by their columns in `ingestion_runs`."""
         return {f"{entry.name}_count": getattr(self, entry.name) for entry in fields(self)}
 
     def summary(self) -> str:
-        """The counts in words, without those that are zero."""
-        shown = {
+        """The counts as text, without zeros."""
+        counts = {
             "found": self.discovered,
             "fetched": self.fetched,
             "new": self.inserted,
@@ -297,11 +297,11 @@ class Counts:
             "gone": self.gone,
             "errors": self.error,
         }
-        words = [f"{number:,} {word}" for word, number in shown.items() if number]
+        words = [f"{number:,} {word}" for word, number in counts.items() if number]
         return ", ".join(words) or "nothing yet"
 
     def by_stage(self) -> dict[str, int]:
-        """Items that each stage got done: tasks, tasks, records, records that changed a row."""
+        """Items finished by each stage: tasks, tasks, records, changed records."""
         return {
             "discover": self.discovered,
             "fetch": self.fetched,

@@ -1,4 +1,4 @@
-"""What search gives: passages, each with the citation to paste. Part of every face's contract."""
+"""Results of search, citations and verification, shared by Python, CLI, HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ChunkLocator(BaseModel):
-    """The place of a passage in its document."""
+    """The location of a passage in its document."""
 
     model_config = ConfigDict(frozen=True)
 
     passage: int | None = Field(default=None, exclude=True)
-    """Its number in the document: `ID#3` names the fourth."""
+    """Its number in the document, from 0: `ID#3` is the fourth."""
     heading_path: list[str] = []
     section: str | None = None
     page: str | None = None
     enumeration: list[str] = Field(default=[], exclude_if=operator.not_)
-    """Labels the passage starts under, if its section was cut: `(a)`, `(1)`. Left out if empty."""
+    """Labels at the start of a passage of a split section: `(a)`, `(1)`. Omitted if empty."""
     lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
-    """What introduces the lists it starts in, outermost first, shortened. Left out if empty."""
+    """Introductions of its lists, outermost first, shortened. Omitted if empty."""
 
 
 class Citation(BaseModel):
-    """Enough to cite a source without a second look; all of it computed at ingestion."""
+    """A complete citation, computed when the document was loaded."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +40,7 @@ class Citation(BaseModel):
 
 
 class RetrievalResult(BaseModel):
-    """One passage found."""
+    """A passage that matches a query."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,19 +51,19 @@ class RetrievalResult(BaseModel):
 
 
 class FacetCount(BaseModel):
-    """How many of the documents that were looked at have one value."""
+    """The number of documents with one value."""
 
     model_config = ConfigDict(frozen=True)
 
     value: str
-    """What a filter takes."""
+    """The value for a filter."""
     label: str
-    """For people."""
+    """The text for display."""
     count: int
 
 
 class Facets(BaseModel):
-    """What the best documents have in common; each list has the most frequent first."""
+    """Counts of values in the best documents, most frequent first."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,16 +71,16 @@ class Facets(BaseModel):
     kinds: list[FacetCount] = []
     organizations: list[FacetCount] = []
     years: list[FacetCount] = []
-    """The newest first."""
+    """Newest first."""
     jurisdictions: list[FacetCount] = []
     counted: int = 0
-    """Over so many documents: the best of what was found."""
+    """The number of documents counted, which are the best matches."""
     is_all: bool = True
-    """Whether nothing else was found."""
+    """Whether these are all matches."""
 
 
 class SearchPage(BaseModel):
-    """A page of results, and what could be filtered by."""
+    """A page of results, with facets."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -88,8 +88,8 @@ class SearchPage(BaseModel):
     facets: Facets
 
 
-class HeldDocument(BaseModel):
-    """A document of the library, as far as somebody needs it who follows a citation."""
+class DocumentSummary(BaseModel):
+    """A document in the library, as the target of a citation."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -100,53 +100,53 @@ class HeldDocument(BaseModel):
     citation_string: str
     url: str
     edition: str | None = None
-    """Of a section of a code: the publisher's stamp."""
+    """The publisher's label of the edition, for sections of codes."""
     is_newest: bool = True
-    """Whether no newer edition of its unit is held."""
+    """Whether the library has no newer edition of its unit."""
     published_at: date | None = None
     gone_at: datetime | None = None
-    """When its publisher was seen to have withdrawn it."""
+    """When it was noticed that its publisher had withdrawn it."""
 
 
 class Resolution(BaseModel):
-    """What a citation leads to, or why it leads nowhere."""
+    """The document that a citation refers to, or why there is none."""
 
     model_config = ConfigDict(frozen=True)
 
     citation: str
-    """As it was typed."""
+    """The citation as given."""
     found: bool
-    """Whether it leads to exactly one document."""
+    """Whether it refers to exactly one document."""
     problem: Literal["not_understood", "not_held", "ambiguous"] | None = None
     message: str
-    """The answer in one sentence."""
+    """The result in one sentence."""
     remark: str | None = None
-    """What should be known beside it; the message ends with it."""
+    """Additional information, which ends the message."""
     kind: str | None = None
     """`usc`, `cfr`, `fr`, `bill`, …; None for an id or another name."""
     target: str | None = None
-    """The citation as it is compared: `42 USC 1396a`."""
+    """The normalized citation: `42 USC 1396a`."""
     pinpoint: str | None = None
-    """The place within it: `(a)(10)`, a page."""
-    document: HeldDocument | None = None
+    """The location within it: `(a)(10)`, a page."""
+    document: DocumentSummary | None = None
     passage: int | None = None
-    """The passage that the pinpoint leads to: `get_passage` and `fonds verify` take `ID#n`."""
+    """The passage of the pinpoint, for `get_passage` and `fonds verify` as `ID#n`."""
     locator: ChunkLocator | None = None
-    """The place of that passage."""
+    """The location of that passage."""
     start: int | None = None
-    """Where the pinpoint begins in the document's text."""
+    """The offset of the pinpoint in the text of the document."""
     end: int | None = None
-    editions: list[HeldDocument] = []
-    """All that are held, newest first; empty for what has no editions."""
-    candidates: list[HeldDocument] = []
-    """Others that the citation may mean; all of them where it is ambiguous."""
+    editions: list[DocumentSummary] = []
+    """All editions in the library, newest first; empty for documents without editions."""
+    candidates: list[DocumentSummary] = []
+    """Other possible documents; all of them if the citation is ambiguous."""
     as_of: date | None = None
     before_oldest: bool = False
-    """Whether `as_of` lies before the oldest edition held, which is then given instead."""
+    """Whether `as_of` is before the oldest edition in the library, which is returned instead."""
 
 
 class QuoteChange(BaseModel):
-    """A stretch of a redline from the words quoted to the words of the document."""
+    """A segment of a redline from the quotation to the text of the document."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -156,13 +156,13 @@ class QuoteChange(BaseModel):
 
 
 class Closest(BaseModel):
-    """The stretch of a document that comes nearest to a quotation."""
+    """The text in a document that is most similar to a quotation."""
 
     model_config = ConfigDict(frozen=True)
 
     text: str
     similarity: float
-    """Between 0 and 1: the share of words and signs that agree."""
+    """The fraction of equal words and punctuation marks, from 0 to 1."""
     start: int
     end: int
     passage: int | None = None
@@ -171,14 +171,14 @@ class Closest(BaseModel):
 
 
 class EarlierVersion(BaseModel):
-    """What a document said before its publisher changed it, made again from the archive."""
+    """An earlier version of a document, reproduced from the archive."""
 
     model_config = ConfigDict(frozen=True)
 
     archive_key: str
     first_seen_at: datetime
     replaced_at: datetime
-    """When other content was first seen."""
+    """When the next version was first retrieved."""
 
 
 class QuoteCheck(BaseModel):
@@ -187,37 +187,37 @@ class QuoteCheck(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     verdict: Literal["exact", "changed", "not_found"]
-    """`changed`: not in the edition asked for, but in another one or in an earlier version."""
+    """`changed`: not in the requested edition, but in another one or in an earlier version."""
     message: str
     citation: str
     target: str | None = None
     pinpoint: str | None = None
-    document: HeldDocument
-    """What the citation leads to, in the edition asked for."""
-    found_in: HeldDocument | None = None
-    """Where the words stand: the document itself or another edition of it."""
+    document: DocumentSummary
+    """The cited document in the requested edition."""
+    found_in: DocumentSummary | None = None
+    """The document or edition that contains the words."""
     version: EarlierVersion | None = None
-    """Of an earlier version, which one."""
+    """The earlier version that contains the words, if one does."""
     text: str | None = None
-    """The words as they stand there."""
+    """The words as they are there."""
     start: int | None = None
-    """Their place in the document's text, in characters."""
+    """Their offset in the text of the document, in characters."""
     end: int | None = None
     passage: int | None = None
     locator: ChunkLocator | None = None
     at_pinpoint: bool | None = None
-    """Whether they begin where the citation points; None where it points nowhere in particular."""
+    """Whether they start at the pinpoint of the citation; None without a pinpoint."""
     changed_in: str | None = None
-    """The first edition on the way to the one asked for that has other words."""
+    """The first edition, towards the requested one, with different words."""
     changed_at: date | None = None
-    """The day of that edition, or on which another version was first seen."""
+    """The day of that edition, or when another version was first retrieved."""
     closest: Closest | None = None
     as_of: date | None = None
     before_oldest: bool = False
 
 
 class VerificationStep(BaseModel):
-    """One link between a passage and what its publisher served."""
+    """One step between a passage and the file of its publisher."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -227,29 +227,29 @@ class VerificationStep(BaseModel):
 
 
 class Verification(BaseModel):
-    """A document or passage made again from the archived bytes, and compared."""
+    """A document or passage, reproduced from the archived bytes and compared."""
 
     model_config = ConfigDict(frozen=True)
 
     verdict: Literal["match", "differs", "unproven"]
-    """`unproven`: nothing differs, but a link cannot be made again."""
+    """`unproven`: nothing differs, but a step cannot be repeated."""
     reason: str | None = None
-    """Of the first link that does not match."""
+    """The reason of the first step that does not match."""
     id: str
     passage: int | None = None
-    """None is the whole document."""
+    """None for the whole document."""
     chunk_id: UUID | None = None
     title: str
     citation_string: str
     source_url: str
     fetched_from: str | None = None
-    """The publisher's address of the bytes, where it is still known."""
+    """The address from which the file was fetched, if known."""
     retrieved_at: datetime
     raw_path: str
     raw_sha256: str
     body_raw_path: str | None = None
     body_raw_sha256: str | None = None
     normalizer: str | None = None
-    """That made the text; None for a document without one."""
+    """The normalizer of the text; None for a document without text."""
     chunker: str
     steps: list[VerificationStep]

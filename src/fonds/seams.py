@@ -1,11 +1,10 @@
-"""The places where the program touches what it does not control: time, chance, durability.
+"""Interfaces to what the program does not control: time, randomness, durability and costs.
 
-Every durable operation announces itself through `Seams.durable` just before it happens. The
-default does nothing. A test counts the calls, raises in the Nth, or kills the process there;
-product code never asks which.
+`Seams.durable` is called just before every durable operation. By default it does nothing; a test
+counts the calls, raises in the Nth, or kills the process there.
 
-Every HTTP request, database statement and blob operation announces itself through `spend`. Whoever
-works under a budget has them charged to it; others pay nothing.
+`spend` is called before every HTTP request, database statement and blob operation, and charges it
+to the budget of the current context, if there is one.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from typing import Final, Literal, Protocol
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """The source of time."""
 
     def now(self) -> datetime:
-        """The current moment, in UTC."""
+        """The current time in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go backwards, for measuring waits."""
+        """Seconds that never go backwards, for durations."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock, cut to milliseconds as the database keeps them."""
+    """The clock of the machine, truncated to milliseconds as in the database."""
 
     def now(self) -> datetime:
-        """The current moment, in UTC."""
-        moment = datetime.now(UTC)
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        """The current time in UTC."""
+        now = datetime.now(UTC)
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def monotonic(self) -> float:
         """Seconds that never go backwards."""
@@ -51,12 +50,11 @@ def _unobserved(_operation: str, _subject: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Seams:
-    """One small seam for each thing outside our control."""
+    """Replaceable sources of time, randomness and durability."""
 
     clock: Clock = field(default_factory=SystemClock)
-    """Time."""
-    chance: random.Random = field(default_factory=random.SystemRandom)
-    """Jitter and generated identities."""
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    """For jitter and generated ids."""
     durable: Callable[[str, str], None] = _unobserved
     """Called as (operation, subject) before each `commit`, `blob.put`, `blob.rename`,
     `blob.delete` and `journal.append`."""
@@ -64,22 +62,22 @@ class Seams:
 
 Expense = Literal["http", "database", "blob"]
 
-# By context and not by process: sources run side by side, each under a budget of its own.
-_payer: Final[ContextVar[Callable[[Expense], None] | None]] = ContextVar("payer", default=None)
+# By context, since sources run concurrently with their own budgets.
+_charge: Final[ContextVar[Callable[[Expense], None] | None]] = ContextVar("charge", default=None)
 
 
 def spend(expense: Expense) -> None:
-    """Announce one sub-request just before it is made; a budget may refuse it by raising."""
-    charge = _payer.get()
+    """Charge one request before it is made; raises if the budget does not allow it."""
+    charge = _charge.get()
     if charge is not None:
         charge(expense)
 
 
 @contextmanager
 def charged_to(charge: Callable[[Expense], None]) -> Iterator[None]:
-    """Have all sub-requests of this context, and of threads it hands work to, charged."""
-    token = _payer.set(charge)
+    """Charge all requests of this context and of its threads."""
+    token = _charge.set(charge)
     try:
         yield
     finally:
-        _payer.reset(token)
+        _charge.reset(token)

@@ -19,10 +19,10 @@ FILE_NAME: Final = "fonds.toml"
 
 
 def _boolean(text: str) -> bool:
-    known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-    if text.strip().lower() not in known:
+    values = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if text.strip().lower() not in values:
         raise ValueError("expected 1 or 0")
-    return known[text.strip().lower()]
+    return values[text.strip().lower()]
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -47,135 +47,146 @@ def _setting(default: Any, read: Callable[[str], Any], text: str, *, secret: boo
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that can be set, with its default."""
+    """All settings with their defaults."""
 
-    home: Path = _setting(Path("library"), Path, "Folder where everything lives.")  # noqa: RUF009 — a field, not a value
+    home: Path = _setting(Path("library"), Path, "Folder of the library.")  # noqa: RUF009 — a field, not a value
     database: str = _setting(
         "",
         str,
-        "SQLAlchemy address; empty: SQLite in the home folder. May hold a password.",
+        "Database URL for SQLAlchemy; empty: SQLite in the home folder. May contain a password.",
         secret=True,
     )
-    sqlite_cache_mib: int = _setting(16, int, "Memory for each connection to SQLite, at most.")
+    sqlite_cache_mib: int = _setting(16, int, "Maximum cache of each SQLite connection, in MiB.")
     blobs: str = _setting(
-        "", str, "Where raw files live: a folder, memory://, s3://…, az://…; empty: in the home."
+        "",
+        str,
+        "Store of raw files: a folder, memory://, s3://…, az://…; empty: in the home folder.",
     )
-    indexes: str = _setting("", str, "Where indexes of hosts live: as blobs; empty: beside them.")
+    indexes: str = _setting("", str, "Store of host indexes, as for blobs; empty: the same store.")
     engine: str = _setting(
         "local",
         str,
-        "Where heavy work runs: local; ray, the cluster this machine belongs to; ray:HOST:PORT.",
+        "Where heavy work runs: local; ray, the cluster of this machine; ray:HOST:PORT.",
     )
     hosts: Mapping[str, str] = _setting(
-        {}, _hosts, "Stand-ins for upstream hosts: host=address,… or a JSON object."
+        {}, _hosts, "Replacements of upstream hosts: host=address,… or a JSON object."
     )
     allow_private: bool = _setting(
-        False, _boolean, "Let the fetcher reach private and loopback addresses."
+        False, _boolean, "Allow requests to private and loopback addresses."
     )
     user_agent: str = _setting(
         "fonds/0.1 (+https://github.com/fonds/fonds)",
         str,
-        "How we introduce ourselves; name a contact of yours.",
+        "User-Agent of requests; include your contact address.",
     )
     data_gov_key: str = _setting(
         "", str, "Key of api.data.gov, for api.congress.gov and api.govinfo.gov.", secret=True
     )
     lda_key: str = _setting(
-        "", str, "Key of lda.gov; lobbying filings come eight times as fast with one.", secret=True
+        "",
+        str,
+        "Key of lda.gov; with one, lobbying filings are fetched eight times as fast.",
+        secret=True,
     )
     timeout: float = _setting(30.0, float, "Seconds to wait for an upstream's next byte.")
-    retries: int = _setting(4, int, "Tries for a request that failed in a way worth repeating.")
-    retry_wait: float = _setting(0.5, float, "Seconds before the first repetition; it doubles.")
+    retries: int = _setting(4, int, "Attempts for a request that fails temporarily.")
+    retry_wait: float = _setting(
+        0.5, float, "Seconds before the first retry; doubled for each further one."
+    )
     retry_wait_max: float = _setting(
-        60.0, float, "Longest wait between tries, also when the upstream asks for more."
+        60.0, float, "Maximum seconds between retries, even if the upstream asks for more."
     )
     max_file_mib: int = _setting(
-        512, int, "Largest file fetched, after decompression, or uploaded."
+        512, int, "Maximum size of a fetched (decompressed) or uploaded file, in MiB."
     )
     rate_factor: float = _setting(
-        1.0, float, "Multiplies every source's politeness rate; 0 switches it off."
+        1.0, float, "Factor for the rate limit of every source; 0 disables rate limits."
     )
     revalidate_days: int = _setting(
-        7, int, "Ask again for an item whose listing entry has not changed after so many days."
+        7, int, "Days after which an item is fetched again even if its listing entry is unchanged."
     )
     batch_records: int = _setting(500, int, "Records loaded in one transaction.")
-    batch_mib: int = _setting(16, int, "Body text loaded in one transaction, at most about.")
-    chunk_tokens: int = _setting(512, int, "Largest passage, in tokens.")
+    batch_mib: int = _setting(
+        16, int, "Approximate maximum of body text loaded in one transaction, in MiB."
+    )
+    chunk_tokens: int = _setting(512, int, "Maximum length of a passage, in tokens.")
     chunk_overlap: int = _setting(64, int, "Tokens repeated between passages of one section.")
     embedder: str = _setting(
         "wordllama",
         str,
-        "The model for vectors: wordllama, minilm, onnx:FOLDER, openai:MODEL, hashing.",
+        "Embedding model: wordllama, minilm, onnx:FOLDER, openai:MODEL, hashing.",
     )
     embed_url: str = _setting(
-        "https://api.openai.com/v1", str, "Base address of an endpoint that speaks OpenAI's way."
+        "https://api.openai.com/v1", str, "Base address of an endpoint with OpenAI's protocol."
     )
     embed_key: str = _setting("", str, "Key of that endpoint.", secret=True)
     embed_rate: str = _setting(
-        "", str, "Its limits a minute, as requests/tokens: 500/1000000; empty: none."
+        "", str, "Its limits per minute as requests/tokens: 500/1000000; empty: none."
     )
     parser: str = _setting(
-        "local", str.lower, "What reads uploads: local, in the worker, or llamaparse, outside."
+        "local",
+        str.lower,
+        "Parser of uploads: local, in the worker, or llamaparse, an external service.",
     )
     advisor: str = _setting(
         "structure",
         str,
-        "What finds out how a website lists its PDFs: structure, or openai:MODEL.",
+        "Finds how a website lists its PDFs: structure, or openai:MODEL.",
     )
     advisor_url: str = _setting(
         "https://api.openai.com/v1", str, "Base address of that model's endpoint."
     )
     advisor_key: str = _setting("", str, "Key of that endpoint.", secret=True)
     browser: str = _setting(
-        "", str, "Chromium for pages that scripts build; empty: the one that is installed."
+        "", str, "Chromium for pages built by scripts; empty: the installed one."
     )
     llamaparse_key: str = _setting("", str, "Key of api.cloud.llamaindex.ai.", secret=True)
     webhook_secrets: tuple[str, ...] = _setting(
         (),
         _list,
-        "What webhooks are signed with; two, by a comma, while one is replaced.",
+        "Secrets that sign webhooks; two, separated by a comma, while one is replaced.",
         secret=True,
     )
     server_secret: str = _setting(
         "",
         str,
-        "Signs addresses of files in a folder; empty: one that is made once and kept in the home.",
+        "Secret that signs sessions and file addresses; empty: one generated in the home folder.",
         secret=True,
     )
     public_url: str = _setting(
-        "", lambda text: text.rstrip("/"), "Address under which clients reach `fonds serve`."
+        "", lambda text: text.rstrip("/"), "Address at which clients reach `fonds serve`."
     )
     token: str = _setting(
-        "", str, "Of `fonds token create`: who `fonds upload` and `fonds jobs` are.", secret=True
+        "", str, "Token of `fonds upload` and `fonds jobs`, from `fonds token create`.", secret=True
     )
-    retention_days: int = _setting(30, int, "Days that logs and finished tasks are kept.")
+    retention_days: int = _setting(30, int, "Days after which logs and finished tasks are deleted.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")
     log_format: str = _setting("text", str.lower, "text, or json for machines.")
 
     @property
     def database_url(self) -> str:
-        """The database's address with the default filled in."""
+        """The database URL, with the default."""
         return self.database or f"sqlite:///{(self.home / 'fonds.db').absolute()}"
 
     @property
     def blobs_url(self) -> str:
-        """The blob store's address with the default filled in."""
+        """The address of the blob store, with the default."""
         return self.blobs or str((self.home / "blobs").absolute())
 
     @property
     def indexes_url(self) -> str:
-        """The address of the indexes' store with the default filled in."""
+        """The address of the store of indexes, with the default."""
         return self.indexes or self.blobs_url
 
 
 def read_settings(
     overrides: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """Settle each value: argument before variable before file before default."""
-    given = {name: value for name, value in (overrides or {}).items() if value is not None}
+    """Read settings: arguments override variables, then the file, then defaults."""
+    arguments = {name: value for name, value in (overrides or {}).items() if value is not None}
     variables = _from_environment(os.environ if environ is None else environ)
-    home = Path(given.get("home", variables.get("home", Settings.home)))
-    return Settings(**{**_from_file(home / FILE_NAME), **variables, **given, "home": home})
+    home = Path(arguments.get("home", variables.get("home", Settings.home)))
+    return Settings(**{**_from_file(home / FILE_NAME), **variables, **arguments, "home": home})
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -194,10 +205,10 @@ def _from_file(path: Path) -> dict[str, Any]:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
-    known = {entry.name: entry.metadata["read"] for entry in fields(Settings)}
-    if unknown := sorted(set(table) - set(known)):
-        raise SettingsError(f"{path} has settings fonds does not know: {', '.join(unknown)}")
-    return {name: _read(known[name], _as_text(value), str(path)) for name, value in table.items()}
+    readers = {entry.name: entry.metadata["read"] for entry in fields(Settings)}
+    if unknown := sorted(set(table) - set(readers)):
+        raise SettingsError(f"{path} has unknown settings: {', '.join(unknown)}")
+    return {name: _read(readers[name], _as_text(value), str(path)) for name, value in table.items()}
 
 
 def _as_text(value: Any) -> str:
@@ -212,4 +223,4 @@ def _read(reader: Callable[[str], Any], text: str, where: str) -> Any:
     try:
         return reader(text)
     except (ValueError, AttributeError) as error:
-        raise SettingsError(f"{where}: {text!r} cannot be read: {error}") from error
+        raise SettingsError(f"{where}: {text!r} is not a valid value: {error}") from error

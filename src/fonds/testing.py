@@ -1,4 +1,4 @@
-"""Fakes and factories for tests of sources and of what stands on a library; we use them too."""
+"""Fakes and factories for tests of sources and of programs that use a library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.stores.tables import metadata
 
 FAKE_HOST: Final = "notes.example"
-"""Map it to a server of your own with the setting `hosts`."""
+"""Map it to your test server with the setting `hosts`."""
 
 fake_notes: Final = Table(
     "fake_notes",
@@ -54,7 +54,7 @@ fake_note_tags: Final = Table(
 
 
 class FakeSource:
-    """A complete little source: `/list.json` names notes, `/notes/N.json` holds one each."""
+    """A small complete source: `/list.json` lists notes, `/notes/N.json` has one each."""
 
     def __init__(
         self, *, at_least: int = 1, fingerprints: bool = True, queued: bool = False
@@ -74,9 +74,9 @@ class FakeSource:
         )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """One task per note of the list, in its order."""
-        answer = await ask(f"https://{FAKE_HOST}/list.json", path="list.json")
-        entries = _json(answer.data)["notes"]
+        """Yield a task for each note in the list."""
+        response = await ask(f"https://{FAKE_HOST}/list.json", path="list.json")
+        entries = _json(response.data)["notes"]
         for entry in entries:
             number = entry["number"]
             yield FetchTask(
@@ -96,14 +96,14 @@ class FakeSource:
         yield Watermark(last_seen_key=state.now.date().isoformat())
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
-        """The note, with its text as a body and its tags as rows below it."""
+        """Parse a note with its text as body and its tags as child rows."""
         (part,) = raw.parts
         note = _json(part.data)
         document_id = f"fake:{note['number']}"
-        body = Body(archived=part.archived, format="text")
+        content = Body(archived=part.archived, format="text")
         if not self._queued:
             text = NormalizedBody(markdown=note["text"])
-            body = replace(body, normalizer="fake_v1@1.0.0", normalized=text)
+            content = replace(content, normalizer="fake_v1@1.0.0", normalized=text)
         yield ParsedRecord(
             source="fake",
             table="fake_notes",
@@ -124,7 +124,7 @@ class FakeSource:
                 citation_string=f"Note No. {note['number']} ({note['published'][:4]}).",
                 raw=part.archived,
                 published_at=note["published"],
-                body=body,
+                body=content,
                 aliases=(f"Note {note['number']}",),
             ),
         )
@@ -132,9 +132,9 @@ class FakeSource:
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
-        """What the census, another list, says there is."""
-        answer = await ask(f"https://{FAKE_HOST}/census.json", path="census.json")
-        numbers = _json(answer.data)["numbers"]
+        """The notes in the census, an independent list."""
+        response = await ask(f"https://{FAKE_HOST}/census.json", path="census.json")
+        numbers = _json(response.data)["numbers"]
         scope = f"{since or ''}..{until or ''}"
         ids_expected = frozenset(f"fake:{number}" for number in numbers)
         yield Expected(scope=scope, document_ids=ids_expected)
@@ -172,17 +172,17 @@ def _json(data: bytes) -> Any:
 
 @dataclass
 class ManualClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only with `move`."""
 
     moment: datetime = datetime(2026, 3, 10, 12, tzinfo=UTC)
     elapsed: float = 0.0
 
     def now(self) -> datetime:
-        """The moment it was set to."""
+        """The time of this clock."""
         return self.moment
 
     def monotonic(self) -> float:
-        """The seconds it was moved by."""
+        """The seconds by which it has moved."""
         return self.elapsed
 
     def move(self, **by: float) -> None:
@@ -193,13 +193,13 @@ class ManualClock:
 
 
 class LaterClock(SystemClock):
-    """As if some time had passed: the leases of whoever was killed have ended."""
+    """A clock in the future, when the leases of killed processes have expired."""
 
     def __init__(self, **by: float) -> None:
         self._later = timedelta(**by)
 
     def now(self) -> datetime:
-        """The moment so much from now."""
+        """The time in the future."""
         return super().now() + self._later
 
 
@@ -212,7 +212,7 @@ class Saboteur:
     operations: list[tuple[str, str]] = field(default_factory=list)
 
     def __call__(self, operation: str, subject: str) -> None:
-        """Count one operation, and perhaps end here."""
+        """Count one operation, and fail or kill at the Nth."""
         self.operations.append((operation, subject))
         if len(self.operations) == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -77,14 +77,14 @@ def simulate(scheduler: Scheduler) -> None:
     """One world, from an empty library to one in which every upload has ended."""
     world = JobsWorld(scheduler)
     senders = [world.keep(f"user{number}", world.send) for number in range(2)]
-    for number in range(scheduler.chance.choice([1, 2, 2])):
+    for number in range(scheduler.rng.choice([1, 2, 2])):
         world.keep(f"worker{number}", world.work)
     world.keep("api", world.receive)
-    if scheduler.chance.random() < 0.5:
+    if scheduler.rng.random() < 0.5:
         world.keep("operator", world.retry)
     for sender in senders:
         sender.join()
-    scheduler.pause(scheduler.chance.uniform(0, 120))
+    scheduler.pause(scheduler.rng.uniform(0, 120))
     world.calm()
     world.come_to_rest()
 
@@ -94,7 +94,7 @@ class JobsWorld(World):
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler, 1.5)
-        chance = self.chance
+        chance = self.rng
         self.blobs = SeededBlobs(scheduler, self.weather)
         self.database = SeededDatabase(
             scheduler, self.weather, is_shared=chance.random() < 0.5, watch=self._watch
@@ -116,8 +116,8 @@ class JobsWorld(World):
         self.truth.check()
 
     def _choice(self) -> tuple[Paper, str]:
-        paper = self.chance.choice(PAPERS)
-        return paper, self.chance.choice(paper.names)
+        paper = self.rng.choice(PAPERS)
+        return paper, self.rng.choice(paper.names)
 
     def context(self, process: Process) -> Context:
         """What a process works with."""
@@ -141,10 +141,10 @@ class JobsWorld(World):
                 self.scheduler.note(f"refused: {error.kind}")
             except (StoreError, SQLAlchemyError) as error:
                 self.scheduler.note(f"not sent: {type(error).__name__}")
-                self.scheduler.pause(self.chance.uniform(0, 10))
+                self.scheduler.pause(self.rng.uniform(0, 10))
                 continue
             left.pop(0)
-            self.scheduler.pause(self.chance.uniform(0, self.chance.choice([1, 40])))
+            self.scheduler.pause(self.rng.uniform(0, self.rng.choice([1, 40])))
         return True
 
     def _send(self, process: Process, user: UUID, paper: Paper, name: str) -> None:
@@ -161,7 +161,7 @@ class JobsWorld(World):
     def retry(self, process: Process) -> bool:
         """Send what failed back, now and then."""
         while not self.is_over:
-            self.scheduler.pause(self.chance.uniform(0, 60))
+            self.scheduler.pause(self.rng.uniform(0, 60))
             with suppress(SQLAlchemyError, FondsError):
                 self.retry_all(process)
         return True
@@ -179,7 +179,7 @@ class JobsWorld(World):
             resources = self._resources(process)
         except SQLAlchemyError:
             return False
-        worker = self._worker(resources, concurrency=self.chance.choice([1, 2]), poll=40.0)
+        worker = self._worker(resources, concurrency=self.rng.choice([1, 2]), poll=40.0)
 
         def stop() -> None:
             while not self.is_over:
@@ -210,7 +210,7 @@ class JobsWorld(World):
     def receive(self, process: Process) -> bool:
         """Take webhooks as they come: late, twice, and again where we did not answer."""
         while not self.is_over:
-            self.scheduler.pause(self.chance.uniform(0, 20))
+            self.scheduler.pause(self.rng.uniform(0, 20))
             if self.webhooks:
                 headers, body = self.webhooks[0]
                 try:
@@ -228,10 +228,10 @@ class JobsWorld(World):
     def announce(self, job: Job) -> None:
         """Have the parser outside tell of a job, perhaps more than once."""
         status = "failed" if self.weather.strikes(self.weather.refuse) else "parsed"
-        name = f"msg_{self.chance.getrandbits(32)}"
+        name = f"msg_{self.rng.getrandbits(32)}"
         now = self.scheduler.outside.now()
         told = (sign(name, now, told_of(job, status), [SECRET]), told_of(job, status))
-        self.webhooks.extend([told] * self.chance.choice([0, 1, 1, 2]))
+        self.webhooks.extend([told] * self.rng.choice([0, 1, 1, 2]))
 
     # The end ------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class _Outside(LlamaParse):
         return str(document_id)
 
     def _later(self, job: Job) -> None:
-        self._world.scheduler.pause(self._world.chance.uniform(0, 90))
+        self._world.scheduler.pause(self._world.rng.uniform(0, 90))
         self._world.announce(job)
 
     def fetch(self, their_id: str) -> ParsedText | None:

@@ -62,7 +62,7 @@ class SeededLoop(asyncio.BaseEventLoop):
             self._woken.wait(self._scheduled[0].when() if self._scheduled else inf)
             self._take_due()
         if self._ready:
-            place = int(self._scheduler.chance.random() * len(self._ready))
+            place = int(self._scheduler.rng.random() * len(self._ready))
             handle = self._ready[place]
             del self._ready[place]
             if not handle.cancelled():

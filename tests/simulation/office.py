@@ -40,7 +40,7 @@ class Office:
     """What is published, and all that was: an edition is never changed, but followed by another."""
 
     def __init__(self, scheduler: Scheduler, weather: Weather) -> None:
-        self._chance = scheduler.chance
+        self._chance = scheduler.rng
         self._weather = weather
         first = self._chance.randint(1, NUMBERS - 1)
         self.editions: list[Edition] = [dict.fromkeys(range(1, first + 1), 1)]
@@ -95,7 +95,7 @@ class OfficeTransport:
         self._scheduler.note(f"GET {path}")
         await asyncio.sleep(weather.duration())
         if weather.strikes(weather.refuse):
-            way = self._scheduler.chance.choice(list(_WAYS))
+            way = self._scheduler.rng.choice(list(_WAYS))
             self._scheduler.note(f"  {path}: {way}")
             return await _WAYS[way](self._office.page(path) or b"")
         data = self._office.page(path)

@@ -39,7 +39,7 @@ def simulate(scheduler: Scheduler) -> None:
     world = RunnerWorld(scheduler)
     machines = [world.keep(f"machine{number}", world.work) for number in range(2)]
     world.keep("office", world.revise)
-    if scheduler.chance.random() < 0.3:
+    if scheduler.rng.random() < 0.3:
         world.keep("janitor", world.tidy)
     for machine in machines:
         machine.join()
@@ -52,7 +52,7 @@ class RunnerWorld(World):
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler, HARSHNESS)
-        chance = self.chance
+        chance = self.rng
         self.office = Office(scheduler, self.weather)
         self.blobs = SeededBlobs(scheduler, self.weather)
         self.database = SeededDatabase(
@@ -83,10 +83,10 @@ class RunnerWorld(World):
         while self._left[name]:
             if run_seeded(self.scheduler, self._attempt(process)):
                 self._left[name] -= 1
-                self.scheduler.pause(self.chance.uniform(0, self.chance.choice([1, 30, 90])))
+                self.scheduler.pause(self.rng.uniform(0, self.rng.choice([1, 30, 90])))
             else:
                 patience *= 2
-                self.scheduler.pause(self.chance.uniform(0, patience))
+                self.scheduler.pause(self.rng.uniform(0, patience))
         return True
 
     async def _attempt(self, process: Process) -> bool:
@@ -94,7 +94,7 @@ class RunnerWorld(World):
         running = asyncio.ensure_future(self.run(process, self._request()))
         try:
             if self.weather.strikes(0.1):
-                await asyncio.wait([running], timeout=self.chance.uniform(0, 20))
+                await asyncio.wait([running], timeout=self.rng.uniform(0, 20))
                 running.cancel()
             report = await running
         except asyncio.CancelledError:
@@ -110,7 +110,7 @@ class RunnerWorld(World):
         return True
 
     def _request(self) -> RunRequest:
-        return self.chance.choice(
+        return self.rng.choice(
             [
                 RunRequest(),
                 RunRequest(),
@@ -141,8 +141,8 @@ class RunnerWorld(World):
 
     def revise(self, _process: Process) -> bool:
         """Publish something else now and then."""
-        for _ in range(self.chance.randint(0, 4)):
-            self.scheduler.pause(self.chance.uniform(0, 60))
+        for _ in range(self.rng.randint(0, 4)):
+            self.scheduler.pause(self.rng.uniform(0, 60))
             self.scheduler.note(self.office.revise())
         return True
 
@@ -156,7 +156,7 @@ class RunnerWorld(World):
                 buried = mark_dead_runs_failed(context)
                 dropped = drop_old_history(context)
                 self.scheduler.note(f"buried {buried}, dropped {dropped}")
-            self.scheduler.pause(self.chance.uniform(0, 60))
+            self.scheduler.pause(self.rng.uniform(0, 60))
         return True
 
     # The end ------------------------------------------------------------------------------

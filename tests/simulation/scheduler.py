@@ -137,7 +137,7 @@ class Scheduler:
     """Decides who moves, and what time it is; whoever makes it is the first strand."""
 
     def __init__(self, chance: Random) -> None:
-        self.chance = chance
+        self.rng = chance
         self.now = 0.0
         self.steps = 0
         self.failure: BaseException | None = None
@@ -272,7 +272,7 @@ class Scheduler:
             return self._first
         self.now = max(self.now, first)
         due = [strand for strand in self._strands if strand.due <= self.now]
-        return due[0] if len(due) == 1 else due[int(self.chance.random() * len(due))]
+        return due[0] if len(due) == 1 else due[int(self.rng.random() * len(due))]
 
     def _give(self, strand: Strand) -> None:
         self.current = strand

@@ -41,14 +41,14 @@ def simulate(scheduler: Scheduler) -> None:
     """One world, from an empty index to one that has come to rest."""
     world = _Shards(scheduler)
     writers = [world.keep(f"writer{number}", world.write) for number in range(2)]
-    for number in range(scheduler.chance.choice([1, 2, 2, 3])):
+    for number in range(scheduler.rng.choice([1, 2, 2, 3])):
         world.keep(f"compiler{number}", world.compile)
     world.keep("reader", world.look_up)
-    if scheduler.chance.random() < DIVIDED:
+    if scheduler.rng.random() < DIVIDED:
         world.keep("divider", world.divide)
     for writer in writers:
         writer.join()
-    scheduler.pause(scheduler.chance.uniform(0, 60))
+    scheduler.pause(scheduler.rng.uniform(0, 60))
     world.calm()
     world.come_to_rest()
 
@@ -56,7 +56,7 @@ def simulate(scheduler: Scheduler) -> None:
 class _Shards(World):
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler)
-        chance = self.chance
+        chance = self.rng
         self.blobs = SeededBlobs(
             scheduler, self.weather, removes_versions=chance.random() < 0.7, watch=self.check
         )
@@ -91,7 +91,7 @@ class _Shards(World):
                 self.scheduler.note(f"noted {noted['domain']} {noted['scraper_version']}")
                 self.check()
             self._left[name] -= 1
-            self.scheduler.pause(self.chance.choice([0.0, self.chance.uniform(0, 20)]))
+            self.scheduler.pause(self.rng.choice([0.0, self.rng.uniform(0, 20)]))
         return True
 
     def _opened(self) -> Index:
@@ -103,7 +103,7 @@ class _Shards(World):
 
     def _draw(self) -> dict[str, Value]:
         number = len(self._tried)
-        return record(self.chance.choice(self._keys), self.chance.randrange(MOMENTS), f"#{number}")
+        return record(self.rng.choice(self._keys), self.rng.randrange(MOMENTS), f"#{number}")
 
     def compile(self, process: Process) -> bool:
         """Round after round."""
@@ -112,7 +112,7 @@ class _Shards(World):
                 self._round(process)
             except StoreError as error:
                 self.scheduler.note(f"round failed: {error}")
-            self.scheduler.pause(self.chance.uniform(0, 30))
+            self.scheduler.pause(self.rng.uniform(0, 30))
         return True
 
     def _round(self, process: Process) -> None:
@@ -129,13 +129,13 @@ class _Shards(World):
 
     def divide(self, process: Process) -> bool:
         """Make more and smaller shards of them."""
-        self.scheduler.pause(self.chance.uniform(0, 30))
+        self.scheduler.pause(self.rng.uniform(0, 30))
         while not self.is_over:
             try:
                 self._divide(process)
             except StoreError as error:
                 self.scheduler.note(f"division broke off: {error}")
-                self.scheduler.pause(self.chance.uniform(0, 30))
+                self.scheduler.pause(self.rng.uniform(0, 30))
             else:
                 return True
         return True
@@ -150,7 +150,7 @@ class _Shards(World):
         """Read like somebody who opened the index long ago, and expect what is known."""
         lookup = Lookup(self._opened())
         while not self.is_over:
-            key = self.chance.choice(self._keys)
+            key = self.rng.choice(self._keys)
             expected = self._taken.get(key.encode() + b"\x1f")
             try:
                 found = lookup.find(key)
@@ -159,7 +159,7 @@ class _Shards(World):
             else:
                 line = None if found is None else DOMAINS.encode(found)[:-1]
                 self._require(key, expected, line)
-            self.scheduler.pause(self.chance.uniform(0, 10))
+            self.scheduler.pause(self.rng.uniform(0, 10))
         return True
 
     def _require(self, key: str, expected: bytes | None, found: bytes | None) -> None:

@@ -42,7 +42,7 @@ class SeededBlobs:
         self._scheduler = scheduler
         self._weather = weather
         self._removes_versions = removes_versions
-        self._skew = timedelta(seconds=scheduler.chance.choice([0, 0, 90, -90]))
+        self._skew = timedelta(seconds=scheduler.rng.choice([0, 0, 90, -90]))
         self.objects: dict[str, Stored] = {}
         self.watch = watch
         self.writes = 0

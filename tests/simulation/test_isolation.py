@@ -109,12 +109,12 @@ def test_a_task_that_never_ends_is_told_of() -> None:
 def test_threads_beside_the_simulation_draw_nothing_of_its_chance() -> None:
     scheduler = Scheduler(Random("isolation"))
     with seeded_threads(scheduler), ThreadPoolExecutor(1) as beside:
-        before = scheduler.chance.getstate()
+        before = scheduler.rng.getstate()
         assert beside.submit(uuid4).result() != beside.submit(uuid4).result()
         assert len(beside.submit(os.urandom, 4).result()) == 4
-        assert scheduler.chance.getstate() == before
+        assert scheduler.rng.getstate() == before
         assert uuid4() is not None
-        assert scheduler.chance.getstate() != before
+        assert scheduler.rng.getstate() != before
 
 
 def test_what_others_log_is_not_in_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,7 +176,7 @@ def seeded_threads(scheduler: Scheduler) -> Iterator[None]:
     real = os.urandom
 
     def drawn(size: int, /) -> bytes:
-        return scheduler.chance.randbytes(size) if scheduler.has_baton() else real(size)
+        return scheduler.rng.randbytes(size) if scheduler.has_baton() else real(size)
 
     with ExitStack() as undo:
         undo.enter_context(patch.object(os, "urandom", drawn))

@@ -19,7 +19,7 @@ class Weather:
     """Decides at each operation how long it takes and whether it fails."""
 
     def __init__(self, scheduler: Scheduler, harshness: float = 1.0) -> None:
-        chance = scheduler.chance
+        chance = scheduler.rng
         self._scheduler = scheduler
         self._chance = chance
         self.is_calm = False

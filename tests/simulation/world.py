@@ -24,7 +24,7 @@ class World:
 
     def __init__(self, scheduler: Scheduler, harshness: float = 1.0) -> None:
         self.scheduler = scheduler
-        self.chance = scheduler.chance
+        self.rng = scheduler.rng
         self.weather = Weather(scheduler, harshness)
         self.home = _empty_home()
         """Where processes of this world, and of no other, lock and keep files."""
@@ -34,7 +34,7 @@ class World:
 
     def seams(self, process: Process) -> Seams:
         """What the product touches the world by, in one process."""
-        return Seams(clock=process, chance=self.chance)
+        return Seams(clock=process, rng=self.rng)
 
     def keep(self, name: str, work: Callable[[Process], bool]) -> Strand:
         """Have something done by one process after the other, until it is done or all is over.
@@ -57,11 +57,11 @@ class World:
             number += 1
             process = Process(self.scheduler, f"{name}-{number}")
             if self.weather.strikes(self.weather.jump * 10):
-                process.skew = timedelta(seconds=self.chance.choice(JUMPS))
+                process.skew = timedelta(seconds=self.rng.choice(JUMPS))
             process.spawn("main", main).join()
             process.kill()
             process.join()
-            self.scheduler.pause(self.chance.uniform(0, 40))
+            self.scheduler.pause(self.rng.uniform(0, 40))
 
     def calm(self) -> None:
         """Let everybody come to an end, and then some time pass in which nothing goes wrong."""

@@ -47,7 +47,7 @@ class Site:
                 label="test",
                 scope=scope,
                 now=self.library.seams.clock.now(),
-                rng=self.library.seams.chance,
+                rng=self.library.seams.rng,
             )
         return secret
 

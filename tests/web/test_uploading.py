@@ -50,7 +50,7 @@ def card(page: Page, name: str) -> Any:
 def user(site: Site, name: str = LOCAL) -> UUID:
     seams = site.library.seams
     with site.library.database.write() as connection:
-        return ensure_user(connection, name, now=seams.clock.now(), rng=seams.chance)
+        return ensure_user(connection, name, now=seams.clock.now(), rng=seams.rng)
 
 
 def failed(site: Site, text: str, name: str) -> Job:

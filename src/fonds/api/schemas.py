@@ -12,7 +12,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.problems import MEDIA_TYPE
-from fonds.results import ChunkLocator, Facets, HeldDocument, RetrievalResult
+from fonds.results import ChunkLocator, DocumentSummary, Facets, RetrievalResult
 from fonds.uploads.states import JobStatus
 
 UUID_PATTERN: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
@@ -403,7 +403,7 @@ class VersionResponse(BaseModel):
 class SameSectionResponse(BaseModel):
     """A section of a code in one edition."""
 
-    document: HeldDocument
+    document: DocumentSummary
     has_same_words: bool
     is_asked: bool
 
@@ -411,7 +411,7 @@ class SameSectionResponse(BaseModel):
 class ShapesResponse(BaseModel):
     """The versions and editions of a document, newest first."""
 
-    document: HeldDocument
+    document: DocumentSummary
     versions: list[VersionResponse]
     editions: list[SameSectionResponse]
 
@@ -419,7 +419,7 @@ class ShapesResponse(BaseModel):
 class SideResponse(BaseModel):
     """One of the two compared texts."""
 
-    document: HeldDocument
+    document: DocumentSummary
     version: str | None = Field(description="Hash of an earlier version; null for the current one.")
 
 

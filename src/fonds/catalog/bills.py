@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Table, select, union
 
 from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
-from fonds.results import HeldDocument
+from fonds.results import DocumentSummary
 from fonds.search.lookup import describe_document, document_rows
 from fonds.sources.bills import tables
 from fonds.sources.roll_call_votes.tables import (
@@ -134,7 +134,7 @@ class Related:
 class BillDetails:
     """Everything of one bill that a page shows."""
 
-    document: HeldDocument
+    document: DocumentSummary
     congress: int
     type: str
     number: int

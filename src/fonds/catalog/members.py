@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 from fonds.catalog.bills import BillVote, vote_of
 from fonds.catalog.changes import ListPage, page_of
 from fonds.errors import UnknownDocumentError
-from fonds.results import HeldDocument
+from fonds.results import DocumentSummary
 from fonds.search.lookup import describe_document, document_rows
 from fonds.sources.bills.tables import bills
 from fonds.sources.committees import committee_members, committees
@@ -106,7 +106,7 @@ class MemberStatement:
 class MemberDetails:
     """Everything of one member that a page shows first."""
 
-    document: HeldDocument
+    document: DocumentSummary
     name: str
     in_office: bool | None
     party: str | None

@@ -17,7 +17,7 @@ from fonds import ids
 from fonds.codes.diff.redline import Redline, redline
 from fonds.context import Context
 from fonds.errors import UnknownDocumentError, UsageError
-from fonds.results import HeldDocument
+from fonds.results import DocumentSummary
 from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
 from fonds.search.lookup import DocumentLookup, age, describe_document, document_rows
 from fonds.stores.database import Database
@@ -46,7 +46,7 @@ class DocumentVersion:
 class SectionEdition:
     """A section of a code in one edition."""
 
-    document: HeldDocument
+    document: DocumentSummary
     has_same_words: bool
     """As the document that was asked about."""
     is_asked: bool
@@ -57,7 +57,7 @@ class SectionEdition:
 class Shapes:
     """Everything a document has been, as far as it is held."""
 
-    document: HeldDocument
+    document: DocumentSummary
     versions: tuple[DocumentVersion, ...]
     """The newest first."""
     editions: tuple[SectionEdition, ...]
@@ -155,7 +155,7 @@ class VersionName:
 class ComparedText:
     """One of two texts."""
 
-    document: HeldDocument
+    document: DocumentSummary
     version: str | None
     """The whole hash of an earlier version; None is the one of today."""
 

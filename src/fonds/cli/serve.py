@@ -287,7 +287,7 @@ def create(
                 label=label,
                 scope=scope.value,
                 now=now,
-                rng=seams.chance,
+                rng=seams.rng,
                 expires_at=now + timedelta(days=days) if days is not None else None,
             )
     if as_json:

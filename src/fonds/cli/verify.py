@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fonds.results import (
         ChunkLocator,
-        HeldDocument,
+        DocumentSummary,
         QuoteChange,
         QuoteCheck,
         Resolution,
@@ -217,12 +217,12 @@ def _print_document(resolution: Resolution) -> None:
         err.print(resolution.remark, markup=False)
 
 
-def _edition(document: HeldDocument) -> str | None:
+def _edition(document: DocumentSummary) -> str | None:
     newest = "" if document.is_newest else ", not the newest in the library"
     return f"{document.edition}{newest}" if document.edition else None
 
 
-def _document_row(document: HeldDocument) -> tuple[Any, ...]:
+def _document_row(document: DocumentSummary) -> tuple[Any, ...]:
     return document.id, document.published_at, safe(document.title)
 
 

@@ -41,16 +41,16 @@ def bundled_sites() -> dict[str, Handler]:
 
 
 class StaticFiles:
-    """Answers with the files below a folder, and with nothing outside it.
+    """Serves the files below a folder, and nothing outside it.
 
-    An address that is a folder here, such as a listing, is answered by the `index.*` inside it.
+    For an address that is a folder, such as a listing, it serves the `index.*` inside.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
 
     def __call__(self, request: Request) -> Response:
-        """Answer one request whose path begins after the host."""
+        """Respond to a request whose path starts after the host."""
         if "\0" in request.path:
             return not_found()
         path = (self._folder / request.path.lstrip("/")).resolve()
@@ -69,8 +69,8 @@ class StaticFiles:
 class BundledRegister:
     """The catalogue of a folder: a folder for each day, two files for each document.
 
-    `2026-01-12/2026-00101.json` is the record as the API serves it; the XML lies beside it
-    where the record has a `full_text_xml_url`.
+    `2026-01-12/2026-00101.json` is the record as the API serves it; the XML is next to it
+    if the record has a `full_text_xml_url`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,7 +92,7 @@ class BundledRegister:
         return [record for record in self._records if record["document_number"] == number]
 
     def full_text(self, number: str, published: date) -> DocumentXml | None:
-        """The XML of a document, where there is any."""
+        """The XML of a document, if there is one."""
         day = published.isoformat()
         if all(record["publication_date"] != day for record in self.find(number)):
             return None
@@ -111,7 +111,8 @@ class BundledRegister:
         records: list[Record] = [json.loads(path.read_text("utf-8")) for path in files]
         # The print edition's order: pages, and numbers where two share a page.
         return sorted(
-            records, key=lambda one: (one["publication_date"], one["start_page"], _number(one))
+            records,
+            key=lambda record: (record["publication_date"], record["start_page"], _number(record)),
         )
 
     @cached_property

@@ -1,10 +1,10 @@
-"""The Federal Register's API as far as anybody here asks for it, over any catalogue.
+"""The part of the Federal Register's API that the package uses, over any catalogue.
 
-Quirks of the real one that are kept:
-- `count` never exceeds 10,000, and nothing beyond the ten-thousandth result can be had.
+Quirks of the real API that are reproduced:
+- `count` never exceeds 10,000, and results after the ten-thousandth are not available.
 - A `per_page` outside its limits is not an error; it silently becomes 20.
 - The next page is named by the address without `.json`, and the last page names none.
-- A single missing number is a 404; among several, the missing ones are named beside the rest.
+- A single missing number is a 404; among several, the missing ones are listed next to the results.
 - Types are codes in a condition (`PRORULE`) and labels in a record (`Proposed Rule`).
 """
 
@@ -24,14 +24,14 @@ from fonds.demo.http import Request, Response, not_found
 
 SITE: Final = "https://www.federalregister.gov"
 CAP: Final = 10_000
-"""The most results the real API admits to."""
+"""The maximum count of the real API."""
 LABELS: Final = {
     "RULE": "Rule",
     "PRORULE": "Proposed Rule",
     "NOTICE": "Notice",
     "PRESDOCU": "Presidential Document",
 }
-"""What the codes in conditions are called in records."""
+"""Labels in records by the codes in conditions."""
 
 _DEFAULT_FIELDS: Final = (
     "title",
@@ -51,7 +51,7 @@ _DATE_CONDITION: Final = re.compile(r"conditions\[publication_date\]\[(is|gte|lt
 _FULL_TEXT: Final = r"/documents/full_text/xml/(\d{4})/(\d\d)/(\d\d)/([^/]+)\.xml"
 
 Record = Mapping[str, Any]
-"""A document as the API describes it when all fields are asked for."""
+"""A document with all fields of the API."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +63,7 @@ class DocumentXml:
 
 
 class Catalogue(Protocol):
-    """What there is behind the API."""
+    """The data behind the API."""
 
     def documents(
         self, since: date, until: date, types: frozenset[str] | None = None
@@ -76,7 +76,7 @@ class Catalogue(Protocol):
         ...
 
     def full_text(self, number: str, published: date) -> DocumentXml | None:
-        """The XML of a document, where there is any."""
+        """The XML of a document, if there is one."""
         ...
 
     def agencies(self) -> Sequence[Record]:
@@ -89,7 +89,7 @@ class _BadRequestError(Exception):
 
 
 class RegisterApi:
-    """Answers requests to www.federalregister.gov from a catalogue."""
+    """Serves www.federalregister.gov from a catalogue."""
 
     def __init__(self, catalogue: Catalogue, *, cap: int = CAP) -> None:
         self._catalogue = catalogue
@@ -104,13 +104,13 @@ class RegisterApi:
         )
 
     def __call__(self, request: Request) -> Response:
-        """Answer one request whose path begins after the host."""
+        """Respond to a request whose path starts after the host."""
         try:
-            return self._answer(request)
+            return self._respond(request)
         except _BadRequestError as error:
             return _json({"status": 400, "message": str(error)}, HTTPStatus.BAD_REQUEST)
 
-    def _answer(self, request: Request) -> Response:
+    def _respond(self, request: Request) -> Response:
         for pattern, respond in self._routes:
             if match := pattern.fullmatch(request.path):
                 return respond(request, match)
@@ -124,13 +124,13 @@ class RegisterApi:
 
     def _list(self, request: Request, _match: re.Match[str]) -> Response:
         search = _ListQuery(request.query)
-        found = self._catalogue.documents(search.since, search.until, search.types)
-        count = min(len(found), self._cap)
+        matches = self._catalogue.documents(search.since, search.until, search.types)
+        count = min(len(matches), self._cap)
         pages = -(-count // search.per_page)
         first = (search.page - 1) * search.per_page
         numbers = range(first, min(first + search.per_page, count))
         if not search.oldest_first:
-            numbers = range(len(found) - 1 - numbers.start, len(found) - 1 - numbers.stop, -1)
+            numbers = range(len(matches) - 1 - numbers.start, len(matches) - 1 - numbers.stop, -1)
         envelope: dict[str, Any] = {
             "description": search.description,
             "count": count,
@@ -139,24 +139,24 @@ class RegisterApi:
         if search.page < pages:
             envelope["next_page_url"] = search.next_page_url
         fields = search.fields or _DEFAULT_FIELDS
-        envelope["results"] = [_chosen(found[number], fields) for number in numbers]
+        envelope["results"] = [_chosen(matches[number], fields) for number in numbers]
         return _json(envelope)
 
     def _numbers(self, request: Request, match: re.Match[str]) -> Response:
         numbers = match[1].split(",")
         fields = _all(request.query, "fields[]")
         day = next(iter(_all(request.query, "publication_date")), None)
-        found: list[Record] = []
+        results: list[Record] = []
         missing = []
         for number in numbers:
             records = self._catalogue.find(number)
-            same_day = [one for one in records if day in (None, one["publication_date"])]
-            found += same_day[:1]
+            same_day = [record for record in records if day in (None, record["publication_date"])]
+            results += same_day[:1]
             if not same_day:
                 missing.append(number)
         if len(numbers) == 1 and missing:
             return _record_not_found()
-        chosen = [_chosen(record, fields) for record in found]
+        chosen = [_chosen(record, fields) for record in results]
         if len(numbers) == 1:
             return _json(chosen[0])
         errors = {"errors": {"not_found": missing}} if missing else {}
@@ -185,7 +185,7 @@ class RegisterApi:
 
 def contents(documents: Iterable[Record], agencies: Iterable[Record]) -> list[Record]:
     """The table of contents of an issue: agencies, what kinds they published, which numbers."""
-    known = {agency["slug"]: agency for agency in agencies}
+    by_slug = {agency["slug"]: agency for agency in agencies}
     listed: dict[tuple[str, str], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     see_also: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for document in documents:
@@ -198,8 +198,8 @@ def contents(documents: Iterable[Record], agencies: Iterable[Record]) -> list[Re
     entries: list[Record] = []
     for name, slug in sorted({*listed, *see_also}):
         entry: dict[str, Any] = {"name": name, "slug": slug}
-        if slug in known:
-            entry["url"] = known[slug]["agency_url"]
+        if slug in by_slug:
+            entry["url"] = by_slug[slug]["agency_url"]
         if (name, slug) in see_also:
             entry["see_also"] = see_also[name, slug]
         kinds = listed.get((name, slug), {})
@@ -222,7 +222,7 @@ def _contents_line(document: Record) -> Record:
 
 
 class _ListQuery:
-    """A query of the document list, read strictly: what is not understood is refused."""
+    """A query of the document list; unknown parameters are rejected."""
 
     def __init__(self, query: list[tuple[str, str]]) -> None:
         self.since, self.until = date.min, date.max
@@ -255,15 +255,15 @@ class _ListQuery:
                 raise _BadRequestError(f"{value} is not a document type")
             self.types = (self.types or frozenset()) | {LABELS[value]}
         elif name == "per_page":
-            asked = _whole(name, value)
-            self.per_page = asked if 1 <= asked <= _MAX_PER_PAGE else _PER_PAGE
+            number = _whole(name, value)
+            self.per_page = number if 1 <= number <= _MAX_PER_PAGE else _PER_PAGE
         elif name == "page":
             self.page = max(_whole(name, value), 1)
         elif name == "order" and value in {"oldest", "newest", "relevance"}:
             # Without a term all documents are equally relevant, and the newest come first.
             self.oldest_first = value == "oldest"
         elif name not in {"fields[]", "format"}:
-            raise _BadRequestError(f"this stand-in does not know {name}={value}")
+            raise _BadRequestError(f"the demo does not support {name}={value}")
 
     def _take_date(self, relation: str, value: str) -> None:
         if relation == "year":
@@ -297,7 +297,7 @@ def _day(value: str) -> date:
 def _chosen(record: Record, fields: Sequence[str]) -> Record:
     if not fields:
         return record
-    # Excerpts show where a term was found; without one they are the abstract's own words.
+    # Excerpts contain the matched terms; without a term they are the abstract.
     filled = {"excerpts": record["abstract"], **record}
     if unknown := [name for name in fields if name not in filled]:
         raise _BadRequestError(f"no such field: {', '.join(unknown)}")
@@ -309,5 +309,5 @@ def _record_not_found() -> Response:
 
 
 def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(body=body, status=status, media_type="application/json; charset=utf-8")
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(body=content, status=status, media_type="application/json; charset=utf-8")

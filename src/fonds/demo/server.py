@@ -57,7 +57,7 @@ class DemoUpstream:
         """By host."""
 
     def __enter__(self) -> Self:
-        self._socket = self._cleanup.enter_context(self._listen())
+        self._socket = self._cleanup.enter_context(self._bind_socket())
         # Handlers keep state without locks, so they run on the event loop and not in threads.
         routes = [Route("/{path:path}", self._respond, methods=["GET"])]
         config = uvicorn.Config(
@@ -85,7 +85,7 @@ class DemoUpstream:
     ) -> None:
         self._cleanup.__exit__(kind, error, trace)
 
-    def _listen(self) -> socket.socket:
+    def _bind_socket(self) -> socket.socket:
         try:
             return socket.create_server(("127.0.0.1", self._requested_port))
         except OSError as error:

@@ -172,7 +172,7 @@ class BatchEmbedder:
         self._seams = seams
         self._client = client
         self._generation = generation
-        self._run_id = run_id or UUID(int=seams.chance.getrandbits(128), version=4)
+        self._run_id = run_id or UUID(int=seams.rng.getrandbits(128), version=4)
         self._transaction = transaction or database.write
         self._is_indexed = is_indexed
         self._workers = workers

@@ -324,7 +324,7 @@ class EmbeddingClient:
             return min(error.retry_after, limit)
         # Jitter keeps processes that failed together from coming back together.
         doubled = first * 2.0 ** min(failures - 1, 32)
-        return min(doubled + self._seams.chance.uniform(0, first), limit)
+        return min(doubled + self._seams.rng.uniform(0, first), limit)
 
 
 BREAKER_PREFIX: Final = "breaker-"

@@ -217,7 +217,7 @@ class Fetcher:
             max_in_memory=max_in_memory,
             headers=headers or {},
         )
-        backoff = Backoff(self._settings, self._seams.chance)
+        backoff = Backoff(self._settings, self._seams.rng)
         while True:
             try:
                 return await self._follow(hop)

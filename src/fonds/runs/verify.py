@@ -104,7 +104,7 @@ def verify(
 def sample(context: Context, source: str, count: int) -> list[str]:
     """The ids of random public documents of a source."""
     # A document's UUID is a hash: those that follow a random one are random documents.
-    after = UUID(int=context.seams.chance.getrandbits(128))
+    after = UUID(int=context.seams.rng.getrandbits(128))
     table = documents.c
     query = select(table.id).where(table.source == source, visible_to(None)).limit(count)
     with context.database.read() as connection:

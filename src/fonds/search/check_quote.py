@@ -16,8 +16,8 @@ from fonds.errors import FondsError, UnknownDocumentError, UsageError
 from fonds.results import (
     ChunkLocator,
     Closest,
+    DocumentSummary,
     EarlierVersion,
-    HeldDocument,
     QuoteCheck,
     Resolution,
 )
@@ -82,7 +82,7 @@ class _Check:
         self._quote = quote
         self._texts: dict[str, _QuotedText] = {}
 
-    def exact(self, document: HeldDocument) -> QuoteCheck | None:
+    def exact(self, document: DocumentSummary) -> QuoteCheck | None:
         """Search the document itself, first at the pinpoint of the citation."""
         resolution = self._resolution
         span = None
@@ -118,7 +118,7 @@ class _Check:
         newer = resolution.editions[:at][::-1][:MAX_EDITIONS]
         return self._older(resolution.document, older) or self._newer(newer)
 
-    def _older(self, cited: HeldDocument, older: Sequence[HeldDocument]) -> QuoteCheck | None:
+    def _older(self, cited: DocumentSummary, older: Sequence[DocumentSummary]) -> QuoteCheck | None:
         after = cited
         for edition in older:
             if edition.edition == cited.edition:
@@ -132,7 +132,7 @@ class _Check:
             after = edition
         return None
 
-    def _newer(self, newer: Sequence[HeldDocument]) -> QuoteCheck | None:
+    def _newer(self, newer: Sequence[DocumentSummary]) -> QuoteCheck | None:
         for edition in newer:
             if (span := self._find(edition)) is not None:
                 message = (
@@ -143,7 +143,7 @@ class _Check:
         return None
 
     def _changed(
-        self, message: str, edition: HeldDocument, change: HeldDocument, span: TextSpan
+        self, message: str, edition: DocumentSummary, change: DocumentSummary, span: TextSpan
     ) -> QuoteCheck:
         return self._check(
             "changed",
@@ -237,7 +237,7 @@ class _Check:
             **{"document": resolution.document, **values},
         )
 
-    def _load(self, document: HeldDocument) -> _QuotedText:
+    def _load(self, document: DocumentSummary) -> _QuotedText:
         if document.id not in self._texts:
             with self._context.database.read() as connection:
                 query = select(documents).where(documents.c.id == document.id)
@@ -247,10 +247,10 @@ class _Check:
             self._texts[document.id] = _QuotedText(row, text, normalize(text))
         return self._texts[document.id]
 
-    def _find(self, document: HeldDocument, within: TextSpan | None = None) -> TextSpan | None:
+    def _find(self, document: DocumentSummary, within: TextSpan | None = None) -> TextSpan | None:
         return find_quote(self._load(document).comparable, self._quote, within)
 
-    def _location(self, document: HeldDocument, span: TextSpan) -> dict[str, Any]:
+    def _location(self, document: DocumentSummary, span: TextSpan) -> dict[str, Any]:
         loaded = self._load(document)
         with self._context.database.read() as connection:
             passage = passage_at(connection, loaded.row.uid, span.start)

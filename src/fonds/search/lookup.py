@@ -22,7 +22,7 @@ from fonds.chunk.headings import HeadingOutline, Sections, read_outline
 from fonds.citations.extract import extract
 from fonds.citations.extract_numbers import LAST_CONGRESS
 from fonds.citations.forms import CitationMatch, Kind, congress_of
-from fonds.results import ChunkLocator, HeldDocument
+from fonds.results import ChunkLocator, DocumentSummary
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import PARAMETERS, select_in
 from fonds.stores.tables import code_units, document_aliases, document_chunk_buffer, documents
@@ -223,9 +223,9 @@ def document_rows(owner: UUID | None, *more: Any) -> Select[Any]:
     return query.where(visible_to(owner))
 
 
-def describe_document(row: Row[Any]) -> HeldDocument:
+def describe_document(row: Row[Any]) -> DocumentSummary:
     """The description of a document, from a row of `document_rows`."""
-    return HeldDocument(
+    return DocumentSummary(
         id=row.id,
         source=row.source,
         kind=row.kind,

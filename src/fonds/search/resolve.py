@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, select
 
-from fonds.results import ChunkLocator, HeldDocument, Resolution
+from fonds.results import ChunkLocator, DocumentSummary, Resolution
 from fonds.search.lookup import (
     MAX_LENGTH,
     PAGED,
@@ -243,7 +243,7 @@ def _remarked(resolution: Resolution, remark: str) -> Resolution:
     )
 
 
-def _edition_words(document: HeldDocument) -> str:
+def _edition_words(document: DocumentSummary) -> str:
     words = f", edition {document.edition}" if document.edition else ""
     words += f", {document.published_at}" if document.published_at else ""
     words += "" if document.is_newest else ", not the newest edition in the library"

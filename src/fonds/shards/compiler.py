@@ -229,7 +229,7 @@ class Compiler:
 
     def _shuffled(self, groups: Iterable[str]) -> list[str]:
         order = sorted(groups)
-        self._seams.chance.shuffle(order)  # so that concurrent compilers rarely collide
+        self._seams.rng.shuffle(order)  # so that concurrent compilers rarely collide
         return order
 
     def _is_behind(self) -> bool:

@@ -63,7 +63,7 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
     uid = ids.upload_uid(user_id, claim.sha256)
     now = context.seams.clock.now()
     values = {
-        "job_id": UUID(int=context.seams.chance.getrandbits(128), version=4),
+        "job_id": UUID(int=context.seams.rng.getrandbits(128), version=4),
         "user_id": user_id,
         "document_id": uid,
         "status": JobStatus.UPLOADED.value,

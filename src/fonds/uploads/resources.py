@@ -45,7 +45,7 @@ class WorkerResources:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        self.run_id = UUID(int=self.context.seams.chance.getrandbits(128), version=4)
+        self.run_id = UUID(int=self.context.seams.rng.getrandbits(128), version=4)
 
     @property
     def llamaparse(self) -> LlamaParse:

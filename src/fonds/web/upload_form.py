@@ -256,4 +256,4 @@ def _user(app: AppState, caller: Caller) -> UUID:
         return caller.user_id
     seams = app.library.seams
     with app.library.database.write() as connection:
-        return ensure_user(connection, LOCAL, now=app.now(), rng=seams.chance)
+        return ensure_user(connection, LOCAL, now=app.now(), rng=seams.rng)

@@ -145,7 +145,7 @@ def let_in(library: Library, name: str) -> Viewer:
             label="",
             scope="user",
             now=library.seams.clock.now(),
-            rng=library.seams.chance,
+            rng=library.seams.rng,
         )
     return Viewer(name=name, owner=token.user_id, token=secret)
 

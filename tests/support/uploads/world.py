@@ -232,7 +232,7 @@ class World:
 def opened(home: Path, **on: Any) -> Iterator[World]:
     """A library without a job."""
     around, clock = Surroundings(), ManualClock()
-    seams = Seams(clock=clock, chance=Random(0), durable=around.durable)
+    seams = Seams(clock=clock, rng=Random(0), durable=around.durable)
     with upload_library(home, seams=seams, **ON, **on) as library:
         library.blobs = Paused(home / "files", seams, around)
         rows = [{"id": user, "name": str(user), "created_at": clock.now()} for user in USERS]

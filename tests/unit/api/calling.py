@@ -35,7 +35,7 @@ class Api:
                 label="test",
                 scope=scope,
                 now=self.library.seams.clock.now(),
-                rng=self.library.seams.chance,
+                rng=self.library.seams.rng,
             )
         return {"Authorization": f"Bearer {secret}"}
 

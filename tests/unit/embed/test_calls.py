@@ -63,7 +63,7 @@ def waits() -> Waits:
 
 
 def calls_of(model: Scripted, waits: Waits, **settings: object) -> EmbeddingClient:
-    seams = Seams(clock=waits.clock, chance=random.Random(1))
+    seams = Seams(clock=waits.clock, rng=random.Random(1))
     return EmbeddingClient(model, seams, Settings(**settings), sleep=waits)  # type: ignore[arg-type]  # by name
 
 

@@ -62,7 +62,7 @@ def _let_in(library: Library) -> None:
             label="tests",
             scope="user",
             now=library.seams.clock.now(),
-            rng=library.seams.chance,
+            rng=library.seams.rng,
         )
     library.settings.home.with_name("token").write_text(secret, "utf-8")
 

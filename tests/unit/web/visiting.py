@@ -48,7 +48,7 @@ class Visit:
                 label="test",
                 scope=scope,
                 now=self.library.seams.clock.now(),
-                rng=self.library.seams.chance,
+                rng=self.library.seams.rng,
                 **more,
             )
 
