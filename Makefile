@@ -1,8 +1,8 @@
 # make demo      ingest a small bundled upstream and search it (no key, no network)
-# make check     lint, types, import direction: for the minute before a commit
-# make test      make check beside the tests on SQLite and a folder, one for each other server
-# make test-all  all other tests: long ones, and all on PostgreSQL, S3, Azure, Ray, a browser
-# make bench     figures, each beside a peer or a limit (BENCH="--full", BENCH="--only load")
+# make check     lint, types, import direction: run it before a commit (a minute)
+# make test      make check, tests on SQLite and a folder, and one test for each other server
+# make test-all  all other tests: long ones, and those on PostgreSQL, S3, Azure, Ray, a browser
+# make bench     benchmarks, each with a peer or a limit (BENCH="--full", BENCH="--only load")
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-# Compiled tests are kept, whatever the shell says: each process would compile them again.
+# Keep compiled tests, also if the shell sets this variable: each process would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all bench check lint types tests azurite chromium linters clean
@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed
 	$(BIN)/fonds --home demo-library demo
 
-# Types are checked while tests wait for each other.
+# Types are checked while tests run, which leave some processor time.
 test: lint azurite chromium linters
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going types tests
 
@@ -42,7 +42,7 @@ types: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench $(BENCH)
 
-# Debian ships venv without what puts pip into it; the machine's own pip can do that.
+# Debian's venv cannot install pip; the pip of the machine can.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
 	  $(PYTHON) -m venv --without-pip --clear $(VENV) && \
@@ -60,15 +60,15 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet -c constraints.txt -e '.[dev,bench]'
 	touch $@ $(VENV)/.dev $(VENV)/.installed
 
-# A real Azure Blob server needs Node; without it those tests are skipped, and say so.
+# The Azure Blob server needs Node; without it those tests are skipped with a message.
 azurite:
 	@scripts/install-azurite
 
-# Pages are rendered in a real browser; without one those tests are skipped, and say so.
+# Pages are tested in Chromium; without it those tests are skipped with a message.
 chromium:
 	@scripts/install-chromium
 
-# Dockerfile and compose.yaml are linted; without Node that is skipped, and said.
+# The linters of Dockerfile and compose.yaml need Node; without it they are skipped with a message.
 linters:
 	@scripts/install-linters
 

@@ -101,7 +101,7 @@ def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path)
         assert retried.stdout == "letter.pdf: uploaded\n"
         refused = run(home, "jobs", "retry", outcome["job"]["document_id"], *to, **at)
         assert refused.returncode == 1
-        assert "only a job that failed can be retried" in refused.stderr
+        assert "only failed jobs can be retried" in refused.stderr
         everybody = run(home, "jobs", "--all", *to, **at)
         assert "this needs a token of the scope admin" in everybody.stderr
     found = run(home, "search", "water damage", "--as", "maria", "--json")
