@@ -30,7 +30,7 @@ from tests.unit.normalize.written_pdf import Said, written
 from fonds.embed.registry import PreparedTexts, embed_texts, open_embedder
 from fonds.engine.base import Engine
 from fonds.engine.opening import open_engine
-from fonds.normalize.registry import READERS, WORN, BodyToNormalize, make_text
+from fonds.normalize.registry import READER_MODULES, SHOULD_RECYCLE, NormalizerInput, make_text
 from fonds.settings import Settings
 
 PROCESSES: Final = 2
@@ -43,11 +43,11 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def pdfs(count: int) -> list[BodyToNormalize]:
+def pdfs(count: int) -> list[NormalizerInput]:
     """Invented reports of two to twelve pages."""
     dice = random.Random(1)
     return [
-        BodyToNormalize(normalizer="pdf_v1", data=written(*_pages(dice)), address=None)
+        NormalizerInput(normalizer="pdf_v1", data=written(*_pages(dice)), address=None)
         for _ in range(count)
     ]
 
@@ -149,7 +149,9 @@ def measured(
 ) -> dict[str, float]:
     """The best of some rounds for the bare processes and each engine, taken in turns."""
     function = FUNCTIONS[what]
-    limits: dict[str, Any] = {"fresh": READERS, "worn": WORN} if function is make_text else {}
+    limits: dict[str, Any] = (
+        {"fresh": READER_MODULES, "worn": SHOULD_RECYCLE} if function is make_text else {}
+    )
     with ExitStack() as opened:
         by_itself = Bare(function, items)
         runs: dict[str, Callable[[], float]] = {"bare": by_itself.seconds}

@@ -15,7 +15,7 @@ from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.transport import Transport
 from fonds.model import Counts
-from fonds.normalize.registry import READERS, WORN
+from fonds.normalize.registry import READER_MODULES, SHOULD_RECYCLE
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sources.registry import SourceRegistry
@@ -67,7 +67,9 @@ class Context:
 
     def open_readers(self, workers: int | None = None) -> Engine:
         """Processes that read documents, here or on the cluster of the settings."""
-        return open_engine(self.settings.engine, workers=workers, fresh=READERS, worn=WORN)
+        return open_engine(
+            self.settings.engine, workers=workers, fresh=READER_MODULES, worn=SHOULD_RECYCLE
+        )
 
     def with_stores(self, database: Database, blobs: Blobs) -> Context:
         """The same context with other stores; the fetcher is shared, so that its rates are kept."""

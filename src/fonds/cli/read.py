@@ -37,7 +37,7 @@ from fonds.cli.session import find_owner
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
-from fonds.normalize.registry import BodyToNormalize, get_normalizer, sniff
+from fonds.normalize.registry import NormalizerInput, get_normalizer, sniff
 from fonds.runs.normalization import make_text_isolated
 from fonds.search.filters import require_source
 from fonds.search.query import highlights, read_query
@@ -359,7 +359,7 @@ def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
     data = _read(file)
     normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
     result = make_text_isolated(
-        BodyToNormalize(normalizer=normalizer.name, data=data, address=None)
+        NormalizerInput(normalizer=normalizer.name, data=data, address=None)
     )
     if as_json:
         print_json({"normalizer": normalizer.label, "body": result})

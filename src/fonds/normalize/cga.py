@@ -1,8 +1,8 @@
 """Sections of the Connecticut General Statutes as Markdown, their notes under headings.
 
-A slice of a chapter's page: the catchline becomes the heading, and what the publisher tells only
-by the colour of a class (source, history, cross references, annotations) gets headings as well,
-so that nobody takes the history of a section for its text. The links between sections are left out.
+The input is a slice of a chapter's page: the catchline becomes the heading, and the parts that
+the publisher distinguishes only by a class (source, history, cross references, annotations) get
+headings as well, which separate them from the text. The links between sections are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Cga(Html):
 
     def _content(self, root: Any) -> Any:
         for element in list(root.iter(etree.Element)):
-            if _NAVIGATION.intersection(_classes(element)) or _leads_back(element):
+            if _NAVIGATION.intersection(_classes(element)) or _is_return_link(element):
                 element.tag = _REMOVED
         etree.strip_elements(root, _REMOVED, with_tail=False)
         for letter in list(root.iter("i")):
@@ -57,12 +57,12 @@ def _classes(element: Any) -> list[str]:
     return (element.get("class") or "").split()
 
 
-def _leads_back(element: Any) -> bool:
+def _is_return_link(element: Any) -> bool:
     return element.tag == "tr" and _BACK.fullmatch("".join(element.itertext())) is not None
 
 
 def _is_of_a_number(letter: Any) -> bool:
-    """The letter l of a number is in italics lest it be read as a one; the number is one word."""
+    """Whether a letter l belongs to a number: it is in italics so that it is not read as a one."""
     previous = letter.getprevious()
     before = letter.getparent().text if previous is None else previous.tail
     return letter.text == "l" and not len(letter) and bool(before) and before[-1].isdigit()
@@ -71,8 +71,8 @@ def _is_of_a_number(letter: Any) -> bool:
 def _head(span: Any) -> None:
     """A catchline that opens a paragraph becomes the heading above it.
 
-    A copy is moved and the original marked, as what follows it has to stay: text of a damaged
-    page may hold characters that lxml reads, but lets nobody write.
+    A copy is moved and the original marked for removal, so that the text behind it remains: a
+    damaged page may contain characters that lxml can read but not write.
     """
     if next(span.iterancestors(_REMOVED), None) is not None:
         return

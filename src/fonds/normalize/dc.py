@@ -1,10 +1,6 @@
-"""The District of Columbia's laws and code as the Council publishes them (XML of its own).
+"""The District of Columbia's laws and code in the Council's own XML as Markdown.
 
-What stands within a line of the D.C. Council's XML: text, bits of HTML, figures.
-
-From the elements of the D.C. Council's XML to Markdown, one handler for each kind.
-
-What the publisher's files do:
+Peculiarities of the files:
 - A paragraph (`para`) of any depth has a number and then a heading, texts or paragraphs. One that
   begins with another shares its line, as in print: `(a)(1) …`. Depth is shown by em spaces.
 - A number marked `undesignated` is not in the law: editors gave it to have an address for the
@@ -56,9 +52,9 @@ class DcWalker(XmlWalker):
         self._nesting = 0
         self._is_open = False
         self._labelled = False
-        """The open block holds a number only, and goes on with whatever text comes next."""
+        """The open block has only a number, and continues with the next text."""
         self._glues = False
-        """The next number stands right behind the one before it: `(a)(1)`."""
+        """The next number directly follows the one before it: `(a)(1)`."""
         self._note = ""
 
     def walk(self, root: Any, warnings: tuple[str, ...]) -> NormalizedBody:
@@ -122,13 +118,13 @@ class DcWalker(XmlWalker):
 
     def _quotation(self, element: Any) -> None:
         self._close()
-        former = self._indent, self._indent_below
+        outer = self._indent, self._indent_below
         self._indent = self._indent_below = 0
         self._quotations += 1
         self.flow(element)
         self._close()
         self._quotations -= 1
-        self._indent, self._indent_below = former
+        self._indent, self._indent_below = outer
 
     # Structure ----------------------------------------------------------------------------
 
@@ -143,13 +139,13 @@ class DcWalker(XmlWalker):
         label = " ".join(filter(None, map(one_line, parts))).rstrip(" .")
         self._titled(element, label, parts)
 
-    def _titled(self, element: Any, label: str, said: tuple[Any, ...], reason: str = "") -> None:
+    def _titled(self, element: Any, label: str, parts: tuple[Any, ...], reason: str = "") -> None:
         heading = element.find("{*}heading")
         self._close()
         note, self._note = self._note, ""
         self._title(label, heading, reason)
         self._nesting += 1
-        self.flow(element, (heading, *said))
+        self.flow(element, (heading, *parts))
         self._close()
         self._nesting -= 1
         self._note = note
@@ -172,7 +168,7 @@ class DcWalker(XmlWalker):
         self._indent = indent
 
     def _start_heading(self, level: int, label: str | None) -> None:
-        # Neither a table of contents nor a quotation divides the text that it stands in.
+        # Neither a table of contents nor a quotation divides the text around it.
         if self._in_contents or self._quotations:
             self._unindented()
         else:
@@ -182,10 +178,10 @@ class DcWalker(XmlWalker):
         parts = [element.find(f"{{*}}{name}") for name in ("prefix", "num", "heading")]
         prefix, number, heading = parts
         is_designated = number is not None and number.get("undesignated") != "true"
-        former = self._indent, self._indent_below
+        outer = self._indent, self._indent_below
         self._indent = self._indent_below
-        shown = (one_line(prefix), one_line(number) if is_designated else "")
-        self._label(" ".join(filter(None, shown)))
+        label_parts = (one_line(prefix), one_line(number) if is_designated else "")
+        self._label(" ".join(filter(None, label_parts)))
         if one_line(heading):
             self._emphasize(heading, "**")
             self._labelled, self._glues = prefix is None, False
@@ -193,7 +189,7 @@ class DcWalker(XmlWalker):
         self._indent_below = self._indent + is_designated
         self.flow(element, tuple(parts))
         self._close()
-        self._indent, self._indent_below = former
+        self._indent, self._indent_below = outer
 
     def _label(self, label: str) -> None:
         if not label:
@@ -236,7 +232,7 @@ class DcWalker(XmlWalker):
             self.strong(caption)
         if not grid.head and grid.rows and _is_head(grid.rows[0]):
             grid.head = grid.rows.pop(0).cells
-        # An indented line is no row.
+        # An indented line would not be read as a row.
         indent, self._indent = self._indent, 0
         self._table(grid, source=element)
         self._close()
@@ -283,11 +279,11 @@ class DcWalker(XmlWalker):
 
     def _image(self, element: Any) -> None:
         source = element.get("src", "").removeprefix("./")
-        said = ": ".join(filter(None, (source, " ".join(element.get("alt", "").split()))))
+        parts = ": ".join(filter(None, (source, " ".join(element.get("alt", "").split()))))
         self._open()
         self._out.space()
         self._out.artifact("graphic", source)
-        self._out.text(f"[Graphic {said or 'without a name'}]")
+        self._out.text(f"[Graphic {parts or 'without a name'}]")
         self._out.space()
         self.flow(element)
 
@@ -327,7 +323,7 @@ def _is_head(row: GridRow) -> bool:
 
 
 def _loose_texts(table: Any) -> list[str]:
-    """What stands beside the cells, where no row can hold it."""
+    """Text outside the cells, for which no row has room."""
     frames = [table, *table.iterchildren("{*}thead", "{*}tbody", "{*}tfoot")]
     rows = [row for frame in frames for row in frame.iterchildren("{*}tr")]
     return texts_between_cells([*frames, *rows])
@@ -364,7 +360,7 @@ class DcXml(XmlNormalizer):
 
 
 def read_dc(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of the Council's XML, and what had to be mended to read it."""
+    """The root of the Council's XML, and warnings of what was changed to read it."""
     data, warnings = without_nuls(data)
     refuse_unsafe(data)
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -381,5 +377,5 @@ def read_dc(data: bytes) -> tuple[Any, tuple[str, ...]]:
 
 def _stranger(element: Any) -> WrongContentError:
     return WrongContentError(
-        f"the root element is <{local(element)[:80]}>, which is no section of the D.C. Code"
+        f"the root element is <{local(element)[:80]}>, not a section of the D.C. Code"
     )

@@ -1,8 +1,7 @@
 """The Code of Federal Regulations as XML (eCFR's API and bulk files, the annual edition).
 
-Footnotes of the Code of Federal Regulations: which reference belongs to which note.
-
-From the elements of CFR XML to Markdown; what the Federal Register shares is its walker's.
+Elements that the Federal Register has too are written by its walker. The numbers of footnotes
+start again in each division.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from fonds.model import NormalizedBody
 from fonds.normalize.ecfr_tables import (
     CONTENTS,
     DIVISIONS,
+    ELEMENTS,
     EMPHASIS,
     FLEXIBLE,
     FRAGMENTS,
     INLINE,
-    KNOWN,
     LEAD_IN,
     METADATA,
     SECTION,
     TEXT,
+    canonical_tag,
     heading_level,
     heading_source,
     is_picture,
-    known,
     outermost,
     read_html_table,
     refuse_endless_heads,
@@ -77,7 +76,7 @@ class Footnotes:
         self._labels: dict[tuple[Any, str, int], str] = {}
         self._used: Counter[str] = Counter()
         self._referred: Counter[tuple[Any, str]] = Counter()
-        self._noted: Counter[tuple[Any, str]] = Counter()
+        self._note_counts: Counter[tuple[Any, str]] = Counter()
         self._references: set[str] = set()
         self._notes: set[str] = set()
 
@@ -86,11 +85,11 @@ class Footnotes:
         return is_reference(element) or element in self._promoted
 
     def enter(self, division: Any) -> None:
-        """What follows stands in that division."""
+        """Enter a division; the text to come is part of it."""
         self._scopes.append(division)
 
     def leave(self) -> None:
-        """The innermost division is over."""
+        """Leave the innermost division."""
         self._scopes.pop()
 
     def reference(self, sign: str) -> str:
@@ -105,8 +104,8 @@ class Footnotes:
     def note(self, sign: str) -> str:
         """The label for a note."""
         scope = self._scopes[-1]
-        self._noted[scope, sign] += 1
-        label = self._label(scope, sign, self._noted[scope, sign])
+        self._note_counts[scope, sign] += 1
+        label = self._label(scope, sign, self._note_counts[scope, sign])
         self._notes.add(label)
         return label
 
@@ -135,8 +134,12 @@ class Footnotes:
                 marked.update(keys)
             elif len(keys) == 1 and not is_aside:
                 bare.setdefault(keys[0], element)
-        noted = {(division, sign) for division, found in self._within.items() for sign in found}
-        return frozenset(bare[key] for key in noted - marked if key in bare)
+        with_notes = {
+            (division, sign)
+            for division, signs_in_division in self._within.items()
+            for sign in signs_in_division
+        }
+        return frozenset(bare[key] for key in with_notes - marked if key in bare)
 
     def _scope(self, sign: str) -> Any:
         for scope in reversed(self._scopes):
@@ -154,7 +157,7 @@ class Footnotes:
 
 
 def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
-    """The division a sign stands in, and whether it is part of a note or table."""
+    """The division that contains a sign, and whether the sign is part of a note or table."""
     is_aside = False
     for element in (parent, *parent.iterancestors(*DIVISIONS, *_ASIDE)):
         if element.tag in DIVISIONS:
@@ -163,7 +166,7 @@ def _setting(parent: Any, root: Any) -> tuple[Any, bool]:
     return root, is_aside
 
 
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 _AROUND_HEADS: Final = frozenset({"TITLEHD", "CFRTITLE"})
 
 
@@ -178,7 +181,7 @@ class CfrWalker(FrWalker):
         # eCFR keeps its spaces; only the Federal Register's conversion lost them.
         self._out.restore_spaces = root.tag.startswith("CFR") and lost_its_spaces(root)
         self._base = 0
-        self._is_inline = self._in_kept = False
+        self._is_inline = self._in_artifact = False
         self._outermost = outermost(root)
         self._footnotes = Footnotes(root)
 
@@ -186,10 +189,14 @@ class CfrWalker(FrWalker):
         return self._footnotes.unlinked()
 
     def _name(self, element: Any) -> str:
-        return known(element.tag)
+        return canonical_tag(element.tag)
 
     def _is_running(self, parent: Any) -> bool:
-        return self._is_inline or known(parent.tag) in TEXT or bool((parent.text or "").strip())
+        return (
+            self._is_inline
+            or canonical_tag(parent.tag) in TEXT
+            or bool((parent.text or "").strip())
+        )
 
     def _inline(self, element: Any, handler: Handler) -> None:
         outer, self._is_inline = self._is_inline, True
@@ -213,7 +220,7 @@ class CfrWalker(FrWalker):
         if self._in_contents:
             self.paragraph(element)
             return
-        former = self._base, self._outline
+        outer = self._base, self._outline
         self._base = heading_level(DIVISIONS[element.tag], self._outermost, self._base)
         self._outline = {}
         self._footnotes.enter(element)
@@ -221,7 +228,7 @@ class CfrWalker(FrWalker):
             self._headless_section(element)
         self.paragraph(element)
         self._footnotes.leave()
-        self._base, self._outline = former
+        self._base, self._outline = outer
 
     def _headless_section(self, element: Any) -> None:
         if label := section_label("", element.get("N")):
@@ -233,20 +240,20 @@ class CfrWalker(FrWalker):
         # Text that is not in force yet, quoted in a note on its effective date.
         self._extract(element)
 
-    def _figure(self, element: Any) -> None:
+    def _graphic(self, element: Any) -> None:
         self._out.begin()
-        self._figure_parts(element)
+        self._graphic_parts(element)
         self._out.end()
 
-    def _figure_parts(self, element: Any) -> None:
+    def _graphic_parts(self, element: Any) -> None:
         """A picture names itself; an equation in MathML is kept beside its letters."""
-        former, is_math = self._in_kept, known(element.tag) == "MATH"
-        if is_math and not former and not any(map(is_picture, element.iter("*"))):
+        outer, is_math = self._in_artifact, canonical_tag(element.tag) == "MATH"
+        if is_math and not outer and not any(map(is_picture, element.iter("*"))):
             content = etree.tostring(element, encoding="unicode", with_tail=False)
             self._out.artifact("equation", content)
-        self._in_kept = former or is_math
+        self._in_artifact = outer or is_math
         self.flow(element)
-        self._in_kept = former
+        self._in_artifact = outer
 
     def _metadata(self, element: Any) -> None:
         if element.getparent() is not self._root:
@@ -272,7 +279,7 @@ class CfrWalker(FrWalker):
 
     def _heading(self, element: Any) -> None:
         parent = element.getparent()
-        within = "" if parent is None else known(parent.tag)
+        within = "" if parent is None else canonical_tag(parent.tag)
         if within in LEAD_IN and not self._in_contents:
             self._lead_in(element)
         elif self._in_contents:
@@ -332,10 +339,10 @@ class CfrWalker(FrWalker):
     # Inline -------------------------------------------------------------------------------
 
     def _raised(self, element: Any) -> None:
-        self._raise(element, known(element.tag).lower())
+        self._raise(element, canonical_tag(element.tag).lower())
 
     def _changed(self, element: Any) -> None:
-        name = known(element.tag).lower()
+        name = canonical_tag(element.tag).lower()
         if self._emphasized:
             self._raise(element, name)
             return
@@ -347,7 +354,7 @@ class CfrWalker(FrWalker):
 
     def _picture(self, element: Any) -> None:
         parent = element.getparent()
-        is_equation = element.tag == "MID" or known(parent.tag) == "MATH"
+        is_equation = element.tag == "MID" or canonical_tag(parent.tag) == "MATH"
         kind = "equation" if is_equation else "graphic"
         address = element.get("src") or element.get("SRC") or ""
         content = address or one_line(element)
@@ -355,7 +362,7 @@ class CfrWalker(FrWalker):
         self._out.artifact(kind, content)
         self._out.text(f"[{kind.capitalize()}")
         self._out.space()
-        if address and len(address) <= _LONGEST_NAME and not address.startswith("data:"):
+        if address and len(address) <= _MAX_NAME_LENGTH and not address.startswith("data:"):
             self._out.text(address)
         self._out.space()
         self.flow(element)
@@ -389,20 +396,20 @@ class CfrWalker(FrWalker):
         self._stray(element)
 
     def _draw(self, element: Any, grid: Grid) -> None:
-        # A table in a note that is kept already is not kept again.
-        source = None if self._in_kept and element.tag != "GPOTABLE" else element
+        # A table in a note of a table is already part of that table's artifact.
+        source = None if self._in_artifact and element.tag != "GPOTABLE" else element
         self._table(grid, source=source, page=self._page)
 
     def _html_table(self, element: Any) -> None:
         grid = read_html_table(element)
         for caption in grid.captions:
             self.strong(caption)
-        former = self._in_kept
+        outer = self._in_artifact
         self._draw(element, grid)
-        self._in_kept = True
+        self._in_artifact = True
         for note in grid.notes:
             self._child(note, element)
-        self._in_kept = former
+        self._in_artifact = outer
         self._stray(element)
 
     def _stray(self, element: Any) -> None:
@@ -413,7 +420,7 @@ class CfrWalker(FrWalker):
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
     BLOCKS: ClassVar[Mapping[str, Handler]] = {
-        **dict.fromkeys(KNOWN - INLINE, XmlWalker.paragraph),
+        **dict.fromkeys(ELEMENTS - INLINE, XmlWalker.paragraph),
         **{tag: block for tag, block in FrWalker.BLOCKS.items() if tag not in INLINE},
         **dict.fromkeys(DIVISIONS, _division),
         **dict.fromkeys(METADATA, _metadata),
@@ -425,7 +432,7 @@ class CfrWalker(FrWalker):
         "SUBJECT": _subject,
         "RESERVED": _reserved,
         **dict.fromkeys(CONTENTS, XmlWalker.contents),
-        **dict.fromkeys(("GPH", "MATH"), _figure),
+        **dict.fromkeys(("GPH", "MATH"), _graphic),
         "REVTXT": _revision,
         "GPOTABLE": _tables,
         "TABLE": _html_table,
@@ -441,7 +448,7 @@ class CfrWalker(FrWalker):
         **dict.fromkeys(("INS", "DEL"), _changed),
         **dict.fromkeys(("IMG", "GID", "MID"), _picture),
         "SU": _sign,
-        "MATH": _figure_parts,
+        "MATH": _graphic_parts,
     }
 
 
@@ -465,7 +472,7 @@ class EcfrXml(XmlNormalizer):
 
 
 def read_cfr(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of CFR XML, and what had to be mended to read it.
+    """The root of CFR XML, and warnings of what was changed to read it.
 
     Elements cut out of a file, one or several, are put under a root of their own.
     """
@@ -477,6 +484,6 @@ def read_cfr(data: bytes) -> tuple[Any, tuple[str, ...]]:
     root = parse_xml(data)
     if root.tag not in _ROOTS:
         raise WrongContentError(
-            f"the root element is <{root.tag[:80]}>, which is no Code of Federal Regulations"
+            f"the root element is <{root.tag[:80]}>, not one of the Code of Federal Regulations"
         )
     return root, warnings

@@ -1,9 +1,4 @@
-"""The vocabulary of the Code of Federal Regulations: eCFR's divisions and the annual edition's.
-
-The tables eCFR writes in the manner of HTML, read as a grid.
-
-Tables of the Code of Federal Regulations as lines of Markdown.
-"""
+"""The elements of CFR XML: divisions, headings, and tables like HTML's."""
 
 from __future__ import annotations
 
@@ -28,7 +23,7 @@ DIVISIONS: Final = {
     "SECTION": 8,
     "APPENDIX": 9,
 }
-"""How deep each division stands: 1 title, 5 part, 8 section, 9 appendix (to any of them)."""
+"""The depth of each division: 1 title, 5 part, 8 section, 9 appendix (to any of them)."""
 SECTION: Final = 8
 APPENDIX: Final = 9
 
@@ -45,8 +40,8 @@ TEXT: Final = fr_vocabulary.TEXT | frozenset(
     {"HEAD", "HED", "HED1", "HD1", "HD2", "HD3", "PSPACE", "TD", "TH", "CAPTION", "CITA"}
     | {"FP-1", "FP-2", "FP-DASH", "FP1", "FP1-2", "FP2", "FP2-2", "FRP", "APPRO", "SECAUTH"}
 )
-KNOWN: Final = (
-    fr_vocabulary.KNOWN
+ELEMENTS: Final = (
+    fr_vocabulary.ELEMENTS
     | DIVISIONS.keys()
     | METADATA
     | CONTENTS
@@ -65,13 +60,13 @@ KNOWN: Final = (
 )
 
 FRAGMENTS: Final = (
-    KNOWN
+    ELEMENTS
     - {f"DIV{number}" for number in range(1, 10)}
     - {"BODY", "CFRDOC", "CFRGRANULE", "DLPSTEXTCLASS", "ECFR", "FDSYS", "HEADER"}
     - {"CORRECT", "CORRECTS", "FEDREG", "NEWPART", "NOTICE", "NOTICES", "PRESDOCS", "PRESDOCU"}
     - {"PRORULE", "PRORULES", "RULE", "RULES"}
 )
-"""What a passage cut out of a file may begin with, but no file of the CFR or the Register does."""
+"""Elements with which a part cut out of a file may begin, but no file of the CFR or Register."""
 
 # 7462 and 0714 are italics within bold headings.
 EMPHASIS: Final = {**fr_vocabulary.EMPHASIS, "7462": "*", "0714": "*"}
@@ -80,7 +75,7 @@ _LIKE_HTML: Final = frozenset(
     {"A", "B", "BR", "CAPTION", "DEL", "DIV", "EM", "I", "IMG", "INS", "LI", "MATH", "P", "SPAN"}
     | {"STRONG", "SUB", "SUP", "TABLE", "TBODY", "TD", "TFOOT", "TH", "THEAD", "TR", "U", "UL"}
 )
-_LONGEST_LABEL: Final = 100
+_MAX_LABEL_LENGTH: Final = 100
 _SIGN: Final = re.compile(r"(§+|Secs?\.|Sections?\b)\s*")
 _NUMBER: Final = re.compile(r"\d\S*(?:\s*(?:[-–—]|through\b|to\b)\s*\d\S*)?")
 _STRUCTURE: Final = re.compile(
@@ -89,9 +84,9 @@ _STRUCTURE: Final = re.compile(
 )
 
 
-def known(tag: str) -> str:
+def canonical_tag(tag: str) -> str:
     """The tag as the vocabulary spells it: eCFR writes `img` and `TABLE` in one file."""
-    if tag in KNOWN:
+    if tag in ELEMENTS:
         return tag
     shouted = tag.rpartition("}")[2].upper()
     return shouted if shouted in _LIKE_HTML else tag
@@ -99,7 +94,7 @@ def known(tag: str) -> str:
 
 def is_picture(element: Any) -> bool:
     """Whether an element only names a picture, as of an equation."""
-    return known(element.tag) in {"MID", "IMG"}
+    return canonical_tag(element.tag) in {"MID", "IMG"}
 
 
 def outermost(root: Any) -> int:
@@ -141,7 +136,7 @@ def section_label(head: str, number: str | None) -> str | None:
 def structure_label(head: str) -> str | None:
     """`PART 60`, `Appendix A to Part 60`; None where a heading only names its subject."""
     match = _STRUCTURE.match(head)
-    return match[0].strip()[:_LONGEST_LABEL] if match else None
+    return match[0].strip()[:_MAX_LABEL_LENGTH] if match else None
 
 
 def heading_source(element: Any) -> str:
@@ -160,7 +155,7 @@ def tag_before(element: Any) -> str:
 def _stated(number: str | None) -> str:
     # The API escapes some attributes twice.
     stated = " ".join(unescape(unescape(number or "")).split()).lstrip("§ ")
-    return stated if len(stated) <= _LONGEST_LABEL else ""
+    return stated if len(stated) <= _MAX_LABEL_LENGTH else ""
 
 
 _GROUPS: Final = frozenset({"THEAD", "TBODY", "TFOOT"})
@@ -172,7 +167,7 @@ def read_html_table(table: Any) -> Grid:
     grid = Grid()
     rows: list[Any] = []
     for child in table.iterchildren("*"):
-        tag = known(child.tag)
+        tag = canonical_tag(child.tag)
         if tag in _GROUPS:
             rows.extend(child.iterchildren("*"))
         elif tag == "TR":
@@ -191,22 +186,24 @@ def read_html_table(table: Any) -> Grid:
 
 
 def stray_text(table: Any) -> str:
-    """Text that stands between a table's cells, where none belongs."""
+    """Text between the cells of a table."""
     frames = [table]
     for frame in frames:
-        frames.extend(child for child in frame.iterchildren("*") if known(child.tag) in _CONTAINERS)
+        frames.extend(
+            child for child in frame.iterchildren("*") if canonical_tag(child.tag) in _CONTAINERS
+        )
     return " ".join(texts_between_cells(frames))
 
 
 def _is_head(row: Any) -> bool:
-    is_group = known(row.getparent().tag) == "THEAD"
-    return is_group or all(known(cell.tag) == "TH" for cell in row.iterchildren("*"))
+    is_group = canonical_tag(row.getparent().tag) == "THEAD"
+    return is_group or all(canonical_tag(cell.tag) == "TH" for cell in row.iterchildren("*"))
 
 
 _MAX_HEADS: Final = 300
 
 
 def refuse_endless_heads(table: Any) -> None:
-    """Each head may stand under all before it: thousands would take hours to join."""
+    """Raise for a table with too many heads: each may repeat all before it, which takes hours."""
     if sum(map(len, table.findall("BOXHD"))) > _MAX_HEADS:
         raise MalformedError(f"a table has more than {_MAX_HEADS} column heads")

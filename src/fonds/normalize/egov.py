@@ -1,13 +1,7 @@
 """Japanese law in the XML of e-Gov (schema version 3) as Markdown.
 
 A reading set beside a word (`<Ruby>瑕疵<Rt>かし</Rt></Ruby>`) follows it in brackets: 瑕疵（かし）.
-Items and their subdivisions stand on lines of their own, an em space further in at each level.
-
-The elements of the Japanese law schema (version 3), by how they are written.
-
-From the elements of the Japanese law schema to Markdown, one handler for each kind.
-
-Tables of the Japanese law schema, read as rows; spans are named as in HTML.
+Items and their subdivisions are on lines of their own, indented by an em space at each level.
 """
 
 from __future__ import annotations
@@ -51,7 +45,7 @@ APPENDICES: Final = (
 )
 
 HEADED: Final = frozenset({"LawBody", "Article", "SupplProvision", *CONTAINERS, *APPENDICES})
-"""Each is a level of headings."""
+"""Elements that are each a level of headings."""
 
 HEADS: Final = (
     "LawTitle",
@@ -60,11 +54,11 @@ HEADS: Final = (
     *(f"{name}Title" for name in APPENDICES),
     "ArithFormulaNum",
     "RelatedArticleNum",
-    # In a file the caption precedes the number, in print it stands above it, in a citation behind.
+    # In a file the caption precedes the number, in print it is above it, in a citation behind it.
     "ArticleTitle",
     "ArticleCaption",
 )
-"""What a heading is made of, in the order in which it is written."""
+"""The parts of a heading, in the order in which they are written."""
 
 CONTENTS: Final = frozenset(
     {*(f"TOC{name}" for name in CONTAINERS), "TOCArticle", "TOCSupplProvision"}
@@ -74,7 +68,7 @@ _SUBITEMS: Final = tuple(f"Subitem{level}" for level in range(1, 11))
 _LISTS: Final = ("List", "Sublist1", "Sublist2", "Sublist3")
 
 INDENTED: Final = frozenset({"Item", "Class", *_SUBITEMS, *_LISTS})
-"""Each stands one step to the right of what is around it."""
+"""Elements that are indented by one step."""
 
 LABELS: Final = frozenset(
     {
@@ -153,7 +147,7 @@ MIXED: Final = (
 )
 """White space in them may mean a space; between other elements it is the file's layout."""
 
-KNOWN: Final = (
+ELEMENTS: Final = (
     HEADED | CONTENTS | INDENTED | LABELS | SENTENCES | ANY | LINES | INLINE | TABLE | GROUPS
 ).union(HEADS)
 
@@ -240,7 +234,7 @@ class EgovWalker(XmlWalker):
         self._within(_STEP, element)
 
     def _quotation(self, element: Any) -> None:
-        """New wording of another law: its headings are none of this text."""
+        """Write new wording of another law: its headings are not headings of this text."""
         outer, self._quoted = self._quoted, True
         self._within("> ", element)
         self._quoted = outer
@@ -303,7 +297,7 @@ class EgovWalker(XmlWalker):
     def _raised(self, element: Any) -> None:
         self._tagged(element, element.tag.lower())
 
-    def _figure(self, element: Any) -> None:
+    def _graphic(self, element: Any) -> None:
         name = element.get("src", "")
         self._out.artifact("figure", name)
         self._out.text(f"[図 {name}]")
@@ -326,7 +320,7 @@ class EgovWalker(XmlWalker):
         "Rt": _reading,
         "Sup": _raised,
         "Sub": _raised,
-        "Fig": _figure,
+        "Fig": _graphic,
     }
     BLOCKS: ClassVar[Mapping[str, Handler]] = {
         **dict.fromkeys((*SENTENCES, *LINES, *HEADS), _line),
@@ -346,14 +340,14 @@ def _heads(element: Any) -> list[Any]:
 
 
 def _blocks_of(cell: Any) -> list[Any]:
-    """What stands in a cell: its blocks, or the cell itself where it is mere text."""
+    """The blocks in a cell, or the cell itself if it contains only text."""
     own = [cell.text, *(child.tail for child in cell)]
     if cell.tag != "TableColumn" or any(text and text.strip() for text in own):
         return [cell] if one_line(cell) else []
-    return [block for block in cell.iterchildren("*") if one_line(block) or _shows(block)]
+    return [block for block in cell.iterchildren("*") if one_line(block) or _has_picture(block)]
 
 
-def _shows(block: Any) -> bool:
+def _has_picture(block: Any) -> bool:
     return next(block.iter("Fig"), None) is not None
 
 
@@ -376,17 +370,17 @@ class Egov(XmlNormalizer):
 
 
 def _elements(data: bytes) -> list[Any]:
-    """What is to be written: the law of a whole file, or the elements of a piece of one."""
+    """The law in a whole file, or the elements of a part of one."""
     if _PROLOGUE.match(data):
         root = parse_xml(data)
-        found = [root]
+        elements = [root]
     else:
         several = f"<{_SEVERAL}>".encode() + data.removeprefix(_BOM) + f"</{_SEVERAL}>".encode()
         root = parse_xml(several)
-        found = list(root.iterchildren("*"))
-    if found and found[0].tag not in KNOWN:
+        elements = list(root.iterchildren("*"))
+    if elements and elements[0].tag not in ELEMENTS:
         # The answer of the API wraps the law.
-        found = list(found[0].iter("Law"))[:1] or found
-    if not any(element.tag in KNOWN for one in found for element in one.iter("*")):
+        elements = list(elements[0].iter("Law"))[:1] or elements
+    if not any(element.tag in ELEMENTS for one in elements for element in one.iter("*")):
         raise WrongContentError("no element of the Japanese law schema is in it")
-    return found
+    return elements

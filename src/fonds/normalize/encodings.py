@@ -51,7 +51,7 @@ _TEXT_CODECS: Final = re.compile(
 )
 
 # The commonest characters of each writing: a wrong guess turns text into characters that are
-# all legal and nearly all rare. The letters of statutes stand beside those of everyday prose.
+# all legal and nearly all rare. Characters of statutes are included with those of prose.
 _COMMON: Final = {
     "cp932": "のにはをたがでてとしれさいなるもっからことありまき、。，．・「」（）"
     "第条法項号年月日人本大会者国令規定一二三十",
@@ -82,28 +82,28 @@ _NON_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _C1: Final = re.compile("[\x80-\x9f]")
 _CONTROLS: Final = bytes({*range(1, 9), 11, *range(14, 32), 127})
 _REPLACEMENT: Final = "\ufffd"
-_MEND: Final = "fonds-mend-utf8"
+_REPAIR: Final = "fonds-repair-utf8"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decoded:
-    """Text, how it was read, and what had to be guessed or mended."""
+    """Text, how it was read, and warnings of what was guessed or repaired."""
 
     text: str
     encoding: str
-    """The codec's name; `mixed` where two encodings stood in one file."""
+    """The codec's name; `mixed` where a file had two encodings."""
     warnings: tuple[str, ...] = ()
 
 
 def decode(data: bytes, *, declared: str | None = None) -> Decoded:
-    """The text of a file in whatever encoding; never fails, and says what it could not read.
+    """The text of a file in any encoding; never fails, and warns of what it could not read.
 
-    `declared` is what came with the file, as in an HTTP header; the file's own word, found in
-    its first bytes, comes second, and neither is believed against the bytes.
+    `declared` came with the file, as in an HTTP header; the declaration in its first bytes comes
+    second, and neither is used if the bytes contradict it.
     """
     text, encoding, warnings = _read(data, declared)
-    text, mended = _cleaned(text)
-    return Decoded(text=text, encoding=encoding, warnings=(*warnings, *mended))
+    text, repaired = _cleaned(text)
+    return Decoded(text=text, encoding=encoding, warnings=(*warnings, *repaired))
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -134,21 +134,21 @@ def _read(data: bytes, declared: str | None) -> tuple[str, str, tuple[str, ...]]
             return _with_bom(data[len(bom) :], encoding)
     if (wide := _wide(data)) is not None:
         return data.decode(wide, "replace"), wide, (f"no byte order mark: read as {wide}",)
-    named = (_codec(declared) if declared else None) or declared_encoding(data)
-    if named in {"iso2022_jp", "hz"} and (text := _strict(data, named)) is not None:
-        return text, named, ()
+    declared = (_codec(declared) if declared else None) or declared_encoding(data)
+    if declared in {"iso2022_jp", "hz"} and (text := _strict(data, declared)) is not None:
+        return text, declared, ()
     if data.isascii():
         return _ascii(data)
-    if (text := _strict(data, "utf-8")) is not None and not _only_looks_like_utf8(data, named):
-        return text, "utf-8", _contradicted(named, "utf-8")
-    return _legacy(data, named)
+    if (text := _strict(data, "utf-8")) is not None and not _only_looks_like_utf8(data, declared):
+        return text, "utf-8", _contradicted(declared, "utf-8")
+    return _legacy(data, declared)
 
 
 def _with_bom(data: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]]:
     if (text := _strict(data, encoding)) is not None:
         return text, encoding, ()
     if encoding == "utf-8":
-        return _mended(data)
+        return _repaired(data)
     return data.decode(encoding, "replace"), encoding, ()
 
 
@@ -158,10 +158,10 @@ def _ascii(data: bytes) -> tuple[str, str, tuple[str, ...]]:
     return data.decode("ascii"), "ascii", ()
 
 
-def _contradicted(named: str | None, found: str) -> tuple[str, ...]:
-    if named is None or named == found:
+def _contradicted(declared: str | None, actual: str) -> tuple[str, ...]:
+    if declared is None or declared == actual:
         return ()
-    return (f"declared as {named}, but the bytes are {found}",)
+    return (f"declared as {declared}, but the bytes are {actual}",)
 
 
 def _strict(data: bytes, encoding: str) -> str | None:
@@ -187,54 +187,54 @@ def _wide(data: bytes) -> str | None:
     return encodings.get(pattern)
 
 
-def _only_looks_like_utf8(data: bytes, named: str | None) -> bool:
+def _only_looks_like_utf8(data: bytes, declared: str | None) -> bool:
     # A few pairs of GB or EUC bytes can be legal UTF-8; long text never is.
-    if named not in _EAST_ASIAN or len(data) > _HEAD:
+    if declared not in _EAST_ASIAN or len(data) > _HEAD:
         return False
-    if (text := _strict(data, named)) is None:
+    if (text := _strict(data, declared)) is None:
         return False
-    return _plausibility(text, _EAST_ASIAN[named]) > _PLAUSIBLE and not any(
+    return _plausibility(text, _EAST_ASIAN[declared]) > _PLAUSIBLE and not any(
         len(match) > 2  # noqa: PLR2004 — pairs are what both encodings share
         for match in _UTF8_CHARACTER.findall(data)
     )
 
 
-def _legacy(data: bytes, named: str | None) -> tuple[str, str, tuple[str, ...]]:
-    right, wrong = _utf8_shares(data)
+def _legacy(data: bytes, declared: str | None) -> tuple[str, str, tuple[str, ...]]:
+    right, wrong = _utf8_bytes(data)
     if right and right >= wrong * 2:
-        return _mended(data)
-    if (best := _east_asian(data, named)) is not None:
+        return _repaired(data)
+    if (best := _east_asian(data, declared)) is not None:
         text = data.decode(best)
-        return text, best, _contradicted(named, best) or _guessed(named, best)
-    if named and named not in {"utf-8", "cp1252", *_EAST_ASIAN}:
-        text = data.decode(named, "replace")
-        return text, named, ()
-    if named in _EAST_ASIAN and _runs_long(data):
-        return data.decode(named, "replace"), named, ()
+        return text, best, _contradicted(declared, best) or _guessed(declared, best)
+    if declared and declared not in {"utf-8", "cp1252", *_EAST_ASIAN}:
+        text = data.decode(declared, "replace")
+        return text, declared, ()
+    if declared in _EAST_ASIAN and _runs_long(data):
+        return data.decode(declared, "replace"), declared, ()
     if right * 4 > wrong:
-        return _mended(data)
+        return _repaired(data)
     text = data.decode("cp1252", "replace")
-    return text, "cp1252", _contradicted(named, "cp1252") or _guessed(named, "cp1252")
+    return text, "cp1252", _contradicted(declared, "cp1252") or _guessed(declared, "cp1252")
 
 
-def _guessed(named: str | None, found: str) -> tuple[str, ...]:
-    return () if named else (f"no encoding declared: read as {found}",)
+def _guessed(declared: str | None, actual: str) -> tuple[str, ...]:
+    return () if declared else (f"no encoding declared: read as {actual}",)
 
 
-def _utf8_shares(data: bytes) -> tuple[int, int]:
+def _utf8_bytes(data: bytes) -> tuple[int, int]:
     """How many bytes beyond ASCII belong to whole UTF-8 characters, and how many do not."""
     high = sum(map(len, _HIGH.findall(data)))
     right = sum(map(len, _UTF8_CHARACTER.findall(data)))
     return right, high - right
 
 
-def _east_asian(data: bytes, named: str | None) -> str | None:
+def _east_asian(data: bytes, declared: str | None) -> str | None:
     scores: dict[str, float] = {}
     for encoding, common in _EAST_ASIAN.items() if _runs_long(data) else ():
         if (text := _strict(data, encoding)) is not None:
             scores[encoding] = _plausibility(text[:_SAMPLE], common)
-    if named in scores:
-        scores[named] += _PLAUSIBLE / 2
+    if declared in scores:
+        scores[declared] += _PLAUSIBLE / 2
     for encoding in _UTF16 if len(data) % 2 == 0 and not _few_high(data) else ():
         if (text := _strict(data, encoding)) is not None:
             scores[encoding] = max(
@@ -253,10 +253,10 @@ def _plausibility(text: str, common: frozenset[str]) -> float:
     characters = _NON_ASCII.findall(text)
     if not characters:
         return 0.0
-    known = sum(character in common for character in characters)
+    common_count = sum(character in common for character in characters)
     half_width = sum("\uff61" <= character <= "\uff9f" for character in characters)
     private = sum("\ue000" <= character <= "\uf8ff" for character in characters)
-    return float(known - half_width / 2 - private) / len(characters)
+    return float(common_count - half_width / 2 - private) / len(characters)
 
 
 def _runs_long(data: bytes) -> bool:
@@ -264,24 +264,24 @@ def _runs_long(data: bytes) -> bool:
     return sum(len(run) for run in runs if len(run) > 1) * 2 > sum(map(len, runs))
 
 
-def _mended(data: bytes) -> tuple[str, str, tuple[str, ...]]:
+def _repaired(data: bytes) -> tuple[str, str, tuple[str, ...]]:
     """UTF-8 into which single windows-1252 characters were pasted, or which was cut."""
-    text = data.decode("utf-8", _MEND)
+    text = data.decode("utf-8", _REPAIR)
     stray = len(data.decode("utf-8", "ignore"))
-    found = len(text) - stray
-    return text, "mixed", (f"{found} places are not UTF-8: read as windows-1252 where possible",)
+    count = len(text) - stray
+    return text, "mixed", (f"{count} places are not UTF-8: read as windows-1252 where possible",)
 
 
-def _mend(error: UnicodeError) -> tuple[str, int]:
+def _repair(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
     wrong = error.object[error.start : error.end]
     # One byte is a character of another encoding; more are a character of UTF-8 cut short.
-    mended = wrong.decode("cp1252", "replace") if len(wrong) == 1 else _REPLACEMENT
-    return mended, error.end
+    repaired = wrong.decode("cp1252", "replace") if len(wrong) == 1 else _REPLACEMENT
+    return repaired, error.end
 
 
-codecs.register_error(_MEND, _mend)
+codecs.register_error(_REPAIR, _repair)
 
 
 def _cleaned(text: str) -> tuple[str, tuple[str, ...]]:
@@ -289,14 +289,14 @@ def _cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     if nuls := text.count("\0"):
         text = text.replace("\0", "")
         warnings.append(f"{nuls} NUL characters removed")
-    # U+0080 to U+009F never appear in prose: somebody transcoded windows-1252 as Latin-1.
+    # U+0080 to U+009F never appear in prose: windows-1252 was transcoded as Latin-1.
     transcoded = 0
     if not text.isascii():
         text, transcoded = _C1.subn(lambda match: _windows(match[0]), text)
     if transcoded:
         warnings.append(f"{transcoded} control characters read as windows-1252")
     if unreadable := text.count(_REPLACEMENT):
-        warnings.append(f"{unreadable} unreadable characters stand as {_REPLACEMENT}")
+        warnings.append(f"{unreadable} unreadable characters replaced by {_REPLACEMENT}")
     return text.removeprefix("\ufeff"), tuple(warnings)
 
 
@@ -307,6 +307,6 @@ def _windows(character: str) -> str:
 def without_controls(text: str) -> tuple[str, tuple[str, ...]]:
     """The text without characters that no reader sees, and the warning that counts them."""
     data = text.encode()
-    kept = data.translate(None, _CONTROLS)
-    found = len(data) - len(kept)
-    return (kept.decode(), (f"{found} control characters removed",)) if found else (text, ())
+    visible = data.translate(None, _CONTROLS)
+    count = len(data) - len(visible)
+    return (visible.decode(), (f"{count} control characters removed",)) if count else (text, ())

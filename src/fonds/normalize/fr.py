@@ -1,10 +1,6 @@
 """The Federal Register's XML (RULE, PRORULE, NOTICE, PRESDOCU) as Markdown.
 
-Footnotes as GPO sets them: `SU` and `FTREF` at the call, `FTNT` with `SU` for the note.
-
-The vocabulary of Federal Register XML: which elements there are, and how they are set.
-
-From the elements of Federal Register XML to Markdown, one handler for each kind.
+Footnotes are as GPO sets them: `SU` and `FTREF` at the call, `FTNT` with `SU` for the note.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ def signs(element: Any) -> list[str]:
 
 
 def is_reference(element: Any) -> bool:
-    """Whether FTREF follows, which tells a footnote's number from an exponent."""
+    """Whether FTREF follows, which distinguishes a footnote's number from an exponent."""
     following = element.getnext()
     if following is None and (parent := element.getparent()) is not None and parent.tag == "E":
         following = parent.getnext()
@@ -64,7 +60,7 @@ TEXT: Final = frozenset(
 # A heading in these introduces one sentence, not a section.
 LEAD_IN: Final = frozenset({"AUTH", "SOURCE", "NOTE", "EFFDNOT", "EDNOTE", "EXAMPLE", "CROSSREF"})
 BASE_LEVEL: Final = {"CHAPTER": 3, "PART": 3, "SUBPART": 4, "APPENDIX": 4, "SECTION": 5}
-KNOWN: Final = (
+ELEMENTS: Final = (
     INLINE
     | TEXT
     | LEAD_IN
@@ -101,7 +97,7 @@ ACCENTS: Final = {
 """Marks on the letter before `AC`, by its code: é è ê ë ñ å, a bar, ç, a dot.
 
 GPO's guide to e-CFR XML lists the digits; it prints 8 as a tilde, but its own example, and every
-use in print, is the bar of a mean. What 0 and 5 set, a stroke and a box, is no accent.
+use in print, is the bar of a mean. 0 and 5 set a stroke and a box, which are not accents.
 """
 
 
@@ -110,19 +106,19 @@ def lost_its_spaces(root: Any) -> bool:
 
     Until about 2015 federalregister.gov served `in the<E T="04">Federal Register</E>notice`.
     """
-    kept = lost = 0
+    present = lost = 0
     for element in root.iter("E", "PRTPAGE", "FTREF"):
         tail = element.tail
         if not tail or element.get("T") in RAISED:
             continue
         if tail[0] == " ":
-            kept += 1
+            present += 1
         elif tail[0].isalnum():
             if element.tag == "PRTPAGE" and text_before(element)[-1:].isspace():
-                kept += 1
+                present += 1
             else:
                 lost += 1
-    return lost > kept
+    return lost > present
 
 
 def text_before(element: Any) -> str:
@@ -188,14 +184,14 @@ class FrWalker(XmlWalker):
     # Blocks -------------------------------------------------------------------------------
 
     def _structure(self, element: Any) -> None:
-        former, self._base = self._base, BASE_LEVEL[element.tag]
+        outer, self._base = self._base, BASE_LEVEL[element.tag]
         self.paragraph(element)
-        self._base = former
+        self._base = outer
 
     def _extract(self, element: Any) -> None:
-        former = self._out.indent("> ")
+        outer = self._out.indent("> ")
         self.paragraph(element)
-        self._out.outdent(former)
+        self._out.outdent(outer)
 
     def _stars(self, element: Any) -> None:
         # Printed as five asterisks; bare ones would be a horizontal rule.
@@ -204,7 +200,7 @@ class FrWalker(XmlWalker):
         self._out.end()
         self.flow(element)
 
-    def _figure(self, element: Any) -> None:
+    def _graphic(self, element: Any) -> None:
         kind, name = ("equation", "Equation") if element.tag == "MATH" else ("graphic", "Graphic")
         for child in element.iterchildren("*"):
             if child.tag not in {"GID", "MID"}:
@@ -299,11 +295,11 @@ class FrWalker(XmlWalker):
         self._define(label, element, sign)
 
     def _define(self, label: str, note: Any, sign: Any) -> None:
-        former = self._out.indent("    ", first=f"[^{label}]: ")
-        former_sign, self._note_sign = self._note_sign, sign
+        outer = self._out.indent("    ", first=f"[^{label}]: ")
+        outer_sign, self._note_sign = self._note_sign, sign
         self.paragraph(note)
-        self._note_sign = former_sign
-        self._out.outdent(former)
+        self._note_sign = outer_sign
+        self._out.outdent(outer)
 
     # Inline -------------------------------------------------------------------------------
 
@@ -373,7 +369,7 @@ class FrWalker(XmlWalker):
 
     _EMPHASIS: ClassVar[dict[str, str]] = EMPHASIS
     BLOCKS: ClassVar[Mapping[str, Handler]] = {
-        **dict.fromkeys(KNOWN - INLINE, XmlWalker.paragraph),
+        **dict.fromkeys(ELEMENTS - INLINE, XmlWalker.paragraph),
         "AGENCY": XmlWalker.strong,
         "SUBAGY": XmlWalker.strong,
         "HD": _heading,
@@ -381,8 +377,8 @@ class FrWalker(XmlWalker):
         "SUBJECT": _subject,
         "EXTRACT": _extract,
         "STARS": _stars,
-        "GPH": _figure,
-        "MATH": _figure,
+        "GPH": _graphic,
+        "MATH": _graphic,
         "GPOTABLE": _tables,
         "FTNT": _footnote,
         "CONTENTS": XmlWalker.contents,
@@ -399,10 +395,10 @@ class FrWalker(XmlWalker):
     }
 
 
-def _label(sign: str, seen: Counter[str]) -> str:
+def _label(sign: str, counts: Counter[str]) -> str:
     # Numbering starts again in appendices; the second note 1 becomes 1-2.
-    seen[sign] += 1
-    return sign if seen[sign] == 1 else f"{sign}-{seen[sign]}"
+    counts[sign] += 1
+    return sign if counts[sign] == 1 else f"{sign}-{counts[sign]}"
 
 
 DOCUMENTS: Final = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "CORRECT")
@@ -425,7 +421,7 @@ class FrXml(XmlNormalizer):
     def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_xml(data)
         if root.tag == "FEDREG" and hint:
-            root = _named(root, hint)
+            root = _numbered(root, hint)
         return element_to_markdown(root, warnings)
 
 
@@ -435,13 +431,13 @@ def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> Normali
 
 
 def read_xml(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of Federal Register XML, and what had to be mended to read it."""
+    """The root of Federal Register XML, and warnings of what was changed to read it."""
     data, warnings = without_nuls(data)
     refuse_unsafe(data)
     root = parse_xml(data)
     if root.tag not in _ROOTS:
         raise WrongContentError(
-            f"the root element is <{root.tag}>, which is no Federal Register document"
+            f"the root element is <{root.tag}>, not a Federal Register document"
         )
     return root, warnings
 
@@ -455,9 +451,9 @@ def document_number(document: Any) -> str | None:
     return None
 
 
-def _named(issue: Any, hint: str) -> Any:
+def _numbered(issue: Any, hint: str) -> Any:
     number = hint.removeprefix("fr:").partition("@")[0]
     for document in issue.iter(*DOCUMENTS):
         if document_number(document) == number:
             return document
-    raise WrongContentError(f"the issue holds no document numbered {number}")
+    raise WrongContentError(f"the issue contains no document numbered {number}")

@@ -2,11 +2,7 @@
 
 A file is a flat list of norms under `dokumente`; a norm alone is read as well.
 
-Norms: the headings that only their metadata tell, and the text below.
-
-Walking the text of a norm: paragraphs, lists, tables, footnotes; every word of it, in order.
-
-Markdown as German law needs it: lines within a paragraph, and numbers of the law's own.
+Headings are only in the metadata of norms. Paragraphs have lines, and items their own numbers.
 """
 
 from __future__ import annotations
@@ -45,12 +41,12 @@ class NormWriter(MarkdownWriter):
         self._in_heading = level > 0
 
     def end(self) -> None:
-        """Finish the block; a line break at its end is none."""
+        """Finish the block; a line break at its end is dropped."""
         super().end()
         self._breaks = self._in_heading = False
 
     def break_line(self) -> None:
-        """Let the next text stand on a line of its own, where there are lines."""
+        """Begin a new line before the next text, where there are lines."""
         if self.is_open and not self.in_table and not self._in_heading:
             self._breaks = True
         else:
@@ -69,23 +65,23 @@ class NormWriter(MarkdownWriter):
             self.line()
 
     def begin_item(self, label: str) -> str:
-        """Start an item of a list; gives the former prefix, for `outdent`."""
+        """Start an item of a list; returns the previous prefix, for `outdent`."""
         if _LIST_LABEL.fullmatch(label):
             opening, inner = label, " " * (len(label) + 1)
         else:
             opening, inner = escape_start(escape(label)), ""
-        former = self.indent(inner, first="")
+        outer = self.indent(inner, first="")
         self.begin()
         self.markup(f"{opening} ")
         self.run_in()
-        return former
+        return outer
 
 
 _PICTURES: Final = {"IMG": "Abbildung", "FILE": "Datei"}
 
 
 class TextWalker(XmlWalker):
-    """Writes what stands in `text` and `fussnoten`."""
+    """Writes the content of `text` and `fussnoten`."""
 
     _out: NormWriter
 
@@ -93,7 +89,7 @@ class TextWalker(XmlWalker):
         super().__init__(NormWriter())
         self._root = root
         self._level = 1
-        """That of the norm's own heading."""
+        """The level of the norm's own heading."""
         self._notes = {note.get("ID"): note for note in root.iter("Footnote")}
         self._labels: dict[str, str] = {}
         self._lost_references = 0
@@ -158,15 +154,15 @@ class TextWalker(XmlWalker):
 
     def _item(self, label: Any, content: Any) -> None:
         words = one_line(label)
-        former = self._out.begin_item(words) if words else None
+        outer = self._out.begin_item(words) if words else None
         if label is not None:
             for reference in label.iter("FnR"):
                 self._reference(reference)
         if content is not None:
             self.flow(content)
         self._out.end()
-        if former is not None:
-            self._out.outdent(former)
+        if outer is not None:
+            self._out.outdent(outer)
 
     # Tables ---------------------------------------------------------------------------------
 
@@ -199,13 +195,13 @@ class TextWalker(XmlWalker):
         self._out.end()
         target = element.get("ID") or ""
         if target in self._labels:
-            former = self._out.indent("    ", first=f"[^{self._labels[target]}]: ")
+            outer = self._out.indent("    ", first=f"[^{self._labels[target]}]: ")
         else:
-            former = self._out.begin_item(
+            outer = self._out.begin_item(
                 f"{element.get('FnZ') or '*'}{element.get('Postfix') or ')'}"
             )
         self.flow(element)
-        self._out.outdent(former)
+        self._out.outdent(outer)
 
     # Inline ---------------------------------------------------------------------------------
 
@@ -293,12 +289,12 @@ class NormWalker(TextWalker):
         metadata = norm.find("metadaten")
         if metadata is not None:
             self._headings(metadata, min(division, MAX_HEADING_LEVEL))
-        former = self._in_contents
+        outer = self._in_contents
         self._in_contents = one_line(norm.find("metadaten/enbez")).startswith("Inhalts")
         for text in norm.iterchildren("textdaten"):
             for part in text.iterchildren("*"):
                 self._notes_of(part) if part.tag == "fussnoten" else self._child(part, text)
-        self._in_contents = former
+        self._in_contents = outer
         self._out.end()
 
     def _headings(self, metadata: Any, division: int) -> None:
@@ -322,7 +318,7 @@ class NormWalker(TextWalker):
         self._out.end()
 
     def _act(self, metadata: Any) -> None:
-        """What the publisher prints above an act."""
+        """Write what the publisher prints above an act."""
         self._out.begin(level=1)
         self.flow(metadata.find("langue"))
         self._out.end()
@@ -330,9 +326,9 @@ class NormWalker(TextWalker):
         self._line(" – ".join(dict.fromkeys(name for name in names if name)))
         if issued := one_line(metadata.find("ausfertigung-datum")):
             self._line(f"Ausfertigungsdatum: {issued}")
-        for place in metadata.iterchildren("fundstelle"):
+        for source in metadata.iterchildren("fundstelle"):
             self._line(
-                f"Fundstelle: {' '.join(one_line(part) for part in place.iterchildren('*'))}"
+                f"Fundstelle: {' '.join(one_line(part) for part in source.iterchildren('*'))}"
             )
         for state in metadata.iterchildren("standangabe"):
             kind = one_line(state.find("standtyp"))
@@ -372,7 +368,5 @@ def _read(data: bytes) -> tuple[Any, tuple[str, ...]]:
     refuse_unsafe(data, outside_entities=True)
     root = parse_xml(data, remove_pis=True)
     if root.tag not in _ROOTS:
-        raise WrongContentError(
-            f"the root element is <{str(root.tag)[:80]}>, which is no German norm"
-        )
+        raise WrongContentError(f"the root element is <{str(root.tag)[:80]}>, not a German norm")
     return root, warnings

@@ -1,10 +1,8 @@
-"""Writing Markdown block by block: white space, escapes, and the offsets of what stands where.
+"""Writing Markdown block by block: white space, escapes, and the offsets of headings and pages.
 
-Markdown by the block: pieces are collected raw, then trimmed, escaped and joined at once.
-
-A title of the Code has a hundred thousand inline elements; white space and escapes are therefore
-settled once for a block and not for each piece. What is markup and not text is carried by
-control characters, which no XML can hold, until the text around it is escaped.
+`MarkdownWriter` writes each text as it comes. `BlockWriter` collects the texts of a block, then
+trims, escapes and joins them at once: a title of the US Code has a hundred thousand inline
+elements. Until then markup is represented by control characters, which XML cannot contain.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ _MARKUP: Final = re.compile(r" ?\[\^[^\]\s]+\]|(?<!\\)\*+|</?su[bp]>|\\(?=[!-/:-
 
 # Between a letter and its accent: the end of emphasis, of a raised letter, and so on.
 _MARKUP_BEHIND: Final = 4
-_Piece = TypeVar("_Piece")
+_Part = TypeVar("_Part")
 
 _OPENING: Final = frozenset("([{“‘—–-/$@_")
 _CLOSING: Final = frozenset(".,;:!?)]}”’'\"—–-/%_")
 
 
 def escape(text: str) -> str:
-    """Text that renders as its own characters, wherever in a line it stands."""
+    """Text that renders as its own characters, at any position in a line."""
     # One set of characters is found far faster than the rules for each of them.
     return _SPECIAL.sub(_escaped, text)
 
@@ -64,22 +62,22 @@ def escape_start(text: str) -> str:
 
 
 def shared_prefix(one: str, other: str) -> str:
-    """What two lines' prefixes have in common, which the line between them needs."""
+    """The common prefix of two lines, which the line between them needs."""
     if one == other:
         return one
     shorter, longer = sorted((one, other), key=len)
     return shorter if longer.startswith(shorter) else ""
 
 
-def plain(markdown: str) -> str:
-    """What a reader sees of a line this module wrote."""
+def visible_text(markdown: str) -> str:
+    """The text of a line that this module wrote, without its markup."""
     return _MARKUP.sub("", markdown).strip()
 
 
-def unseen(text: str) -> str:
-    """What a page prints beside its text, as a comment.
+def html_comment(text: str) -> str:
+    """Text that a page prints in its margins, as a comment.
 
-    No word is lost, and no sentence is interrupted for a reader; nor does search see it.
+    No word is lost, no sentence is interrupted, and search ignores it.
     """
     return f"<!-- {' '.join(text.split()).replace('--', '- -')} -->"
 
@@ -104,7 +102,7 @@ class MarkdownWriter:
         self._pending_pages: list[str] = []
         self._prefix = ""
         self._first_prefix: str | None = None
-        self._written_prefix = ""
+        self._last_prefix = ""
         self._level = 0
         self._section: str | None = None
         self._offset = 0
@@ -147,7 +145,7 @@ class MarkdownWriter:
             self.end_marks()
         if self._started and self._level:
             line = "".join(self._parts[self._block_part :])
-            text = plain(line.lstrip("#"))
+            text = visible_text(line.lstrip("#"))
             self._headings.append(
                 Heading(level=self._level, text=text, offset=self._offset, section=self._section)
             )
@@ -160,17 +158,17 @@ class MarkdownWriter:
         self._run_in = self._started
 
     def indent(self, prefix: str, first: str | None = None) -> str:
-        """Put a prefix before every line to come; gives the former one, for `outdent`."""
+        """Put a prefix before every line to come; returns the previous one, for `outdent`."""
         self.end()
-        former = self._prefix
-        self._first_prefix = None if first is None else former + first
-        self._prefix = former + prefix
-        return former
+        outer = self._prefix
+        self._first_prefix = None if first is None else outer + first
+        self._prefix = outer + prefix
+        return outer
 
-    def outdent(self, former: str) -> None:
-        """Go back to a former prefix."""
+    def outdent(self, outer: str) -> None:
+        """Restore a previous prefix."""
         self.end()
-        self._prefix, self._first_prefix = former, None
+        self._prefix, self._first_prefix = outer, None
 
     def line(self) -> None:
         """A new line within the block."""
@@ -189,15 +187,15 @@ class MarkdownWriter:
             return
         if text[0].isspace():
             self.space()
-        body = " ".join(words)
+        joined = " ".join(words)
         line_start = not (self._last or self._level or self._open_marks < len(self._marks))
-        self._join(body[0])
-        self._put(self._escaped(body, line_start=line_start))
-        self._last = body[-1]
+        self._join(joined[0])
+        self._put(self._escaped(joined, line_start=line_start))
+        self._last = joined[-1]
         self._pending_space = text[-1].isspace()
 
     def markup(self, markup: str) -> None:
-        """Markdown of our own, written as it is, glued to the text before it."""
+        """Write markup without escapes, directly behind the text before it."""
         if not self._started:
             self._start()
         self._mark_pages()
@@ -230,7 +228,7 @@ class MarkdownWriter:
         return self._last if self._bare else "*"
 
     def takes_emphasis(self, words: str, following: str) -> bool:
-        """Whether markers around words would be read as such: what stands around them decides."""
+        """Whether Markdown would read markers around words as such, given the text around them."""
         if not any(character.isalnum() for character in words):
             return False
         before = self.before(words[0])
@@ -251,11 +249,11 @@ class MarkdownWriter:
         self._pending_space = self._at_seam = False
 
     def page(self, page: str) -> None:
-        """The next text stands on that page."""
+        """Mark the next text as the beginning of a page."""
         self._pending_pages.append(page)
 
     def artifact(self, kind: str, content: str) -> None:
-        """Keep beside the text what the next text only names."""
+        """Store as an artifact what the next text only names."""
         if not self._started:
             self._start()
         self._artifacts.append(Artifact(kind=kind, offset=self._length, content=content))
@@ -281,17 +279,17 @@ class MarkdownWriter:
         self._clear()
 
     def row(
-        self, cells: Sequence[Sequence[_Piece]], columns: int, write: Callable[[_Piece], None]
+        self, cells: Sequence[Sequence[_Part]], columns: int, write: Callable[[_Part], None]
     ) -> None:
         """A table's row on this line, blank cells up to its columns; pieces of one get a slash."""
         self.markup("|")
-        for pieces in [*cells, *[()] * (columns - len(cells))]:
-            for index, piece in enumerate(pieces):
+        for cell in [*cells, *[()] * (columns - len(cells))]:
+            for index, part in enumerate(cell):
                 self.cell()
                 self.markup(" / " if index else " ")
-                write(piece)
+                write(part)
             self.cell()
-            self.markup(" |" if pieces else "  |")
+            self.markup(" |" if cell else "  |")
 
     # Offsets ------------------------------------------------------------------------------
 
@@ -311,11 +309,11 @@ class MarkdownWriter:
     def _start(self) -> None:
         prefix = self._prefix if self._first_prefix is None else self._first_prefix
         if self._parts:
-            shared = shared_prefix(self._written_prefix, self._prefix)
+            shared = shared_prefix(self._last_prefix, self._prefix)
             self._put(f"\n{shared.rstrip()}\n")
         self._put(prefix)
         self._mark_pages()
-        self._first_prefix, self._written_prefix = None, self._prefix
+        self._first_prefix, self._last_prefix = None, self._prefix
         self._offset, self._block_part = self._length, len(self._parts)
         self._started = self.is_open = True
         if self._level:
@@ -335,8 +333,8 @@ class MarkdownWriter:
             and self._last not in _OPENING
         )
 
-    def _escaped(self, body: str, *, line_start: bool) -> str:
-        escaped = escape(body)
+    def _escaped(self, joined: str, *, line_start: bool) -> str:
+        escaped = escape(joined)
         if self.in_table:
             return escaped.replace("|", "\\|")
         return escape_start(escaped) if line_start else escaped
@@ -359,7 +357,7 @@ BOLD, ITALIC = "\x16", "\x17"
 INS, INS_END, DEL, DEL_END = "\x12", "\x13", "\x14", "\x15"
 
 STRONG: Final = -1
-"""The level of a block that is a heading in print but none of this document."""
+"""The level of a block that is printed as a heading but is not one of this document."""
 
 # CommonMark trims spaces and takes four of them for code; this one it leaves alone.
 _INDENT: Final = "\u2003"
@@ -382,9 +380,9 @@ _MARKS: Final = re.compile("[\x01\x02\x04-\x08\x0e-\x15]")
 _EMPHASIS: Final = re.compile("\x01([^\x01\x02\x04]*)([\x02\x04])")
 _BREAKS: Final = re.compile("(?: ?\x05)+ ?")
 _SPACES: Final = re.compile(" {2,}")
-_NOT_PLAIN: Final = re.compile(r"</?(?:ins|del)>|<br>")
+_HIDDEN_MARKUP: Final = re.compile(r"</?(?:ins|del)>|<br>")
 _STARTERS: Final = frozenset("#-+>|=0123456789")
-_LONGEST_CLOSING: Final = 3
+_MAX_CLOSING_LENGTH: Final = 3
 _MARKERS: Final = frozenset({BOLD, BOLD_END, ITALIC, ITALIC_END, "*"})
 
 
@@ -398,10 +396,10 @@ class BlockWriter:
         """Of the open block: 0 for a paragraph, 1 to 6 for a heading, or `STRONG`."""
         self.section: str | None = None
         self.marked = False
-        """Whether the open block holds marks, which only then need to be looked for."""
+        """Whether the open block has marks, which only then have to be replaced."""
         self.indent = 0
         self.flat: str | None = None
-        """What separates blocks while they are forced into one line, as in a table's cell."""
+        """Separator of blocks while they are forced into one line, as in a table's cell."""
         self.change = ""
         """`ins` or `del` while blocks are marked as inserted or deleted."""
         self.page_names: deque[str] = deque()
@@ -410,7 +408,7 @@ class BlockWriter:
         self._emphatic = False
         self._prefix = ""
         self._first: str | None = None
-        self._written_prefix = ""
+        self._last_prefix = ""
         self._after_quotation = False
         self._out: list[str] = []
         self._length = 0
@@ -425,7 +423,7 @@ class BlockWriter:
             self._put("\n")
         for page in self.page_names:
             self._pages.append(PageMark(offset=self._length, page=page))
-            self._put(f"{unseen(page)}\n")
+            self._put(f"{html_comment(page)}\n")
         return NormalizedBody(
             markdown="".join(self._out),
             headings=tuple(self._headings),
@@ -435,7 +433,7 @@ class BlockWriter:
         )
 
     def flush(self) -> None:
-        """End the open block; nothing is written if it holds no text."""
+        """End the open block; nothing is written if it has no text."""
         if self.flat is not None:
             self.parts.append(self.flat)
             return
@@ -450,7 +448,7 @@ class BlockWriter:
             self.marked = False
 
     def is_blank(self, since: int = 0) -> bool:
-        """Whether the open block is no cell and has no text, or none after so many pieces."""
+        """Whether the open block is not a cell and has no text after so many parts."""
         if self.flat is not None:
             return False
         if any(part and not part.isspace() for part in itertools.islice(self.parts, since, None)):
@@ -492,17 +490,17 @@ class BlockWriter:
         self._emphatic = True
 
     def enter(self, prefix: str, first: str | None = None) -> tuple[str, int]:
-        """Put a prefix before all lines to come; gives the former state, for `leave`."""
-        former = self._prefix, self.indent
+        """Put a prefix before all lines to come; returns the previous state, for `leave`."""
+        outer = self._prefix, self.indent
         self._first = None if first is None else self._prefix + first
         self._prefix += prefix
         self.indent = 0
-        return former
+        return outer
 
-    def leave(self, former: tuple[str, int], *, quotation: bool = False) -> None:
-        """Go back to a former prefix and indent."""
-        self._prefix, self.indent = former
-        self._written_prefix = self._prefix if quotation else self._written_prefix
+    def leave(self, outer: tuple[str, int], *, quotation: bool = False) -> None:
+        """Restore a previous prefix and indent."""
+        self._prefix, self.indent = outer
+        self._last_prefix = self._prefix if quotation else self._last_prefix
         self._first = None
         self._after_quotation = quotation
 
@@ -521,11 +519,11 @@ class BlockWriter:
         self._write("\n".join(lines), indent=0)
 
     def artifact(self, kind: str, content: str) -> None:
-        """Keep beside the text what Markdown can only hint at, at the end of what is written."""
+        """Store as an artifact, at the end of the text so far, what Markdown cannot express."""
         self._artifacts.append(Artifact(kind=kind, offset=self._length, content=content))
 
     def _block(self, line: str, level: int, section: str | None) -> None:
-        if len(line) <= _LONGEST_CLOSING and self._closes(line):
+        if len(line) <= _MAX_CLOSING_LENGTH and self._closes(line):
             self.glue(line)
             return
         if self.page_names and not line.strip(" \x06"):
@@ -553,16 +551,16 @@ class BlockWriter:
         return self._after_quotation and not any(map(str.isalnum, line)) and PAGE not in line
 
     def _heading(self, text: str, level: int, section: str | None) -> None:
-        shown = plain(_NOT_PLAIN.sub("", text.replace(PAGE, "")))
+        visible = visible_text(_HIDDEN_MARKUP.sub("", text.replace(PAGE, "")))
         # A comment before the signs would make the line HTML, and no heading.
         text = PAGE * self._waiting_pages + text
         self._waiting_pages = 0
         start = self._write(f"{'#' * level} {text}", indent=0)
-        self._headings.append(Heading(level=level, text=shown, offset=start, section=section))
+        self._headings.append(Heading(level=level, text=visible, offset=start, section=section))
 
     def _write(self, text: str, *, indent: int) -> int:
-        # Most blocks stand outside quotations and notes.
-        nested = self._prefix or self._written_prefix or self._first is not None
+        # Most blocks are outside quotations and notes.
+        nested = self._prefix or self._last_prefix or self._first is not None
         first = self._opening() if nested else "\n\n" if self._out else ""
         if indent:
             first += _INDENT * indent
@@ -579,22 +577,22 @@ class BlockWriter:
         return start
 
     def _opening(self) -> str:
-        """What separates a block from the one before it, and the prefix of its first line."""
+        """The separator between a block and the one before it, and the prefix of its first line."""
         first = self._prefix if self._first is None else self._first
         if self._out:
-            first = f"\n{shared_prefix(self._written_prefix, self._prefix).rstrip()}\n{first}"
-        self._first, self._written_prefix = None, self._prefix
+            first = f"\n{shared_prefix(self._last_prefix, self._prefix).rstrip()}\n{first}"
+        self._first, self._last_prefix = None, self._prefix
         return first
 
     def _put_pages(self, text: str) -> None:
         text = PAGE * self._waiting_pages + text
         self._waiting_pages = 0
-        for index, piece in enumerate(text.split(PAGE)):
+        for index, part in enumerate(text.split(PAGE)):
             if index:
                 page = self.page_names.popleft()
                 self._pages.append(PageMark(offset=self._length, page=page))
-                self._put(unseen(page))
-            self._put(piece)
+                self._put(html_comment(page))
+            self._put(part)
 
     def _put(self, text: str) -> None:
         self._out.append(text)

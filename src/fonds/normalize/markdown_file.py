@@ -1,7 +1,4 @@
-"""Markdown that somebody else wrote: kept as it is, with a map of its headings.
-
-Where the headings of a Markdown text stand.
-"""
+"""Markdown files as they are, with a map of their headings."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from fonds.model import BodyFormat, Heading, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
-from fonds.normalize.markdown import plain
+from fonds.normalize.markdown import visible_text
 
 _HASHED: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)[ \t]*(.*)")
 _CLOSING: Final = re.compile(r"(?:^|(?<=\s))#+$")
@@ -33,8 +30,10 @@ def headings_of(markdown: str) -> tuple[Heading, ...]:
     An underlined heading's offset is that of its text.
     """
     return tuple(
-        Heading(level=level, text=(text := plain(written)), offset=offset, section=_label(text))
-        for level, written, offset in _found(markdown)
+        Heading(
+            level=level, text=(text := visible_text(heading)), offset=offset, section=_label(text)
+        )
+        for level, heading, offset in _headings(markdown)
     )
 
 
@@ -42,7 +41,7 @@ def _label(text: str) -> str | None:
     return section_label(text[:200])
 
 
-def _found(markdown: str) -> Iterator[tuple[int, str, int]]:
+def _headings(markdown: str) -> Iterator[tuple[int, str, int]]:
     fence = ""
     above: list[tuple[int, str]] = []
     """The lines of the paragraph so far."""
@@ -54,8 +53,8 @@ def _found(markdown: str) -> Iterator[tuple[int, str, int]]:
             fence, above = opened[1], []
         elif hashed := _HASHED.fullmatch(line):
             above = []
-            written = _CLOSING.sub("", hashed[2].rstrip())
-            yield len(hashed[1]), written.strip(), offset + hashed.start(1)
+            heading = _CLOSING.sub("", hashed[2].rstrip())
+            yield len(hashed[1]), heading.strip(), offset + hashed.start(1)
         elif len(above) == 1 and (rule := _UNDERLINE.fullmatch(line)) and _can_head(above[0][1]):
             start, text = above.pop()
             level = 1 if rule[1][0] == "=" else 2
@@ -78,8 +77,8 @@ def _can_head(line: str) -> bool:
 
 
 def _closes(line: str, fence: str) -> bool:
-    found = re.match(rf" {{0,3}}({re.escape(fence[0])}{{{len(fence)},}})[ \t]*$", line)
-    return found is not None
+    match = re.match(rf" {{0,3}}({re.escape(fence[0])}{{{len(fence)},}})[ \t]*$", line)
+    return match is not None
 
 
 _LINE_END: Final = re.compile(r"\r\n?")
@@ -107,7 +106,7 @@ class MarkdownFile:
         decoded = decode(data)
         text, removed = without_controls(_LINE_END.sub("\n", decoded.text))
         if not any(character.isalnum() for character in text):
-            raise NoTextError("the file holds no text")
+            raise NoTextError("the file contains no text")
         return NormalizedBody(
             markdown=text,
             headings=headings_of(text),

@@ -1,10 +1,7 @@
-"""Which normalizer reads what: by name, or by looking at the bytes.
+"""Normalizers by name, and the one that fits the bytes of a file.
 
+A normalizer turns bytes of one format into Markdown, with a map of its headings and pages.
 Installed packages add theirs in the entry-point group `fonds.normalizers`, by name.
-
-What a normalizer is: bytes of one format in, Markdown with its map out.
-
-One body to be normalized, as a process gets it that does nothing else.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ class Normalizer(Protocol):
         ...
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """Turn raw bytes into Markdown, or raise a `ParseError` that names the cause."""
+        """Turn raw bytes into Markdown, or raise a `ParseError` that names the reason."""
         ...
 
 
@@ -102,7 +99,7 @@ _LOOKED_AT: Final = 4096
 
 
 def normalizer_names() -> list[str]:
-    """All there are."""
+    """The names of all normalizers."""
     return sorted({**_announced(), **_HOMES})
 
 
@@ -111,18 +108,20 @@ def get_normalizer(name: str) -> Normalizer:
     """The normalizer of that name."""
     home = _HOMES.get(name) or _announced().get(name)
     if home is None:
-        known = ", ".join(normalizer_names())
-        raise UsageError(f"there is no normalizer {name!r}; there are: {known}")
+        names = ", ".join(normalizer_names())
+        raise UsageError(f"unknown normalizer {name!r}; the known ones are {names}")
     module, _, kind = home.partition(":")
     normalizer = getattr(import_module(module), kind)()
     if not isinstance(normalizer, Normalizer) or normalizer.name != name:
-        raise UsageError(f"{home}, the entry point {name} of {GROUP}, is no normalizer {name}")
+        raise UsageError(
+            f"{home}, the entry point {name} of {GROUP}, is not a normalizer of that name"
+        )
     return normalizer
 
 
 @cache
 def _announced() -> dict[str, str]:
-    """Those of installed packages, and where they are; ours go before them."""
+    """Addresses of the normalizers of installed packages; built-in names take precedence."""
     return {entry.name: entry.value for entry in entry_points(group=GROUP)}
 
 
@@ -153,7 +152,7 @@ def _binary(data: bytes) -> str | None:
 
 
 def _root(data: bytes) -> str | None:
-    """The name of the first element, or None where the bytes are no XML so far."""
+    """The name of the first element, or None if the bytes are not XML so far."""
     parser = etree.XMLPullParser(
         ("start",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
     )
@@ -168,39 +167,41 @@ def _root(data: bytes) -> str | None:
     return None
 
 
-READERS: Final = (
+READER_MODULES: Final = (
     "fonds.normalize.registry",
     "fonds.normalize.pdf",
     "fonds.normalize.html",
     "fonds.normalize.docx",
 )
-"""What those load who read bodies one after the other."""
-WORN: Final = "fonds.normalize.registry:is_worn"
-"""What tells them when to begin afresh."""
+"""Modules that a process loads before it normalizes one document after the other."""
 
-APART: Final = frozenset({"pdf_v1", "docx_v1"})
+ISOLATED_NORMALIZERS: Final = frozenset({"pdf_v1", "docx_v1"})
 """Native code reads PDFs, and a hostile one may end the process it is read in; a small Word file
 may unpack to more than there is memory for. Neither is read in a process that is still needed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BodyToNormalize:
-    """One body to be normalized."""
+class NormalizerInput:
+    """The bytes of one document, and the normalizer for them."""
 
     normalizer: str
     data: bytes
     address: str | None
-    """Where the bytes came from, which completes the links of a page."""
+    """The address of the bytes, which completes the links of a page."""
 
 
-def make_text(work: BodyToNormalize) -> NormalizedBody:
-    """Normalize one body."""
+def make_text(work: NormalizerInput) -> NormalizedBody:
+    """Normalize one document."""
     return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
 
 
-def is_worn() -> bool:
+def should_recycle() -> bool:
     """Whether this process has read something that may show in what it reads next."""
     # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
     from fonds.normalize.pdf.document import Pdf  # noqa: PLC0415 — few processes read PDFs
 
-    return Pdf.has_asked_the_other_reader
+    return Pdf.has_used_oxide
+
+
+SHOULD_RECYCLE: Final = f"{__name__}:{should_recycle.__name__}"
+"""The address of the function by which such a process decides whether to start again."""

@@ -1,4 +1,4 @@
-"""Reading XML that may be hostile: nothing outside it is opened, nothing in it can explode."""
+"""Reading XML that may be hostile: no external entities, and no declared ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HTML: Final = re.compile(rb"<(?:!doctype html|html|head|body|div)\b")
 _ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
 _PREFIX: Final = re.compile(rb"""<([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=\s*["']""")
 _NEVER_DECLARED: Final = frozenset({b"xml", b"xmlns", b""})
-_PLAIN_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
+_ASCII_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
 _ANY_ENTITY: Final = re.compile(rb"<!ENTITY")
 # A declaration that only names an outside file is harmless, for that file is never opened.
 _OWN_ENTITY: Final = re.compile(rb"<!ENTITY\s++(?![^\s%&\"']+\s+(?:SYSTEM|PUBLIC)\s)")
@@ -22,14 +22,14 @@ _OWN_ENTITY: Final = re.compile(rb"<!ENTITY\s++(?![^\s%&\"']+\s+(?:SYSTEM|PUBLIC
 
 def without_nuls(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     """The bytes without NUL characters, and a warning if there were any."""
-    found = data.count(b"\0")
-    if not found:
+    count = data.count(b"\0")
+    if not count:
         return data, ()
-    return data.replace(b"\0", b""), (f"{found} NUL characters removed",)
+    return data.replace(b"\0", b""), (f"{count} NUL characters removed",)
 
 
 def refuse_unsafe(data: bytes, *, outside_entities: bool = False) -> None:
-    """Raise for what is empty, no XML, or declares entities; those of outside files may pass."""
+    """Raise for data that is empty, not XML, or declares entities; external ones may be allowed."""
     start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not start:
         raise MalformedError("the file is empty")
@@ -39,11 +39,13 @@ def refuse_unsafe(data: bytes, *, outside_entities: bool = False) -> None:
         raise WrongContentError("not XML in UTF-8: the file does not begin with a tag")
     encoding = _ENCODING.match(start)
     # Other encodings could hide an entity declaration from the next test.
-    if encoding and encoding[1].decode("latin-1") not in _PLAIN_ENCODINGS:
+    if encoding and encoding[1].decode("latin-1") not in _ASCII_ENCODINGS:
         raise MalformedError(f"unexpected encoding {encoding[1].decode('latin-1')!r}")
     declared = _OWN_ENTITY if outside_entities else _ANY_ENTITY
     if declared.search(data):
-        raise MalformedError("declares entities of its own; refused, since they can explode")
+        raise MalformedError(
+            "declares entities of its own: rejected, since they can expand without limit"
+        )
 
 
 def parse_xml(data: bytes, **options: Any) -> Any:
@@ -67,16 +69,16 @@ def parse_fragment(
     *,
     root: bytes = b"fragment",
     default: str = "",
-    known: Mapping[bytes, bytes] | None = None,
+    namespaces: Mapping[bytes, bytes] | None = None,
     **options: Any,
 ) -> Any:
     """Elements cut out of a file by their bytes, below a root that declares what they use.
 
     The file around them declared their namespaces, and a publisher may call these as it likes:
-    prefixes that are not known are declared as themselves.
+    prefixes without a known namespace are declared as themselves.
     """
-    found = {prefix for pair in _PREFIX.findall(data) for prefix in pair} - _NEVER_DECLARED
-    prefixes = {name: b"urn:" + name for name in sorted(found)} | dict(known or {})
+    used = {prefix for pair in _PREFIX.findall(data) for prefix in pair} - _NEVER_DECLARED
+    prefixes = {name: b"urn:" + name for name in sorted(used)} | dict(namespaces or {})
     spaces = b"".join(b' xmlns:%b="%b"' % pair for pair in prefixes.items())
     start = b'<%b xmlns="%b"%b>' % (root, default.encode(), spaces)
     return parse_xml(b"%b%b</%b>" % (start, data, root), **options)

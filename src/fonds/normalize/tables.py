@@ -35,11 +35,11 @@ class GridRow(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Grid:
-    """A table: its cells in rows and columns, and what stands above and below them."""
+    """A table: its cells in rows and columns, and the elements above and below them."""
 
     captions: list[Any] = field(default_factory=list)
     head: Sequence[Cell] = ()
-    """The first row of the head; empty when there is none."""
+    """The first row of the head; empty if there is none."""
     rows: list[GridRow] = field(default_factory=list)
     """All other rows, in the file's order."""
     notes: list[Any] = field(default_factory=list)

@@ -16,7 +16,7 @@ from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.html.writer import HtmlWriter
-from fonds.normalize.markdown import unseen
+from fonds.normalize.markdown import html_comment
 from fonds.normalize.text_lines import (
     PAGE_CLOSE,
     PAGE_OPEN,
@@ -45,7 +45,7 @@ _SYMBOL_CODE: Final = re.compile(
 )
 
 
-def spelled_out(text: str) -> tuple[str, tuple[str, ...]]:
+def with_characters(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with the characters that are meant, and a warning of codes that stay as they are."""
     unread: dict[str, None] = {}
 
@@ -68,7 +68,7 @@ def _greek(name: str) -> str | None:
 _PRE: Final = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 # EveryCRSReport.com puts what it read out of a PDF into one such element, and no page around it.
 _KEEPING_LINES: Final = re.compile(r"\s*<div\b([^<>]{1,500})>", re.IGNORECASE)
-_KEPT: Final = re.compile(r"\bwhite-space:\s*pre\b", re.IGNORECASE)
+_PREFORMATTED: Final = re.compile(r"\bwhite-space:\s*pre\b", re.IGNORECASE)
 _DIV_END: Final = re.compile(r"</div\s*>\Z", re.IGNORECASE)
 _PAGE_TAG: Final = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _WRAPPING: Final = re.compile(r"</?(?:html|body|pre|a|doc|span|font)(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -93,7 +93,7 @@ _CODE: Final = re.compile(r"<(/?)(inf|sub|sup|deleted)>", re.IGNORECASE)
 _TOKENS: Final = re.compile(rf"([\ue001-\ue007]|{PAGE_OPEN}[^{PAGE_CLOSE}]*{PAGE_CLOSE})")
 _PRIVATE: Final = re.compile("[\ue000-\ue01f]")
 _HYPHENED: Final = re.compile(r"([^\W\d_]{2,})-$")
-_LONGEST_WORD: Final = 40
+_MAX_WORD_LENGTH: Final = 40
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SINGLE_QUOTE: Final = re.compile(r"`(?=\w)")
 
@@ -118,7 +118,7 @@ class TextNormalizer:
         decoded = decode(data)
         text, warnings = _prepared(decoded.text)
         if not any(character.isalnum() for character in text):
-            raise WrongContentError("the file holds no text")
+            raise WrongContentError("the file contains no text")
         return _Typist(text).write((*decoded.warnings, *warnings))
 
 
@@ -132,17 +132,19 @@ def _prepared(text: str) -> tuple[str, tuple[str, ...]]:
     text, marks = _END_MARK.subn("", text)
     if marks:
         warnings.append("the end mark <all> is removed")
-    warnings.extend(f"the publisher left out: {what}" for what in dict.fromkeys(_found(text)))
-    text, unread = spelled_out(_CODE.sub(_coded, text))
+    warnings.extend(
+        f"the publisher left out: {what}" for what in dict.fromkeys(_missing_parts(text))
+    )
+    text, unread = with_characters(_CODE.sub(_coded, text))
     return _PAGE.sub(rf"{PAGE_OPEN}\1{PAGE_CLOSE}", text), (*controls, *warnings, *unread)
 
 
-def _found(text: str) -> list[str]:
+def _missing_parts(text: str) -> list[str]:
     return [" ".join(match.split()) for match in _MISSING.findall(text)]
 
 
 def _unwrapped(text: str) -> str:
-    if (opening := _KEEPING_LINES.match(text)) and _KEPT.search(opening[1]):
+    if (opening := _KEEPING_LINES.match(text)) and _PREFORMATTED.search(opening[1]):
         return html.unescape(_DIV_END.sub("", text[opening.end() :].rstrip()))
     if not _PAGE_TAG.search(text[:2048]):
         return text
@@ -164,7 +166,7 @@ class _Typist:
         self._words = {word.lower() for word in _WORD.findall(text)}
         self._codes: list[str] = []
         headings = [block for block in self._blocks if block.kind is BlockKind.HEADING]
-        self._levels = iter(levels_of([_TOKENS.sub("", _plain(block)) for block in headings]))
+        self._levels = iter(levels_of([_TOKENS.sub("", _block_text(block)) for block in headings]))
 
     def write(self, warnings: tuple[str, ...]) -> NormalizedBody:
         while self._blocks and self._blocks[-1].kind is BlockKind.RULE:
@@ -232,7 +234,7 @@ class _Typist:
         return "".join(parts)
 
     def _unhyphened(self, before: str, after: str) -> str:
-        head, tail = _HYPHENED.search(before[-_LONGEST_WORD:]), _WORD.match(after)
+        head, tail = _HYPHENED.search(before[-_MAX_WORD_LENGTH:]), _WORD.match(after)
         if head is None or tail is None:
             return before
         one, other = head[1].lower(), tail[0].lower()
@@ -259,7 +261,7 @@ class _Typist:
         for page in line.pages:
             self._out.block()
             self._out.page(page)
-            self._out.put_markup(unseen(f"Page {page}"))
+            self._out.put_markup(html_comment(f"Page {page}"))
         line.pages = []
 
     def _inline(self, text: str) -> None:
@@ -274,12 +276,12 @@ class _Typist:
             elif token.startswith(PAGE_OPEN):
                 page = token.strip(PAGE_OPEN + PAGE_CLOSE)
                 self._out.page(page)
-                self._out.put_markup(unseen(f"Page {page}"))
+                self._out.put_markup(html_comment(f"Page {page}"))
             else:
                 self._out.text(token)
 
 
-def _plain(block: TextBlock) -> str:
+def _block_text(block: TextBlock) -> str:
     return " ".join(line.text for line in block.lines)
 
 

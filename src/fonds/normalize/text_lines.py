@@ -1,7 +1,4 @@
-"""Lines of typeset plain text: which stand alone, and which were only wrapped.
-
-How deep the headings of typeset text stand, as far as their own words say it.
-"""
+"""Lines of typeset plain text: which ones were only wrapped, and which ones are headings."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _LABELLED: Final = re.compile(
     re.IGNORECASE,
 )
 _OUTERMOST: Final = 2
-_DEEPEST: Final = 6
+_MAX_LEVEL: Final = 6
 
 
 def is_labelled(heading: str) -> bool:
@@ -41,8 +38,8 @@ def is_labelled(heading: str) -> bool:
 def levels_of(headings: Sequence[str]) -> list[int]:
     """A level for each heading of a text, in order.
 
-    Headings that name their level stand below each other; one within quotation marks belongs to
-    the section that quotes it. All others may begin anything, so nothing stands above them.
+    Headings that name their level are nested in each other; one within quotation marks belongs to
+    the section that quotes it. All others may begin anything, so no heading is above them.
     """
     ranks = [_rank(heading) for heading in headings]
     # A heading in front of the first label is the title of what follows.
@@ -52,7 +49,7 @@ def levels_of(headings: Sequence[str]) -> list[int]:
     own = _OUTERMOST
     for heading, rank in zip(headings, ranks, strict=True):
         if rank is None and is_labelled(heading):
-            levels.append(min(own + 1, _DEEPEST))
+            levels.append(min(own + 1, _MAX_LEVEL))
             continue
         own = level_of[rank] if rank else _OUTERMOST
         levels.append(own)
@@ -61,7 +58,7 @@ def levels_of(headings: Sequence[str]) -> list[int]:
 
 def _levels(ranks: Iterable[str], first: int) -> dict[str, int]:
     present = sorted(set(ranks), key=_RANKS.index)
-    return {rank: min(first + depth, _DEEPEST) for depth, rank in enumerate(present)}
+    return {rank: min(first + depth, _MAX_LEVEL) for depth, rank in enumerate(present)}
 
 
 def _rank(heading: str) -> str | None:
@@ -93,15 +90,15 @@ _PICTURES: Final = ("[GRAPHIC", "[TIFF")
 
 _CENTRED_INDENT: Final = 10
 _SLACK: Final = 10
-_SHARE_OF_LOWER: Final = 0.15
-_LONGEST_HEADING: Final = 250
-_MOST_HEADING_LINES: Final = 5
+_MAX_LOWER_RATIO: Final = 0.15
+_MAX_HEADING_LENGTH: Final = 250
+_MAX_HEADING_LINES: Final = 5
 _UNWRAPPED: Final = 160
 _NARROWEST: Final = 40
 
 
 class BlockKind(Enum):
-    """What a block of lines is."""
+    """The kind of a block of lines."""
 
     PROSE = "prose"
     HEADING = "heading"
@@ -136,7 +133,7 @@ class TextLayout:
     width: int
     """The column at which lines were wrapped."""
     openings: frozenset[int]
-    """Indentations that open a paragraph, since the lines behind them stand further left."""
+    """Indentations that open a paragraph, since the lines behind them begin further left."""
 
 
 @dataclass(slots=True)
@@ -213,11 +210,11 @@ def _fits(line: TextLine, after: TextLine, width: int) -> bool:
 
 def _close(lines: list[TextLine], blocks: list[TextBlock], width: int) -> None:
     if lines:
-        blocks.extend(TextBlock(group, _kind(group, width)) for group in _apart(lines))
+        blocks.extend(TextBlock(group, _kind(group, width)) for group in _separated(lines))
 
 
-def _apart(lines: list[TextLine]) -> Iterator[list[TextLine]]:
-    """Rules and headings of sections stand alone even without an empty line around them."""
+def _separated(lines: list[TextLine]) -> Iterator[list[TextLine]]:
+    """Separate rules and headings of sections, even without an empty line around them."""
     if len(lines) == 1:
         yield lines
         return
@@ -226,8 +223,8 @@ def _apart(lines: list[TextLine]) -> Iterator[list[TextLine]]:
     alone = False
     for line in lines:
         continued = alone and _is_unfinished_heading(group) and _is_capital(line.text)
-        former, alone = alone, not tabular and (_is_rule(line) or _is_section_heading(line))
-        if group and not continued and (former or alone):
+        was_alone, alone = alone, not tabular and (_is_rule(line) or _is_section_heading(line))
+        if group and not continued and (was_alone or alone):
             yield group
             group = []
         group.append(line)
@@ -280,8 +277,8 @@ def _is_heading(lines: list[TextLine], width: int) -> bool:
         return True
     text = " ".join(line.text for line in lines)
     return (
-        len(lines) <= _MOST_HEADING_LINES
-        and len(text) <= _LONGEST_HEADING
+        len(lines) <= _MAX_HEADING_LINES
+        and len(text) <= _MAX_HEADING_LENGTH
         and text[-1] not in ",;:"
         and all(_is_centred(line, width) for line in lines)
         and (_is_capital(text) or is_labelled(text))
@@ -291,7 +288,7 @@ def _is_heading(lines: list[TextLine], width: int) -> bool:
 def _is_capital(text: str) -> bool:
     letters = [character for character in text if character.isalpha()]
     lower = sum(character.islower() for character in letters)
-    return len(letters) > 1 and lower <= len(letters) * _SHARE_OF_LOWER
+    return len(letters) > 1 and lower <= len(letters) * _MAX_LOWER_RATIO
 
 
 def _is_centred(line: TextLine, width: int) -> bool:
@@ -317,7 +314,7 @@ def _merged(blocks: list[TextBlock]) -> list[TextBlock]:
 
 
 def _is_cut(block: TextBlock, after: TextBlock) -> bool:
-    """Whether only a new page stands between two blocks of prose, and no picture or remark."""
+    """Whether only a new page is between two blocks of prose, and no picture or remark."""
     if not block.kind is after.kind is BlockKind.PROSE or not after.lines[0].pages:
         return False
     return not any(map(_is_bracketed, (block.lines[-1].text, after.lines[0].text)))
@@ -333,10 +330,10 @@ def paragraphs_of(block: TextBlock, layout: TextLayout) -> list[Paragraph]:
         return [Paragraph(block.lines)]
     paragraphs: list[Paragraph] = []
     layout = TextLayout(_local_width(block.lines, layout.width), layout.openings)
-    for place, line in enumerate(block.lines):
-        after = block.lines[place + 1] if place + 1 < len(block.lines) else None
-        joint = _joint(paragraphs[-1], line, after, layout) if paragraphs else Joint.APART
-        if joint is Joint.APART:
+    for index, line in enumerate(block.lines):
+        after = block.lines[index + 1] if index + 1 < len(block.lines) else None
+        joint = _joint(paragraphs[-1], line, after, layout) if paragraphs else Joint.SEPARATE
+        if joint is Joint.SEPARATE:
             paragraphs.append(Paragraph([line]))
             continue
         if joint is Joint.BROKEN:
@@ -350,7 +347,7 @@ class Joint(Enum):
 
     WRAPPED = "the same sentence, wrapped"
     BROKEN = "the same paragraph, on a line of its own"
-    APART = "another paragraph"
+    SEPARATE = "another paragraph"
 
 
 def _joint(
@@ -360,7 +357,7 @@ def _joint(
     if _is_bracketed(line.text) or _is_bracketed(last.text):
         return Joint.BROKEN
     if last.end > _UNWRAPPED or (line.indent in layout.openings and line.indent >= last.indent):
-        return Joint.APART
+        return Joint.SEPARATE
     if line.pages:
         return _over_page(paragraph, last, line)
     fits = _fits(last, line, layout.width)
@@ -368,31 +365,31 @@ def _joint(
         return Joint.BROKEN
     if line.indent > last.indent:
         hanging = len(paragraph.lines) == 1 and after is not None and after.indent == line.indent
-        return Joint.WRAPPED if hanging and not fits else Joint.APART
+        return Joint.WRAPPED if hanging and not fits else Joint.SEPARATE
     return _level(paragraph, last, line, fits=fits)
 
 
 def _is_bracketed(text: str) -> bool:
-    # Behind `[GRAPHIC] [TIFF OMITTED]` stands the name of the picture.
+    # `[GRAPHIC] [TIFF OMITTED]` is followed by the name of the picture.
     return text.startswith("[") and (text.endswith("]") or text.startswith(_PICTURES))
 
 
 def _level(paragraph: Paragraph, last: TextLine, line: TextLine, *, fits: bool) -> Joint:
     first = len(paragraph.lines) == 1
     if line.indent < last.indent:
-        return Joint.WRAPPED if first and not fits else Joint.APART
+        return Joint.WRAPPED if first and not fits else Joint.SEPARATE
     if _ITEM.match(line.text) and _ITEM_MAY_FOLLOW.search(last.text):
-        return Joint.APART
+        return Joint.SEPARATE
     return Joint.BROKEN if fits else Joint.WRAPPED
 
 
 def _over_page(paragraph: Paragraph, last: TextLine, line: TextLine) -> Joint:
     """A page break cuts lines short, so that only indentation and punctuation tell."""
     if line.indent > last.indent:
-        return Joint.APART
+        return Joint.SEPARATE
     indented = paragraph.lines[0].indent > last.indent or line.indent < last.indent
     ended = _SENTENCE_END.search(last.text) and not line.text[:1].islower()
-    return Joint.WRAPPED if indented or not ended else Joint.APART
+    return Joint.WRAPPED if indented or not ended else Joint.SEPARATE
 
 
 def _local_width(lines: list[TextLine], width: int) -> int:

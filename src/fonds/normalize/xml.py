@@ -1,6 +1,6 @@
 """Any XML as Markdown, by its shape alone: for formats that have no reader of their own yet.
 
-An element with text of its own is a paragraph, and so is one without children; what stands inside
+An element with text of its own is a paragraph, and so is one without children; what is inside
 it is inline. A label of its own (`(1)`, `2.`) leads in what follows it. No element is a heading,
 a list or a table here, and no word is lost or joined with another.
 """

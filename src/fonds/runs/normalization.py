@@ -27,8 +27,8 @@ from fonds.engine.local import LocalEngine
 from fonds.errors import BlobMissingError, FondsError, RunError, StoreError
 from fonds.model import Chunk, Document, NormalizedBody, PageMark, ParsedRecord
 from fonds.normalize.registry import (
-    APART,
-    BodyToNormalize,
+    ISOLATED_NORMALIZERS,
+    NormalizerInput,
     get_normalizer,
     make_text,
     normalizer_names,
@@ -132,9 +132,9 @@ def _document_content(document: Document) -> list[Any]:
 NORMALIZER_BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
 
 
-def make_text_isolated(work: BodyToNormalize) -> NormalizedBody:
+def make_text_isolated(work: NormalizerInput) -> NormalizedBody:
     """Normalize one body, in a process of its own if the normalizer may crash."""
-    if work.normalizer not in APART:
+    if work.normalizer not in ISOLATED_NORMALIZERS:
         return make_text(work)
     with LocalEngine(workers=1) as engine:
         (outcome,) = engine.run(make_text, [work])
@@ -150,7 +150,7 @@ def normalize_archived(
     `body_map` has what comes from metadata: the headings above the body, and its first page.
     """
     address = source_address(context, document_id, key)
-    work = BodyToNormalize(
+    work = NormalizerInput(
         normalizer=normalizer, data=read_reference(context.blobs, key), address=address
     )
     return _with_metadata(make_text_isolated(work), body_map)
@@ -244,7 +244,7 @@ class _Queue:
         self.missing = 0
         """The number of rows whose bytes are missing; they are released with that error."""
 
-    def inputs(self) -> Iterator[BodyToNormalize]:
+    def inputs(self) -> Iterator[NormalizerInput]:
         indexes = count()
         while rows := self._claim():
             for row in rows:
@@ -290,11 +290,11 @@ def renormalize(
     )
 
 
-def _read_queued(context: Context, row: Row[Any]) -> BodyToNormalize:
+def _read_queued(context: Context, row: Row[Any]) -> NormalizerInput:
     with context.database.read() as connection:
         address = address_of(connection, row.raw_path)
     data = read_reference(context.blobs, row.raw_path)
-    return BodyToNormalize(
+    return NormalizerInput(
         normalizer=NORMALIZER_BY_FORMAT[row.raw_format], data=data, address=address
     )
 

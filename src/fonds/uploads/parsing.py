@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from fonds import ids
 from fonds.errors import BlobExistsError, GateError, ParserError
 from fonds.model import NormalizedBody
-from fonds.normalize.registry import BodyToNormalize, get_normalizer, make_text
+from fonds.normalize.registry import NormalizerInput, get_normalizer, make_text
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
@@ -66,7 +66,7 @@ def parse_locally(claimed: ClaimedJob) -> None:
     """Make the text of a file in the worker."""
     job, blobs = claimed.job, claimed.context.blobs
     name = normalizer_of(job.format)
-    work = BodyToNormalize(normalizer=name, data=_raw(blobs, job), address=None)
+    work = NormalizerInput(normalizer=name, data=_raw(blobs, job), address=None)
     text = _normalized(claimed.resources, work)
     _finish_parsing(claimed, store_parsed(blobs, job, text, by=get_normalizer(name).label))
 
@@ -78,7 +78,7 @@ def _raw(blobs: Blobs, job: Job) -> bytes:
     return data
 
 
-def _normalized(resources: WorkerResources, work: BodyToNormalize) -> NormalizedBody:
+def _normalized(resources: WorkerResources, work: NormalizerInput) -> NormalizedBody:
     # A hostile file may end the process it is read in, or never end: its time and memory are
     # limited elsewhere. Plain text is harmless.
     if work.normalizer in {MARKDOWN, "text_v1"}:

@@ -322,7 +322,7 @@ def test_nul_characters_are_removed_and_counted() -> None:
         (b"<!DOCTYPE html><html/>", WrongContentError, "HTML"),
         (b"%PDF-1.7", WrongContentError, "does not begin with a tag"),
         (b"<billStatus/>", WrongContentError, "<billStatus>"),
-        (b'<bill session="117"><state/></bill>', WrongContentError, "no bill text"),
+        (b'<bill session="117"><state/></bill>', WrongContentError, "not the text of a bill"),
         (b"<bill><form> </form></bill>", WrongContentError, "contains no text"),
         (
             b'<bill xmlns="http://schemas.gpo.gov/xml/uslm"><meta/></bill>',
@@ -333,9 +333,9 @@ def test_nul_characters_are_removed_and_counted() -> None:
         (
             b'<!DOCTYPE bill [<!ENTITY a "b"><!ENTITY c "&a;&a;">]><bill><form>&c;</form></bill>',
             MalformedError,
-            "explode",
+            "expand",
         ),
-        (b"<!DOCTYPE bill [<!ENTITY % p SYSTEM 'x'>%p;]><bill/>", MalformedError, "explode"),
+        (b"<!DOCTYPE bill [<!ENTITY % p SYSTEM 'x'>%p;]><bill/>", MalformedError, "expand"),
         (
             b"<bill><legis-body>" + b"<section>" * 5000 + b"</section>" * 5000 + b"</legis-body>",
             MalformedError,

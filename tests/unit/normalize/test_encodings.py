@@ -65,7 +65,7 @@ def test_a_single_windows_character_in_utf8_is_mended_and_counted() -> None:
 def test_a_character_cut_short_is_replaced_with_a_warning() -> None:
     decoded = decode("“Many” “quoted” “words”".encode() + b" \xe2\x80")
     assert decoded.text.endswith("” \ufffd")
-    assert "1 unreadable characters stand as \ufffd" in decoded.warnings
+    assert "1 unreadable characters replaced by \ufffd" in decoded.warnings
 
 
 def test_windows_characters_transcoded_as_latin1_come_back() -> None:

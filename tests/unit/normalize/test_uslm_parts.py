@@ -90,7 +90,7 @@ def test_a_part_that_is_cut_off_is_malformed() -> None:
     "other", ["<rss/>", "<bill><p>Words.</p></bill>", '<uscDoc xmlns="urn:x"/>']
 )
 def test_documents_of_other_kinds_are_no_parts(other: str) -> None:
-    with pytest.raises(WrongContentError, match="not of USLM"):
+    with pytest.raises(WrongContentError, match="not one of USLM"):
         markdown(other)
 
 

@@ -1,6 +1,6 @@
 """Bills, resolutions and amendments in the House and Senate DTD's XML as Markdown.
 
-Nothing outside a file is opened, and nothing in it can explode.
+No external entity is opened, and files that declare entities of their own are rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fonds.normalize.safe_xml import parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.walker import XmlNormalizer
 
 _ROOTS: Final = frozenset({"bill", "resolution", "amendment-doc"})
-_BODIES: Final = frozenset(
+_TEXT_ELEMENTS: Final = frozenset(
     {
         "form",
         "amendment-form",
@@ -35,13 +35,13 @@ _XML_ENTITIES: Final = frozenset({"amp", "lt", "gt", "quot", "apos"})
 
 
 def read_bill(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of a bill, resolution or amendment, and what had to be mended to read it."""
-    data, mended = without_nuls(data)
+    """The root of a bill, resolution or amendment, and warnings of what was changed to read it."""
+    data, cleaned = without_nuls(data)
     refuse_unsafe(data, outside_entities=True)
     data, unknown = _decode_entities(data)
     root = parse_xml(data, remove_pis=True)
     _require_bill(root)
-    return root, (*mended, *unknown)
+    return root, (*cleaned, *unknown)
 
 
 def _require_bill(root: Any) -> None:
@@ -50,11 +50,13 @@ def _require_bill(root: Any) -> None:
         raise WrongContentError("USLM XML, not the bill DTD's; use the normalizer for USLM")
     if tag not in _ROOTS:
         raise WrongContentError(
-            f"the root element is <{tag[:80]}>, which is no bill, resolution or amendment"
+            f"the root element is <{tag[:80]}>, not a bill, resolution or amendment"
         )
     # Bill trackers' status files have a root of the same name.
-    if not any(child.tag in _BODIES for child in root):
-        raise WrongContentError(f"<{tag}> holds neither a form nor a body, so it is no bill text")
+    if not any(child.tag in _TEXT_ELEMENTS for child in root):
+        raise WrongContentError(
+            f"<{tag}> has neither a form nor a body: it is not the text of a bill"
+        )
 
 
 def _decode_entities(data: bytes) -> tuple[bytes, list[str]]:
@@ -79,7 +81,7 @@ def _decode_entities(data: bytes) -> tuple[bytes, list[str]]:
 
 
 class BillRes(XmlNormalizer):
-    """The normalizer `billres_v1`; a section quoted by an amendment is no heading."""
+    """The normalizer `billres_v1`; a section quoted by an amendment is not a heading."""
 
     name = "billres_v1"
     version = "1.0.0"

@@ -18,7 +18,7 @@ CONTAINERS: Final = {
     "rule": "Rule",
     "constitution-article": "Article",
 }
-"""What holds sections, and the word the print sets before its number."""
+"""Divisions that contain sections, and the word that print sets before their number."""
 
 APPROPRIATIONS: Final = frozenset(
     {"appropriations-major", "appropriations-intermediate", "appropriations-small"}
@@ -31,7 +31,7 @@ LEVELS: Final = frozenset(
     amendment-instruction instruction-paragraph instruction-subparagraph
     """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
 )
-"""What has a number, perhaps a heading that runs into its text, and levels below."""
+"""Numbered levels, which may have a heading that runs into their text, and levels below."""
 
 RUNNING: Final = frozenset(
     """
@@ -40,7 +40,7 @@ RUNNING: Final = frozenset(
     committee-report-header instructive-para level-header footnote legis-comment
     """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
 )
-"""What holds running text, so that a stranger in it stands within a line."""
+"""Elements of running text, in which an unknown element is part of a line."""
 
 FLOWING: Final = frozenset(
     """
@@ -49,7 +49,7 @@ FLOWING: Final = frozenset(
     inline-comment cato-ref nobreak pagebreak marker
     """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
 )
-"""What stands within a line and is set like the text around it, or is empty."""
+"""Elements that are part of a line and set like the text around them, or empty."""
 
 GROUPS: Final = frozenset(
     """
@@ -59,7 +59,7 @@ GROUPS: Final = frozenset(
     legislators endorsement non-statutory-material tgroup thead tbody tfoot row
     """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
 )
-"""What only holds other blocks."""
+"""Elements that only group blocks."""
 
 PASSAGES: Final = frozenset(
     """
@@ -72,4 +72,4 @@ PASSAGES: Final = frozenset(
     graphic-caption ttitle tdesc entry pl-cite
     """.split()  # noqa: SIM905 — a list of words reads better than a page of quotation marks
 )
-"""What is one paragraph."""
+"""Elements that are one paragraph."""

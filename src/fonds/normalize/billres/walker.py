@@ -1,4 +1,4 @@
-"""From the elements of the bill DTD to Markdown, one handler for each kind."""
+"""Markdown from the elements of the bill DTD, with a handler for each kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fonds.normalize.markdown import MarkdownWriter
 from fonds.normalize.tables import is_cals_grid, read_cals
 from fonds.normalize.walker import MAX_HEADING_LEVEL, Handler, XmlWalker, one_line
 
-_NAMED: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
+_SECTION_WORD: Final = re.compile(r"(?:sec(?:tion\b|tions\b|s?\.)|§)", re.IGNORECASE)
 _REVISION: Final = re.compile(r"</?(?:ins|del)>")
 _CAPTIONS: Final = frozenset({"ttitle", "tdesc", "title", "subtitle"})
 _RUN_IN: Final = LEVELS | {"whereas"}
@@ -43,7 +43,7 @@ class BillWriter(MarkdownWriter):
     def __init__(self) -> None:
         super().__init__()
         self.revision: Literal["ins", "del"] | None = None
-        """What the text to come is: inserted, struck, or neither; change it between blocks."""
+        """Revision of the text to come: inserted, struck, or none; change it between blocks."""
         self._revision_open = False
         self._in_list = False
         self._quotations: list[bool] = []
@@ -111,18 +111,18 @@ class BillWalker(XmlWalker):
         self._note_ids = {note.get("id") for note in root.iter("footnote")}
         self._labels: dict[Any, str] = {}
         self._notes: list[tuple[Any, str, Literal["ins", "del"] | None]] = []
-        self._writing_notes = False
+        self._in_notes = False
 
     def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        """The Markdown, with the given warnings and those met on the way."""
+        """The Markdown, with these warnings and those of the walk."""
         self.flow(self._root)
         self._out.end()
         self._write_notes()
-        body = self.finish(warnings)
+        text = self.finish(warnings)
         headings = (
-            replace(heading, text=_REVISION.sub("", heading.text)) for heading in body.headings
+            replace(heading, text=_REVISION.sub("", heading.text)) for heading in text.headings
         )
-        return replace(body, headings=tuple(headings))
+        return replace(text, headings=tuple(headings))
 
     # Blocks -------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class BillWalker(XmlWalker):
     def _section(self, element: Any) -> None:
         enum, header = element.find("enum"), element.find("header")
         number = one_line(enum)
-        prefix = "" if not number or _NAMED.match(number) else self._section_sign(element)
+        prefix = "" if not number or _SECTION_WORD.match(number) else self._section_sign(element)
         self._heading(prefix, enum, header, prefix + number if number else None)
         self.flow(element, (enum, header))
 
@@ -253,14 +253,14 @@ class BillWalker(XmlWalker):
         self.flow(element)
 
     def _quoted_block(self, element: Any) -> None:
-        former = self._out.indent("> ")
+        outer = self._out.indent("> ")
         after = element.find("after-quoted-block")
         self._out.open_quotation()
         self.flow(element, (after,))
         self._out.close_quotation()
         if after is not None:
             self._after_quoted_block(after)
-        self._out.outdent(former)
+        self._out.outdent(outer)
 
     def _after_quoted_block(self, element: Any) -> None:
         # The punctuation of the sentence that quotes, behind the closing quotation mark.
@@ -319,19 +319,19 @@ class BillWalker(XmlWalker):
         return self._labels.setdefault(note, str(len(self._labels) + 1))
 
     def _write_notes(self) -> None:
-        if self._writing_notes:
+        if self._in_notes:
             return
-        self._writing_notes = True
+        self._in_notes = True
         while self._notes:
             element, label, revision = self._notes.pop(0)
-            former = self._out.indent("    ", first=f"[^{label}]: ")
-            former_revision, self._out.revision = self._out.revision, revision
+            outer = self._out.indent("    ", first=f"[^{label}]: ")
+            outer_revision, self._out.revision = self._out.revision, revision
             self._out.begin()
             self.flow(element)
             self._out.end()
-            self._out.revision = former_revision
-            self._out.outdent(former)
-        self._writing_notes = False
+            self._out.revision = outer_revision
+            self._out.outdent(outer)
+        self._in_notes = False
 
     # Inline --------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class BillWalker(XmlWalker):
         self._out.text("* * * * *")
         self._out.space()
 
-    def _figure(self, element: Any) -> None:
+    def _graphic(self, element: Any) -> None:
         """Write a place mark for what only an image shows; its name or data goes beside it."""
         kind = "formula" if element.getparent().tag == "formula" else "graphic"
         name = element.get("file") or element.get("graphic-desc") or ""
@@ -432,7 +432,7 @@ class BillWalker(XmlWalker):
         "toc-quoted-entry": _quoted_entries,
         "multi-column-toc-quoted-entry": _quoted_entries,
         "instructive-para": XmlWalker.paragraph,
-        "graphic": _figure,
+        "graphic": _graphic,
         "table": _tables,
     }
 

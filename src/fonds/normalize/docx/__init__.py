@@ -1,8 +1,6 @@
 """Word files (.docx) as Markdown: headings, lists with their numbers, tables, notes.
 
-The normalizer of Word files; apart from the package, so that a look at one loads no more.
-
-The page that the converter made, with its lists put together and its notes without arrows.
+mammoth makes an HTML page of the file, in which lists are assembled before it is normalized.
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ _BOX: Final = re.compile(r'<input [^>]*?type="checkbox"[^>]*>')
 
 
 def tidied(page: str) -> str:
-    """HTML without links back from notes, and with boxes that are ticked or not as characters."""
+    """HTML without links back from notes, and with check boxes as characters."""
     return _BOX.sub(lambda box: "☒" if "checked=" in box[0] else "☐", _BACK.sub("", page))
 
 
 def build_lists(root: Any) -> None:
-    """Turn paragraphs that are items into lists; a number Markdown cannot count to stays text."""
+    """Turn paragraphs that are items into lists; other numbers than 1, 2, 3 stay text."""
     runs: list[list[Any]] = []
     for paragraph in root.iter("p"):
         if _level(paragraph) is None:
@@ -48,36 +46,36 @@ def build_lists(root: Any) -> None:
 
 
 def _level(paragraph: Any) -> int | None:
-    found = _ITEM.fullmatch(paragraph.get("class") or "")
-    return int(found[1]) if found else None
+    match = _ITEM.fullmatch(paragraph.get("class") or "")
+    return int(match[1]) if match else None
 
 
 def _nest(items: list[Any]) -> None:
-    place = items[0].makeelement("span")
-    items[0].addprevious(place)
+    anchor = items[0].makeelement("span")
+    items[0].addprevious(anchor)
     open_lists: list[tuple[int, Any]] = []
     for item in items:
         level = _level(item) or 0
         kind = _make_item(item)
-        while open_lists and open_lists[-1][0] >= level and not _goes_on(open_lists, level, kind):
+        while open_lists and open_lists[-1][0] >= level and not _continues(open_lists, level, kind):
             open_lists.pop()
-        if not _goes_on(open_lists, level, kind):
+        if not _continues(open_lists, level, kind):
             made = item.makeelement(kind)
             if open_lists:
                 open_lists[-1][1][-1].append(made)
             else:
-                place.addprevious(made)
+                anchor.addprevious(made)
             open_lists.append((level, made))
         open_lists[-1][1].append(item)
-    place.getparent().remove(place)
+    anchor.getparent().remove(anchor)
 
 
-def _goes_on(open_lists: list[tuple[int, Any]], level: int, kind: str) -> bool:
+def _continues(open_lists: list[tuple[int, Any]], level: int, kind: str) -> bool:
     return bool(open_lists) and (open_lists[-1][0], open_lists[-1][1].tag) == (level, kind)
 
 
 def _make_item(item: Any) -> str:
-    """Make an item of a paragraph; gives the kind of list it belongs in."""
+    """Turn a paragraph into an item; returns the tag of its list."""
     item.tag = "li"
     del item.attrib["class"]
     label = item[0] if len(item) and item[0].get("class") == "label" else None
@@ -112,8 +110,8 @@ class Docx:
         page, left_out = to_page(read_word(open_word(io.BytesIO(data))))
         root, _, warnings = read_html(f'<meta charset="utf-8"><div>{tidied(page)}</div>'.encode())
         build_lists(root)
-        body = HtmlWalker(root).walk((*left_out, *warnings))
-        if not any(character.isalnum() for character in body.markdown):
+        text = HtmlWalker(root).walk((*left_out, *warnings))
+        if not any(character.isalnum() for character in text.markdown):
             why = "; ".join(left_out) or "it is blank"
-            raise NoTextError(f"the Word file holds no text: {why}")
-        return body
+            raise NoTextError(f"the Word file contains no text: {why}")
+        return text

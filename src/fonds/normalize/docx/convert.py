@@ -17,7 +17,7 @@ import mammoth
 from lxml import etree
 
 from fonds.errors import MalformedError
-from fonds.normalize.docx.package import LONGEST_LINK, RELATIONSHIPS, PackagePart, R, W, Word
+from fonds.normalize.docx.package import MAX_LINK_LENGTH, RELATIONSHIPS, PackagePart, R, W, Word
 from fonds.normalize.docx.styles import (
     ParagraphLabel,
     ParagraphNumbering,
@@ -44,7 +44,7 @@ _SILENT: Final = tuple(
         *("pPrChange", "annotationRef"),
     )
 )
-_KEPT: Final = {
+_RETAINED: Final = {
     f"{W}rPr": frozenset(f"{W}{name}" for name in ("b", "i", "strike", "vertAlign")),
     f"{W}pPr": frozenset({f"{W}pStyle", f"{W}rPr"}),
     f"{W}tcPr": frozenset({f"{W}gridSpan", f"{W}vMerge"}),
@@ -55,7 +55,7 @@ _WIDEST: Final = 63
 
 
 def shorten(part: PackagePart, notes: set[tuple[str, str]]) -> Counter[str]:
-    """Take from a part all that is no text; what a reader may miss is counted by its name.
+    """Remove from a part all that is not text; what a reader may miss is counted by name.
 
     `notes` are those there are, as kind and id; each is taken from the set when it is referred
     to, and references to others are removed.
@@ -71,19 +71,19 @@ def shorten(part: PackagePart, notes: set[tuple[str, str]]) -> Counter[str]:
     _each(root, f"{W}commentReference", lambda one: _counted(one, "comment", dropped))
     _each(root, f"{_MATH}oMath", lambda one: _as_text(one, dropped))
     _rename(root)
-    _mend(part, notes)
+    _repair(part, notes)
     etree.strip_elements(root, *_SILENT, with_tail=False)
     return dropped
 
 
 def strip_properties(root: Any) -> None:
     """Take away all properties that change nothing in the text; a heading's is its style."""
-    for tag, kept in _KEPT.items():
+    for tag, retained in _RETAINED.items():
         for properties in list(root.iter(tag)):
             is_mark = properties.getparent().tag == f"{W}pPr"
             for one in list(properties):
                 deleted = is_mark and one.tag == f"{W}del"
-                if not deleted and (is_mark or one.tag not in kept or _is_off(one)):
+                if not deleted and (is_mark or one.tag not in retained or _is_off(one)):
                     properties.remove(one)
             if not len(properties):
                 _drop(properties)
@@ -134,17 +134,17 @@ def _drop_pictures(root: Any, dropped: Counter[str]) -> None:
 
 def _boxes(drawing: Any) -> list[Any]:
     """The boxes of text in a drawing, without those inside of others."""
-    found = list(drawing.iter(f"{W}txbxContent"))
-    inner = {one for box in found for one in box.iterdescendants(f"{W}txbxContent")}
-    return [box for box in found if box not in inner]
+    boxes = list(drawing.iter(f"{W}txbxContent"))
+    inner = {one for box in boxes for one in box.iterdescendants(f"{W}txbxContent")}
+    return [box for box in boxes if box not in inner]
 
 
 def _as_text(formula: Any, dropped: Counter[str]) -> None:
     text = "".join(one.text or "" for one in formula.iter(f"{_MATH}t"))
     dropped["layout of a formula"] += 1
     run = etree.Element(f"{W}r")
-    written = etree.SubElement(run, f"{W}t")
-    written.text = text
+    text_element = etree.SubElement(run, f"{W}t")
+    text_element.text = text
     _replace(formula, (run,))
 
 
@@ -158,7 +158,7 @@ def _rename(root: Any) -> None:
     etree.strip_tags(root, *_WRAPPING, f"{_MATH}oMathPara")
 
 
-def _mend(part: PackagePart, notes: set[tuple[str, str]]) -> None:
+def _repair(part: PackagePart, notes: set[tuple[str, str]]) -> None:
     """Remove what the converter would stumble over: references to nothing, and odd numbers."""
     for link in part.root.iter(f"{W}hyperlink"):
         if link.get(f"{R}id") is not None and link.get(f"{R}id") not in part.links:
@@ -188,7 +188,7 @@ def _shorten_fields(root: Any) -> None:
     for one in list(root.iter(f"{W}fldChar", f"{W}instrText")):
         if one.tag == f"{W}instrText":
             length += len(one.text or "")
-            if length > LONGEST_LINK:
+            if length > MAX_LINK_LENGTH:
                 _drop(one)
         elif one.get(f"{W}fldCharType") == "begin":
             length = 0
@@ -216,10 +216,10 @@ def _replace(element: Any, others: tuple[Any, ...]) -> None:
         _drop(element)
 
 
-MOST_ELEMENTS: Final = 200_000
-"""What may be left of a file when all formatting is gone; each takes some kilobytes of memory."""
-DEEPEST: Final = 80
-"""How deep elements may stand in each other; the converter walks them by recursion."""
+MAX_ELEMENTS: Final = 200_000
+"""Limit of elements after formatting is removed; each takes some kilobytes of memory."""
+MAX_DEPTH: Final = 80
+"""Limit of nested elements, which the converter walks by recursion."""
 
 _LEVELS: Final = range(9)
 _STYLES: Final = "\n".join(
@@ -254,11 +254,11 @@ def to_page(word: Word) -> tuple[str, tuple[str, ...]]:
             _write(paragraph, label)
     _refuse_large([part.root for part in present.values()])
     page, unread = _converted(_packed(present))
-    return page, (*_told(dropped, margins=word.has_margins), *unread)
+    return page, (*_warnings(dropped, margins=word.has_margins), *unread)
 
 
 def _note_ids(word: Word) -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
+    note_ids: set[tuple[str, str]] = set()
     for kind, part in (("footnote", word.footnotes), ("endnote", word.endnotes)):
         if part is None:
             continue
@@ -267,8 +267,8 @@ def _note_ids(word: Word) -> set[tuple[str, str]]:
             if name is None or note.get(f"{W}type") in _SEPARATORS:
                 part.root.remove(note)
             else:
-                found.add((kind, name))
-    return found
+                note_ids.add((kind, name))
+    return note_ids
 
 
 def _translate(
@@ -299,8 +299,8 @@ def _restyle(paragraph: Any, style: str | None) -> None:
     if properties is None:
         properties = etree.Element(f"{W}pPr")
         paragraph.insert(0, properties)
-    for former in properties.findall(f"{W}pStyle"):
-        properties.remove(former)
+    for old_style in properties.findall(f"{W}pStyle"):
+        properties.remove(old_style)
     if style:
         etree.SubElement(properties, f"{W}pStyle").set(f"{W}val", style)
 
@@ -314,18 +314,18 @@ def _write(paragraph: Any, label: ParagraphLabel) -> None:
 
 
 def _refuse_large(roots: list[Any]) -> None:
-    elements = depth = deepest = 0
+    elements = depth = max_depth = 0
     for root in roots:
         for event, _ in etree.iterwalk(root, events=("start", "end")):
             depth += 1 if event == "start" else -1
             elements += event == "start"
-            deepest = max(deepest, depth)
-    if elements > MOST_ELEMENTS:
+            max_depth = max(max_depth, depth)
+    if elements > MAX_ELEMENTS:
         raise MalformedError(
             f"the Word file is too large to be read: {elements} pieces of text and tables, "
-            f"{MOST_ELEMENTS} are allowed; save it in several files"
+            f"{MAX_ELEMENTS} are allowed; save it in several files"
         )
-    if deepest > DEEPEST:
+    if max_depth > MAX_DEPTH:
         raise MalformedError("the Word file's elements are nested too deeply to be read")
 
 
@@ -342,13 +342,13 @@ def _packed(parts: dict[str, PackagePart]) -> io.BytesIO:
 
 
 def _relationships(links: dict[str, str]) -> str:
-    written = "".join(
+    rows = "".join(
         f'<Relationship Id={quoteattr(name)} Type="{RELATIONSHIPS}/hyperlink"'
         f' Target={quoteattr(target)} TargetMode="External"/>'
         for name, target in links.items()
     )
     space = "http://schemas.openxmlformats.org/package/2006/relationships"
-    return f'<Relationships xmlns="{space}">{written}</Relationships>'
+    return f'<Relationships xmlns="{space}">{rows}</Relationships>'
 
 
 def _converted(file: io.BytesIO) -> tuple[str, tuple[str, ...]]:
@@ -370,7 +370,7 @@ def _converted(file: io.BytesIO) -> tuple[str, tuple[str, ...]]:
 
 
 def _unread(messages: list[str]) -> tuple[str, ...]:
-    names = dict.fromkeys(found[1] for text in messages if (found := _UNKNOWN.match(text)))
+    names = dict.fromkeys(match[1] for text in messages if (match := _UNKNOWN.match(text)))
     symbols = sum(text.startswith(_SYMBOL) for text in messages)
     return (
         *((f"elements that are not read: {', '.join(names)}",) if names else ()),
@@ -378,10 +378,10 @@ def _unread(messages: list[str]) -> tuple[str, ...]:
     )
 
 
-def _told(dropped: Counter[str], *, margins: bool) -> tuple[str, ...]:
-    told = [
+def _warnings(dropped: Counter[str], *, margins: bool) -> tuple[str, ...]:
+    warnings = [
         f"left out: {count} {name}{'s' if count > 1 and ' of ' not in name else ''}"
         for name, count in sorted(dropped.items())
         if count
     ]
-    return (*told, *(("left out: the heads and feet of pages",) if margins else ()))
+    return (*warnings, *(("left out: the heads and feet of pages",) if margins else ()))

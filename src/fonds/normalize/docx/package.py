@@ -20,17 +20,17 @@ from fonds.normalize.safe_xml import refuse_unsafe
 
 OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of Word before 2007 begin, and those of today that are locked with a password."""
-MOST_ENTRIES: Final = 4_096
+MAX_ENTRIES: Final = 4_096
 LARGEST_DIRECTORY: Final = 2**20
 LARGEST_TOTAL: Final = 512 * 2**20
-"""Bytes of all entries together; pictures are counted, though nobody unpacks them."""
+"""Bytes of all entries together; pictures are counted, though they are never unpacked."""
 LARGEST_TEXT: Final = 32 * 2**20
 """Bytes of all entries that are XML, some thousand pages; and of all parts that are read."""
 STEEPEST: Final = 250
 """How much smaller compression may make a large part: XML of long tables comes near 100."""
 
 _LARGE: Final = 2**20
-_PIECE: Final = 2**16
+_READ_SIZE: Final = 2**16
 _MAIN: Final = "word/document.xml"
 _PACKAGED: Final = "[Content_Types].xml"
 _LOCKED_FLAG: Final = 1
@@ -49,10 +49,10 @@ _BROKEN: Final = (
 _CUT: Final = "the Word file is cut off or damaged: its archive cannot be read; send it again"
 
 
-class _Sparing(io.RawIOBase):
-    """A file of which no read may be larger than a directory of an honest archive.
+class _LimitedFile(io.RawIOBase):
+    """A file of which no read may be larger than the directory of a genuine archive.
 
-    The reader of archives believes what the archive says about the size of its directory.
+    `zipfile` reads as much as the archive states as the size of its directory.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -83,7 +83,7 @@ class ZipArchive:
     def __init__(self, file: BinaryIO) -> None:
         """Read the directory of an archive, or raise `MalformedError`."""
         try:
-            self._zip = zipfile.ZipFile(_Sparing(file))
+            self._zip = zipfile.ZipFile(_LimitedFile(file))
         except _BROKEN:
             raise MalformedError(_CUT) from None
         self._entries = {entry.filename: entry for entry in self._zip.infolist()}
@@ -100,8 +100,8 @@ class ZipArchive:
     def bomb(self) -> str | None:
         """Why unpacking would be dangerous, as far as the directory tells; None: it would not."""
         entries = self._zip.infolist()
-        if len(entries) > MOST_ENTRIES:
-            return f"it holds {len(entries)} entries; {MOST_ENTRIES} are allowed"
+        if len(entries) > MAX_ENTRIES:
+            return f"it has {len(entries)} entries; {MAX_ENTRIES} are allowed"
         if (total := sum(entry.file_size for entry in entries)) > LARGEST_TOTAL:
             return f"its parts are {_mib(total)} MiB together; {_mib(LARGEST_TOTAL)} are allowed"
         texts = [entry for entry in entries if entry.filename.endswith((".xml", ".rels"))]
@@ -119,22 +119,22 @@ class ZipArchive:
         if entry.compress_type not in _METHODS:
             raise MalformedError(f"the Word file's part {name!r} is packed as Word never does")
         if why := _too_steep(entry):
-            raise MalformedError(f"the Word file is refused, since it may explode: {why}")
+            raise MalformedError(f"the Word file is rejected as a possible zip bomb: {why}")
         try:
             return self._unpacked(entry)
         except (*_BROKEN, RuntimeError):
             raise MalformedError(f"the Word file's part {name!r} is damaged") from None
 
     def _unpacked(self, entry: zipfile.ZipInfo) -> bytes:
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         with self._zip.open(entry) as part:
-            while piece := part.read(_PIECE):
-                self._left -= len(piece)
+            while chunk := part.read(_READ_SIZE):
+                self._left -= len(chunk)
                 if self._left < 0:
                     allowed = f"{_mib(LARGEST_TEXT)} MiB of text are allowed"
                     raise MalformedError(f"the Word file is too large to be read: {allowed}")
-                pieces.append(piece)
-        return b"".join(pieces)
+                chunks.append(chunk)
+        return b"".join(chunks)
 
 
 def open_word(file: BinaryIO) -> ZipArchive:
@@ -149,7 +149,7 @@ def open_word(file: BinaryIO) -> ZipArchive:
         raise WrongContentError("no Word file (.docx): it does not begin as one")
     archive = ZipArchive(file)
     if why := archive.bomb:
-        raise MalformedError(f"the Word file is refused, since it may explode: {why}")
+        raise MalformedError(f"the Word file is rejected as a possible zip bomb: {why}")
     if not archive.is_word:
         raise WrongContentError("a ZIP archive, but no Word file (.docx) is in it")
     return archive
@@ -176,9 +176,9 @@ _STRICT: Final = (
     (b"http://purl.oclc.org/ooxml/wordprocessingml/main", MAIN.encode()),
     (b"http://purl.oclc.org/ooxml/officeDocument/relationships", RELATIONSHIPS.encode()),
 )
-MOST_SIGNS: Final = 2_500_000
+MAX_MARKUP_SIGNS: Final = 2_500_000
 """Tags and attributes of one part, each of which takes some hundred bytes of memory."""
-LONGEST_LINK: Final = 1_000
+MAX_LINK_LENGTH: Final = 1_000
 """Characters of an address: one that all words of a document link to is written that often."""
 
 _DOCTYPE: Final = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
@@ -198,7 +198,7 @@ class PackagePart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Word:
-    """What of a Word file makes its text."""
+    """The parts of a Word file that contain text."""
 
     document: PackagePart
     footnotes: PackagePart | None
@@ -220,25 +220,25 @@ class _Relationship:
 def read_word(archive: ZipArchive) -> Word:
     """The parts of an opened Word file; an error says which of them is broken."""
     start = _relationships(archive, "")
-    main = _named(start.values(), "officeDocument", "") or "word/document.xml"
+    main = _target_of_kind(start.values(), "officeDocument", "") or "word/document.xml"
     root = _tree(archive, main)
     if root is None:
         raise WrongContentError("no Word file (.docx): the document itself is missing in it")
     if root.tag != f"{W}document":
         raise WrongContentError("no Word file (.docx): its main part is another kind of document")
-    known = _relationships(archive, main)
+    relationships = _relationships(archive, main)
     base = posixpath.dirname(main)
     parts = {
-        kind: _named(known.values(), kind, base) or f"word/{kind}.xml"
+        kind: _target_of_kind(relationships.values(), kind, base) or f"word/{kind}.xml"
         for kind in ("footnotes", "endnotes", "styles", "numbering")
     }
     return Word(
-        document=PackagePart(root, _links(known)),
+        document=PackagePart(root, _links(relationships)),
         footnotes=_part(archive, parts["footnotes"]),
         endnotes=_part(archive, parts["endnotes"]),
         styles=_tree(archive, parts["styles"]),
         numbering=_tree(archive, parts["numbering"]),
-        has_margins=any(one.kind in {"header", "footer"} for one in known.values()),
+        has_margins=any(one.kind in {"header", "footer"} for one in relationships.values()),
     )
 
 
@@ -250,34 +250,34 @@ def _part(archive: ZipArchive, name: str) -> PackagePart | None:
 def _relationships(archive: ZipArchive, part: str) -> dict[str, _Relationship]:
     folder, name = posixpath.split(part)
     root = _tree(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
-    found = () if root is None else root.iter(f"{_PACKAGE}Relationship")
+    relationships = () if root is None else root.iter(f"{_PACKAGE}Relationship")
     return {
         one.get("Id", ""): _Relationship(
             kind=one.get("Type", "").rpartition("/")[2],
             target=one.get("Target", ""),
             outside=one.get("TargetMode") == "External",
         )
-        for one in found
+        for one in relationships
     }
 
 
-def _named(found: Any, kind: str, base: str) -> str | None:
-    for one in found:
+def _target_of_kind(relationships: Any, kind: str, base: str) -> str | None:
+    for one in relationships:
         if one.kind == kind and not one.outside:
             return posixpath.normpath(posixpath.join("/", base, one.target)).lstrip("/")
     return None
 
 
-def _links(found: dict[str, _Relationship]) -> dict[str, str]:
+def _links(relationships: dict[str, _Relationship]) -> dict[str, str]:
     return {
         name: one.target
-        for name, one in found.items()
+        for name, one in relationships.items()
         if one.kind == "hyperlink" and one.outside and _is_link(one.target)
     }
 
 
 def _is_link(target: str) -> bool:
-    return len(target) <= LONGEST_LINK and _LINKS.match(target) is not None
+    return len(target) <= MAX_LINK_LENGTH and _LINKS.match(target) is not None
 
 
 def _tree(archive: ZipArchive, name: str) -> Any:
@@ -296,10 +296,10 @@ def _tree(archive: ZipArchive, name: str) -> Any:
 
 def _parsed(data: bytes) -> Any:
     refuse_unsafe(data)
-    # Word never writes one, and everything that can explode needs one.
+    # Word never writes one, and every declaration of entities needs one.
     if _DOCTYPE.search(data):
         raise MalformedError("it has a DOCTYPE, which is refused in Word files")
-    if data.count(b"<") + data.count(b"=") > MOST_SIGNS:
+    if data.count(b"<") + data.count(b"=") > MAX_MARKUP_SIGNS:
         raise MalformedError("it has more elements than can be read; save it in several files")
     for strict, usual in _STRICT:
         data = data.replace(strict, usual)

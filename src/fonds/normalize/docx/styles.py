@@ -1,6 +1,6 @@
-"""What the styles of a Word file say about paragraphs: headings, numbers, emphasis.
+"""Properties that the styles of a Word file give to paragraphs: headings, numbers, emphasis.
 
-The numbers that Word writes before paragraphs, which stand nowhere in the file's text.
+The numbers that Word writes before paragraphs are computed: the file does not contain them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 from fonds.normalize.docx.package import W
 
 _HEADING: Final = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_BODY_TEXT: Final = 9
-_DEEPEST: Final = 6
-_LONGEST_CHAIN: Final = 20
+_NOT_A_HEADING: Final = 9
+_MAX_HEADING_LEVEL: Final = 6
+_MAX_CHAIN_LENGTH: Final = 20
 _OFF: Final = frozenset({"0", "false", "off", "none"})
 
 
@@ -28,8 +28,8 @@ def value(element: Any, *path: str) -> str | None:
 
 def is_on(properties: Any, name: str) -> bool:
     """Whether a property that is on or off is there and on."""
-    said = value(properties, name)
-    return said is not None and said.lower() not in _OFF
+    flag = value(properties, name)
+    return flag is not None and flag.lower() not in _OFF
 
 
 def number(text: str | None) -> int | None:
@@ -47,7 +47,7 @@ class Numbered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ResolvedStyle:
-    """A style together with those it stands on."""
+    """A style together with those it is based on."""
 
     heading: int | None
     list_id: str | None
@@ -62,7 +62,7 @@ class Styles:
         self._elements: dict[str, Any] = {}
         for style in () if root is None else root.iterchildren(f"{W}style"):
             self._elements.setdefault(style.get(f"{W}styleId", ""), style)
-        self._known: dict[str, _ResolvedStyle] = {}
+        self._resolved: dict[str, _ResolvedStyle] = {}
 
     def heading_level(self, paragraph: Any) -> int | None:
         """1 to 6 for a heading, by the paragraph's own word or that of its style."""
@@ -83,7 +83,7 @@ class Styles:
         return None if list_id in {None, "0"} else Numbered(str(list_id), level)
 
     def list_of(self, style_id: str) -> str | None:
-        """The list that a style of lists stands for."""
+        """The list that a style of lists refers to."""
         return self._style(style_id).list_id
 
     def emphasis(self, run: Any) -> tuple[str, ...]:
@@ -92,9 +92,9 @@ class Styles:
 
     def _style(self, style_id: str | None) -> _ResolvedStyle:
         style_id = style_id or ""
-        if style_id not in self._known:
-            self._known[style_id] = self._read(style_id)
-        return self._known[style_id]
+        if style_id not in self._resolved:
+            self._resolved[style_id] = self._read(style_id)
+        return self._resolved[style_id]
 
     def _read(self, style_id: str) -> _ResolvedStyle:
         chain = list(self._chain(style_id))
@@ -109,8 +109,8 @@ class Styles:
         )
 
     def _chain(self, style_id: str) -> Iterator[Any]:
-        # Styles of a broken file may stand on themselves.
-        for _ in range(_LONGEST_CHAIN):
+        # Styles of a broken file may be based on themselves.
+        for _ in range(_MAX_CHAIN_LENGTH):
             style = self._elements.get(style_id)
             if style is None:
                 return
@@ -121,8 +121,8 @@ class Styles:
 def _heading(chain: list[Any]) -> int | None:
     for style in chain:
         name = value(style, "name") or ""
-        if found := _HEADING.fullmatch(name):
-            return min(int(found[1]), _DEEPEST)
+        if match := _HEADING.fullmatch(name):
+            return min(int(match[1]), _MAX_HEADING_LEVEL)
         if name.lower() == "title":
             return 1
         outline = value(style, "pPr", "outlineLvl")
@@ -133,21 +133,21 @@ def _heading(chain: list[Any]) -> int | None:
 
 def _undefined_heading(style_id: str) -> int | None:
     # Files of some programs name styles that they never define.
-    found = re.fullmatch(r"Heading([1-9])", style_id)
-    return min(int(found[1]), _DEEPEST) if found else None
+    match = re.fullmatch(r"Heading([1-9])", style_id)
+    return min(int(match[1]), _MAX_HEADING_LEVEL) if match else None
 
 
 def _level(outline: str) -> int | None:
     level = number(outline)
-    return None if level is None or level >= _BODY_TEXT else min(level + 1, _DEEPEST)
+    return None if level is None or level >= _NOT_A_HEADING else min(level + 1, _MAX_HEADING_LEVEL)
 
 
-_PLACE: Final = re.compile(r"%([1-9])")
-_DEEPEST_LIST: Final = 8
-_MOST_LETTERS: Final = 30
-_MOST_LINKS: Final = 10
+_PLACEHOLDER: Final = re.compile(r"%([1-9])")
+_MAX_LIST_LEVEL: Final = 8
+_MAX_LETTERS: Final = 30
+_MAX_LINKS: Final = 10
 _ALPHABET: Final = 26
-_LONGEST: Final = 60
+_MAX_LABEL_LENGTH: Final = 60
 _ROMAN: Final = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
 _TENTHS: Final = (str.maketrans("ivx", "xlc"), str.maketrans("ivx", "cdm"))
 _ROMAN_LIMIT: Final = 1000
@@ -172,7 +172,7 @@ class _List:
 
 @dataclass(frozen=True, slots=True)
 class ParagraphLabel:
-    """What stands before a paragraph."""
+    """The label before a paragraph."""
 
     text: str
     """Empty for a bullet."""
@@ -187,7 +187,7 @@ class ParagraphNumbering:
         self._abstract: dict[str, Any] = {}
         self._lists: dict[str, _List] = {}
         self._instances: dict[str, Any] = {}
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
         if root is not None:
             for one in root.iterchildren(f"{W}abstractNum"):
                 self._abstract.setdefault(one.get(f"{W}abstractNumId", ""), one)
@@ -213,7 +213,7 @@ class ParagraphNumbering:
 
     def _list(self, instance: Any) -> _List | None:
         """The list an instance counts in: several instances may continue one list."""
-        for _ in range(_MOST_LINKS):
+        for _ in range(_MAX_LINKS):
             name = value(instance, "abstractNumId") or ""
             abstract = self._abstract.get(name)
             if abstract is None:
@@ -229,14 +229,14 @@ class ParagraphNumbering:
         return None
 
     def _override(self, list_id: str, instance: Any, counted: _List) -> None:
-        """What an instance changes when it is used for the first time: where its levels start."""
-        if list_id in self._begun:
+        """Apply the changes of an instance at its first use: the numbers at which levels start."""
+        if list_id in self._started:
             return
-        self._begun.add(list_id)
+        self._started.add(list_id)
         for one in instance.iterchildren(f"{W}lvlOverride"):
             depth = number(one.get(f"{W}ilvl"))
             start = number(value(one, "startOverride"))
-            if depth is None or depth > _DEEPEST_LIST:
+            if depth is None or depth > _MAX_LIST_LEVEL:
                 continue
             own = one.find(f"{W}lvl")
             if own is not None:
@@ -247,8 +247,8 @@ class ParagraphNumbering:
 
 def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
     if numbered.level is not None:
-        return min(numbered.level, _DEEPEST_LIST)
-    # A style names its list, and the list says which of its levels the style stands for.
+        return min(numbered.level, _MAX_LIST_LEVEL)
+    # A style names its list, and the list states which of its levels the style is.
     own = (depth for depth, level in counted.levels.items() if style_id and level.style == style_id)
     return next(own, 0)
 
@@ -256,7 +256,7 @@ def _depth(counted: _List, numbered: Numbered, style_id: str | None) -> int:
 def _levels(abstract: Any) -> dict[int, _NumberingLevel]:
     levels: dict[int, _NumberingLevel] = {}
     for one in abstract.iterchildren(f"{W}lvl"):
-        levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _DEEPEST_LIST), _list_level(one))
+        levels.setdefault(min(number(one.get(f"{W}ilvl")) or 0, _MAX_LIST_LEVEL), _list_level(one))
     return levels
 
 
@@ -265,7 +265,7 @@ def _list_level(element: Any) -> _NumberingLevel:
     return _NumberingLevel(
         start=1 if start is None else start,
         kind=value(element, "numFmt") or "decimal",
-        text=(value(element, "lvlText") or "")[:_LONGEST],
+        text=(value(element, "lvlText") or "")[:_MAX_LABEL_LENGTH],
         restarts=value(element, "lvlRestart") != "0",
         legal=value(element, "isLgl") is not None,
         style=value(element, "pStyle"),
@@ -283,28 +283,28 @@ def _text(counted: _List, level: _NumberingLevel) -> str:
     if level.kind == "bullet":
         return ""
 
-    def place(match: re.Match[str]) -> str:
+    def number_at(match: re.Match[str]) -> str:
         other = int(match[1]) - 1
         own = counted.levels.get(other, level)
         kind = "decimal" if level.legal else own.kind
-        return _written(counted.counts.get(other, own.start), kind)
+        return _formatted(counted.counts.get(other, own.start), kind)
 
-    return _PLACE.sub(place, level.text)[:_LONGEST].strip()
+    return _PLACEHOLDER.sub(number_at, level.text)[:_MAX_LABEL_LENGTH].strip()
 
 
-def _written(count: int, kind: str) -> str:
-    written = str(count)
+def _formatted(count: int, kind: str) -> str:
+    text = str(count)
     if kind == "none" or count < 1:
-        return "" if kind == "none" else written
+        return "" if kind == "none" else text
     if kind.endswith("Letter"):
         # Behind z, Word goes on with aa, bb, cc.
         times, letter = divmod(count - 1, _ALPHABET)
-        written = chr(ord("a") + letter) * (times + 1) if times < _MOST_LETTERS else written
+        text = chr(ord("a") + letter) * (times + 1) if times < _MAX_LETTERS else text
     elif kind.endswith("Roman") and count < _ROMAN_LIMIT:
-        written = _roman(count)
+        text = _roman(count)
     elif kind == "decimalZero":
-        written = f"{count:02}"
-    return written.upper() if kind.startswith("upper") else written
+        text = f"{count:02}"
+    return text.upper() if kind.startswith("upper") else text
 
 
 def _roman(count: int) -> str:

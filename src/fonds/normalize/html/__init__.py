@@ -19,7 +19,7 @@ _ANY_TAG: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:-]*)[^<>]*>")
 _XML: Final = re.compile(
     r"\s*<\?xml[^>]*>\s*+(?:<!--(?:(?!-->).)*+-->\s*+)*+(?:<!DOCTYPE\s+(\w+)|<([\w:]+))", re.DOTALL
 )
-# References to control characters: a tree would hold what it lets nobody write.
+# References to control characters, which lxml can read into a tree but not write.
 _CONTROL: Final = re.compile(
     r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|127|6553[45])(?!\d)"
     r"|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[fF]{3}[eEfF])(?![0-9a-fA-F]));?"
@@ -54,13 +54,13 @@ class Html:
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The page's whole text as Markdown; a hint that is an address completes its links."""
         root, address, warnings = read_html(data, source_hint)
-        body = HtmlWalker(self._content(root), address).walk(warnings)
-        if not any(character.isalnum() for character in body.markdown):
+        text = HtmlWalker(self._content(root), address).walk(warnings)
+        if not any(character.isalnum() for character in text.markdown):
             raise WrongContentError(
-                "the page holds no text outside scripts and navigation; "
+                "the page contains no text outside scripts and navigation; "
                 "it may be built by a script in the browser"
             )
-        return body
+        return text
 
     def _content(self, root: Any) -> Any:
         return root
@@ -78,31 +78,31 @@ class HtmlArticle(Html):
 
     def _content(self, root: Any) -> Any:
         for name in ("article", "main"):
-            found = list(root.iter(name))
-            if len(found) == 1 and any(map(str.strip, found[0].itertext())):
-                found[0].tail = None
-                found[0].getparent().remove(found[0])
-                return found[0]
+            candidates = list(root.iter(name))
+            if len(candidates) == 1 and any(map(str.strip, candidates[0].itertext())):
+                candidates[0].tail = None
+                candidates[0].getparent().remove(candidates[0])
+                return candidates[0]
         return root
 
 
-def refuse_other_files(data: bytes, wanted: str) -> None:
-    """Raise for an empty file and for well-known formats that are no text at all."""
+def refuse_other_files(data: bytes, expected: str) -> None:
+    """Raise for an empty file and for well-known formats that are not text."""
     start = data[:64].lstrip()
     for magic, kind in _OTHER:
         if start.startswith(magic):
-            raise WrongContentError(f"the file is {kind}, not {wanted}")
+            raise WrongContentError(f"the file is {kind}, not {expected}")
     if not data.strip():
         raise MalformedError("the file is empty")
 
 
 def read_html(data: bytes, hint: str | None = None) -> tuple[Any, str | None, tuple[str, ...]]:
-    """A page without its scripts and navigation, its address, and what had to be mended."""
+    """A page without its scripts and navigation, its address, and warnings of what was changed."""
     refuse_other_files(data, "HTML")
     decoded = decode(data)
     text, removed = without_controls(decoded.text)
     if not _TAG.search(text):
-        raise WrongContentError("no HTML: the file holds no tag")
+        raise WrongContentError("not HTML: the file contains no tag")
     if (xml := _XML.match(text)) and "html" not in (xml[1] or xml[2]).lower():
         raise WrongContentError(f"XML instead of HTML: the root element is <{xml[1] or xml[2]}>")
     root, flattened = _parsed(_CONTROL.sub("", _DECLARATION.sub("", text, count=1)))
@@ -137,7 +137,7 @@ def _tree(text: str) -> tuple[Any, bool]:
     except etree.XMLSyntaxError as error:
         raise MalformedError(f"not readable as HTML: {error.msg}") from None
     if root is None:
-        raise MalformedError("the file holds no element")
+        raise MalformedError("the file contains no element")
     too_deep = any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     return root, too_deep
 
@@ -154,11 +154,11 @@ def _open_head(root: Any) -> None:
 
 
 def _without_navigation(root: Any) -> tuple[str, ...]:
-    kept = 0
+    retained = 0
     for nav in list(root.iter("nav")):
         # A nav that was never closed swallows the page behind it.
         if next(nav.iterdescendants("main", "article", "footer"), None) is not None:
             nav.tag = "div"
-            kept += 1
+            retained += 1
     etree.strip_elements(root, "nav", with_tail=False)
-    return ("a navigation element holds the page itself and is kept",) if kept else ()
+    return ("a navigation element holds the page itself and is kept",) if retained else ()

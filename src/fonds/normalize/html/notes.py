@@ -1,6 +1,6 @@
 """Footnotes of HTML pages: which links refer to notes, and which blocks are the notes.
 
-The whole of a footnote, found from the element its references lead to.
+A footnote is found from the element to which its references link.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lxml import etree
 LABEL: Final = re.compile(
     r"[\[(]?\s*([0-9]{1,4}[a-z]?|[a-z]|[*†‡§#]{1,3})\s*[\])]?\.?", re.IGNORECASE
 )
-"""What stands before a note and for it in the text."""
-NAMED: Final = re.compile(r"(?:^|[^a-z])(?:_?ft?n|foot|note|endnote|_edn)", re.IGNORECASE)
-"""What pages call their notes in addresses and ids."""
+"""The sign of a note, as written before it and in the text."""
+NOTE_ID: Final = re.compile(r"(?:^|[^a-z])(?:_?ft?n|foot|note|endnote|_edn)", re.IGNORECASE)
+"""Names that pages give to notes in addresses and ids."""
 
 _CELLS: Final = frozenset({"td", "th"})
 _BLOCKS: Final = _CELLS | {
@@ -27,11 +27,11 @@ _WITHIN: Final = frozenset({"p", "div", "center", "section", "blockquote"})
 _HOLDERS: Final = frozenset({"li", "dd", "td", "th", "aside"})
 _PARAGRAPHS: Final = frozenset({"p", "div", "blockquote"})
 _NEAR: Final = 4
-_LONGEST_SIGN: Final = 8
+_MAX_SIGN_LENGTH: Final = 8
 
 
 def block_of(element: Any) -> Any:
-    """The block an element stands in, or None where that is far away."""
+    """The block that contains an element, or None where that is far away."""
     for _ in range(_NEAR):
         if element is None or element.tag in _BLOCKS:
             return element
@@ -40,11 +40,11 @@ def block_of(element: Any) -> Any:
 
 
 def is_sign(element: Any) -> bool:
-    """Whether an element holds a note's sign at most, and not the note."""
+    """Whether an element contains only the sign of a note, and not the note."""
     text = ""
-    for piece in element.itertext():
-        text += piece.strip()
-        if len(text) > _LONGEST_SIGN:
+    for part in element.itertext():
+        text += part.strip()
+        if len(text) > _MAX_SIGN_LENGTH:
             return False
     return not text or LABEL.fullmatch(text) is not None
 
@@ -56,7 +56,7 @@ class NoteBlocks:
         self._anchor_of = anchors
         """By the links that refer to notes."""
         self._anchors = set(anchors.values())
-        self._found: dict[Any, Any] = {}
+        self._blocks: dict[Any, Any] = {}
 
     def of(self, anchor: Any) -> Any:
         """The block that is the note, or None where nothing but its sign can be found."""
@@ -66,13 +66,13 @@ class NoteBlocks:
         if block is None:
             return None
         # A page may give one note a thousand anchors.
-        if block not in self._found:
+        if block not in self._blocks:
             whole = self._whole(block, anchor)
-            self._found[block] = None if is_sign(whole) else whole
-        return self._found[block]
+            self._blocks[block] = None if is_sign(whole) else whole
+        return self._blocks[block]
 
     def _whole(self, block: Any, anchor: Any) -> Any:
-        for find in (self._row, self._described, self._held, self._parted):
+        for find in (self._row, self._described, self._first_of_several, self._parted):
             if (whole := find(block, anchor)) is not None:
                 return whole
         return block
@@ -102,12 +102,12 @@ class NoteBlocks:
             after = after.getnext()
         return _in_one(term, *descriptions) if descriptions else None
 
-    def _held(self, block: Any, anchor: Any) -> Any:
+    def _first_of_several(self, block: Any, anchor: Any) -> Any:
         """An item of several paragraphs, of which the first has the anchor."""
         holder = block.getparent()
         if holder is None or not _is_first(block):
             return None
-        own = holder.tag in _HOLDERS or (holder.tag == "div" and _is_named(holder))
+        own = holder.tag in _HOLDERS or (holder.tag == "div" and _has_note_id(holder))
         return holder if own and self._alone(holder, anchor) else None
 
     def _parted(self, block: Any, anchor: Any) -> Any:
@@ -115,8 +115,8 @@ class NoteBlocks:
         after = block.getnext()
         if after is None or not {block.tag, after.tag} <= _PARAGRAPHS or not is_sign(block):
             return None
-        apart = is_sign(after) or (block.tail or "").strip() or not self._alone(after, anchor)
-        return None if apart else _in_one(block, after)
+        unrelated = is_sign(after) or (block.tail or "").strip() or not self._alone(after, anchor)
+        return None if unrelated else _in_one(block, after)
 
     def _alone(self, element: Any, anchor: Any) -> bool:
         """Whether neither another note is in there nor a reference to this one."""
@@ -127,7 +127,7 @@ class NoteBlocks:
 
 
 def _behind(anchor: Any) -> Any:
-    """The block behind an empty anchor that stands between blocks."""
+    """The block behind an empty anchor between blocks."""
     after = anchor.getnext()
     if anchor.tag != "a" or after is None or after.tag not in _PARAGRAPHS or len(anchor):
         return None
@@ -150,9 +150,9 @@ def _is_first(element: Any) -> bool:
     return element.getprevious() is None and not (parent is None or (parent.text or "").strip())
 
 
-def _is_named(element: Any) -> bool:
+def _has_note_id(element: Any) -> bool:
     name = element.get("id") or ""
-    return name[-1:].isdigit() and NAMED.search(name) is not None
+    return name[-1:].isdigit() and NOTE_ID.search(name) is not None
 
 
 def _in_one(first: Any, *others: Any) -> Any:
@@ -170,10 +170,10 @@ _AROUND: Final = " []().\t\n"
 
 @dataclass(slots=True)
 class HtmlFootnotes:
-    """What the walker must know about footnotes."""
+    """The footnotes of a page, as the walker writes them."""
 
     references: dict[Any, str] = field(default_factory=dict)
-    """Elements that stand for `[^label]`."""
+    """Elements that are written as `[^label]`."""
     definitions: dict[Any, str] = field(default_factory=dict)
     """Blocks that begin with `[^label]:`."""
     dropped: set[Any] = field(default_factory=set)
@@ -212,16 +212,16 @@ def _references(root: Any) -> Iterator[_Reference]:
     if not links:
         return
     targets = _targets(root)
-    wanted = {link.get("href")[1:] for link in links}
-    places = {
-        element: place
-        for place, element in enumerate(root.iter())
-        if element.tag == "a" or element.get("id") in wanted
+    target_ids = {link.get("href")[1:] for link in links}
+    positions = {
+        element: position
+        for position, element in enumerate(root.iter())
+        if element.tag == "a" or element.get("id") in target_ids
     }
     for link in links:
         target = targets.get(link.get("href")[1:])
         sign = LABEL.fullmatch("".join(link.itertext()).strip())
-        if target is not None and sign is not None and _is_reference(link, target, places):
+        if target is not None and sign is not None and _is_reference(link, target, positions):
             yield _Reference(link, target, sign[1])
 
 
@@ -234,15 +234,15 @@ def _targets(root: Any) -> dict[str, Any]:
     return targets
 
 
-def _is_reference(link: Any, target: Any, places: dict[Any, int]) -> bool:
-    if places.get(target, -1) <= places[link]:
+def _is_reference(link: Any, target: Any, positions: dict[Any, int]) -> bool:
+    if positions.get(target, -1) <= positions[link]:
         return False
     parent = link.getparent()
     return (
         parent.tag == "sup"
         or next(link.iter("sup"), None) is not None
         or link.get("role") == "doc-noteref"
-        or bool(NAMED.search(link.get("href")))
+        or bool(NOTE_ID.search(link.get("href")))
     )
 
 
@@ -256,7 +256,7 @@ def _sign_element(link: Any) -> Any:
 
 
 def _unique(sign: str, counts: dict[str, int]) -> str:
-    """A label no other note has: some pages number the notes of each section anew."""
+    """A unique label: some pages restart the numbers of notes in each section."""
     counts[sign] = counts.get(sign, 0) + 1
     return sign if counts[sign] == 1 else f"{sign}-{counts[sign]}"
 
@@ -269,14 +269,14 @@ def _drop_sign(block: Any, sign: str, notes: HtmlFootnotes) -> None:
             return
         text = getattr(element, part) or ""
         if text.strip():
-            found = re.match(rf"\s*[\[(]?{re.escape(sign)}(?!\w)[\])]?\.?\s*", text)
-            if found:
-                setattr(element, part, text[found.end() :])
+            match = re.match(rf"\s*[\[(]?{re.escape(sign)}(?!\w)[\])]?\.?\s*", text)
+            if match:
+                setattr(element, part, text[match.end() :])
             return
 
 
 def _texts(block: Any) -> Iterator[tuple[Any, str]]:
-    """Where the texts of a block are, in their order."""
+    """The elements and attributes that have the texts of a block, in order."""
     for event, element in etree.iterwalk(block, events=("start", "end")):
         if event == "start":
             yield element, "text"

@@ -1,9 +1,4 @@
-"""Walking a parsed HTML page, element by element, without recursion.
-
-The elements of HTML that need no treatment of their own.
-
-Where a page stands, and where its links lead from there.
-"""
+"""Walking a parsed HTML page, element by element, without recursion."""
 
 from __future__ import annotations
 
@@ -65,7 +60,7 @@ BLOCKS: Final = frozenset(
 )
 """Elements that a browser puts on lines of their own."""
 
-PLAIN: Final = frozenset(
+INLINES: Final = frozenset(
     {
         "abbr",
         "acronym",
@@ -163,27 +158,27 @@ _ABSOLUTE: Final = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _WRITABLE: Final = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+", re.IGNORECASE)
 # White space and brackets would end a link in Markdown; in an address both may be written so.
 _ENCODED: Final = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E"})
-_LONGEST: Final = 2_000
+_MAX_ADDRESS_LENGTH: Final = 2_000
 
 
 def page_address(root: Any, hint: str | None) -> str | None:
-    """The address that relative links start from: what the page says, or what is known of it."""
-    known = _absolute(hint) or next(filter(None, map(_canonical, root.iter("link"))), None)
+    """The address that relative links start from: as the page states it, else as it was fetched."""
+    address = _absolute(hint) or next(filter(None, map(_canonical, root.iter("link"))), None)
     for base in root.iter("base"):
         if href := (base.get("href") or "").strip():
-            return _absolute(_joined(known or "", href)) or known
-    return known
+            return _absolute(_joined(address or "", href)) or address
+    return address
 
 
 def link_target(href: str | None, page: str | None) -> str | None:
-    """The address as Markdown can hold it; None for a link that leads nowhere from here."""
+    """The address as Markdown can contain it; None for a link within the page or without target."""
     href = (href or "").strip()
     # Links within the page stay text. With the page's address they would fill a table of contents
-    # with addresses, which are read, searched and counted, to headings that stand below it anyway.
-    if not href or len(href) > _LONGEST or href.startswith("#"):
+    # with addresses, which are read, searched and counted, to headings of the same text.
+    if not href or len(href) > _MAX_ADDRESS_LENGTH or href.startswith("#"):
         return None
     target = (_joined(page, href) if page else href).translate(_ENCODED)
-    return target if len(target) <= _LONGEST and _WRITABLE.fullmatch(target) else None
+    return target if len(target) <= _MAX_ADDRESS_LENGTH and _WRITABLE.fullmatch(target) else None
 
 
 def _canonical(link: Any) -> str | None:
@@ -193,7 +188,7 @@ def _canonical(link: Any) -> str | None:
 
 
 def _absolute(address: str | None) -> str | None:
-    if not address or len(address) > _LONGEST or not _ABSOLUTE.match(address):
+    if not address or len(address) > _MAX_ADDRESS_LENGTH or not _ABSOLUTE.match(address):
         return None
     return address
 
@@ -202,13 +197,13 @@ def _joined(page: str, href: str) -> str:
     try:
         return urljoin(page, href)
     except ValueError:
-        # Brackets in a host that are no IPv6 address.
+        # Brackets in a host that are not around an IPv6 address.
         return ""
 
 
 Closer = Callable[[], None]
 
-_APART: Final = frozenset({"button", "option", "rt"})
+_SEPARATED: Final = frozenset({"button", "option", "rt"})
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _EMPHASIS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
 _TAGS: Final = {
@@ -247,7 +242,7 @@ class HtmlWalker:
         self._root, self._address = root, address
         self._out = HtmlWriter()
         self._notes = notes_of(root)
-        self._noted = bool(self._notes.references)
+        self._has_notes = bool(self._notes.references)
         self._lists: list[ListNumbering | None] = []
         self._grids: list[CellGrid | None] = []
         self._rows = 0
@@ -269,12 +264,12 @@ class HtmlWalker:
                     closer()
                 out.text(element.tail)
         unknown = ", ".join(f"<{name}>" for name in self._unknown)
-        found = (f"unknown elements, their text kept: {unknown}",) if unknown else ()
-        return out.finish((*warnings, *found))
+        more = (f"unknown elements, their text kept: {unknown}",) if unknown else ()
+        return out.finish((*warnings, *more))
 
     def _open(self, element: Any) -> Closer | None:
         tag = element.tag
-        if self._noted and (closer := self._note(element)) is not None:
+        if self._has_notes and (closer := self._note(element)) is not None:
             return closer
         handler = self._HANDLERS.get(tag)
         if handler is not None:
@@ -282,7 +277,7 @@ class HtmlWalker:
         if tag in BLOCKS:
             self._out.block()
             return self._out.block
-        if tag not in PLAIN:
+        if tag not in INLINES:
             self._unknown.setdefault(str(tag)[:40])
         return None
 
@@ -307,16 +302,16 @@ class HtmlWalker:
         return self._out.close_heading
 
     def _definition(self, element: Any) -> Closer:
-        former = self._out.open_indent("    ", f"[^{self._notes.definitions[element]}]: ")
-        return lambda: self._out.close_indent(former)
+        outer = self._out.open_indent("    ", f"[^{self._notes.definitions[element]}]: ")
+        return lambda: self._out.close_indent(outer)
 
     def _quote(self, _element: Any) -> Closer:
-        former = self._out.open_indent("> ")
-        return lambda: self._out.close_indent(former)
+        outer = self._out.open_indent("> ")
+        return lambda: self._out.close_indent(outer)
 
     def _described(self, _element: Any) -> Closer:
-        former = self._out.open_indent("", ": ")
-        return lambda: self._out.close_indent(former)
+        outer = self._out.open_indent("", ": ")
+        return lambda: self._out.close_indent(outer)
 
     def _list(self, element: Any) -> Closer:
         self._out.block()
@@ -334,14 +329,14 @@ class HtmlWalker:
         if label and own_label(element, label):
             label = ""
         if counted and label:
-            former = self._out.open_indent(" " * (len(label) + 1), f"{label} ")
+            outer = self._out.open_indent(" " * (len(label) + 1), f"{label} ")
         else:
             # A number behind a bullet would be read as a list of its own.
-            written = re.sub(r"(?<=\d)\.$", r"\.", label)
-            former = self._out.open_indent("  ", f"- {written} " if label else "- ")
-        if label and former is None:
+            escaped_label = re.sub(r"(?<=\d)\.$", r"\.", label)
+            outer = self._out.open_indent("  ", f"- {escaped_label} " if label else "- ")
+        if label and outer is None:
             self._out.text(f"{label} ")
-        return lambda: self._out.close_indent(former)
+        return lambda: self._out.close_indent(outer)
 
     def _rule(self, _element: Any) -> None:
         self._out.block()
@@ -415,7 +410,7 @@ class HtmlWalker:
         if address is None or self._out.in_link:
             return None
         text = "".join(element.itertext())
-        # An address that stands there as text needs no second copy of itself.
+        # A link whose text is its address needs no second copy of it.
         if "[" in text or "]" in text or _same(text, address):
             return None
         self._out.in_link = True
@@ -436,7 +431,7 @@ class HtmlWalker:
         self._out.text(alt)
         self._out.unmark()
 
-    def _apart(self, _element: Any) -> Closer:
+    def _separated(self, _element: Any) -> Closer:
         self._out.text(" ")
         return lambda: self._out.text(" ")
 
@@ -444,8 +439,8 @@ class HtmlWalker:
 
     def _table(self, element: Any) -> Closer:
         self._out.block()
-        known = element in self._notes.tables or self._out.in_cell
-        self._grids.append(None if known else grid_of(element))
+        is_layout = element in self._notes.tables or self._out.in_cell
+        self._grids.append(None if is_layout else grid_of(element))
         self._rows = 0
 
         def close() -> None:
@@ -505,7 +500,7 @@ class HtmlWalker:
         **dict.fromkeys(_EMPHASIS, _emphasis),
         **dict.fromkeys(_TAGS, _tagged),
         **dict.fromkeys(_CODE, _code),
-        **dict.fromkeys(_APART, _apart),
+        **dict.fromkeys(_SEPARATED, _separated),
         **dict.fromkeys(("ul", "ol", "menu", "dir"), _list),
         **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _verbatim),
         **dict.fromkeys(("td", "th"), _cell),
@@ -523,7 +518,7 @@ class HtmlWalker:
 
 
 def _skipped() -> None:
-    """Stand for an element whose content is already written."""
+    """Close an element whose content is already written."""
 
 
 def _label(heading: Any) -> str | None:

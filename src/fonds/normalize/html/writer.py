@@ -1,9 +1,4 @@
-"""Writing what HTML allows and Markdown's blocks do not: breaks, cells, marks across blocks.
-
-The labels of ordered lists, as a browser shows them.
-
-Which HTML tables are tables, and where their cells stand once spans are counted.
-"""
+"""Markdown for HTML: line breaks, cells, list labels as a browser displays them, and tables."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from typing import Any, Final
 from fonds.normalize.markdown import MarkdownWriter
 
 _TICKS: Final = re.compile("`+")
-_DEEPEST: Final = 12
+_MAX_DEPTH: Final = 12
 """Deeper lists and quotations are written at this depth: every line repeats its prefixes."""
 
 
@@ -61,8 +56,8 @@ class HtmlWriter(MarkdownWriter):
 
     def fenced(self, lines: list[str]) -> None:
         """Lines whose breaks and columns matter, kept as they are."""
-        longest = max((len(run) for line in lines for run in _TICKS.findall(line)), default=0)
-        fence = "`" * max(3, longest + 1)
+        max_length = max((len(run) for line in lines for run in _TICKS.findall(line)), default=0)
+        fence = "`" * max(3, max_length + 1)
         self.block()
         self.markup(fence)
         for line in (*lines, fence):
@@ -83,28 +78,28 @@ class HtmlWriter(MarkdownWriter):
         self.block()
 
     def open_indent(self, prefix: str, first: str | None = None) -> str | None:
-        """Put a prefix before the blocks to come; gives what `close_indent` wants."""
+        """Put a prefix before the blocks to come; returns the argument of `close_indent`."""
         self.block()
         if self.in_cell:
             return None
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             return None
         waiting = self._first_prefix
-        former = self.indent(prefix, first)
+        outer = self.indent(prefix, first)
         if waiting is not None:
-            # An item that begins with a list: both labels stand on one line.
+            # An item that begins with a list: both labels are on one line.
             self._first_prefix = waiting + (prefix if first is None else first)
-        return former
+        return outer
 
-    def close_indent(self, former: str | None) -> None:
-        """Go back to the former prefix."""
+    def close_indent(self, outer: str | None) -> None:
+        """Restore the previous prefix."""
         self.block()
         if self.in_cell:
             return
         self._depth -= 1
-        if former is not None:
-            self.outdent(former)
+        if outer is not None:
+            self.outdent(outer)
 
     def open_cell(self) -> None:
         """Begin a cell: text is one line, and pipes are escaped."""
@@ -186,7 +181,7 @@ class ListNumbering:
         kind = _kind(item, self._kind)
         counted = kind == "1" and number >= 0 and self._expected in (None, number)
         self._expected = number + 1
-        return (f"{_written(number, kind)}." if kind else ""), counted
+        return (f"{_formatted(number, kind)}." if kind else ""), counted
 
 
 def own_label(item: Any, label: str) -> bool:
@@ -217,14 +212,14 @@ def _number(value: str | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _written(number: int, kind: str) -> str:
+def _formatted(number: int, kind: str) -> str:
     if kind == "1" or number < 1:
         return str(number)
     if kind in "iI":
-        written = _roman(number) if number < _ROMAN_LIMIT else str(number)
+        text = _roman(number) if number < _ROMAN_LIMIT else str(number)
     else:
-        written = _alphabetic(number)
-    return written.upper() if kind.isupper() else written
+        text = _alphabetic(number)
+    return text.upper() if kind.isupper() else text
 
 
 def _alphabetic(number: int) -> str:
@@ -236,26 +231,26 @@ def _alphabetic(number: int) -> str:
 
 
 def _roman(number: int) -> str:
-    written = ""
+    text = ""
     for value, sign in _ROMAN:
         count, number = divmod(number, value)
-        written += sign * count
-    return written
+        text += sign * count
+    return text
 
 
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 _SILENT: Final = frozenset({"col", "colgroup"})
 # What a line of Markdown cannot hold: such a table is written as the blocks it arranges.
 _ARRANGED: Final = ("table", "pre", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "form")
-_MOST_COLUMNS: Final = 200
-_MOST_CELLS: Final = 200_000
+_MAX_COLUMNS: Final = 200
+_MAX_CELLS: Final = 200_000
 _LONG_CELL: Final = 1_500
 _MANY_BLOCKS: Final = 3
 
 
 @dataclass(slots=True)
 class CellGrid:
-    """Where empty cells go, so that every cell stands in its own column."""
+    """The empty cells that keep each cell of a table in its own column."""
 
     columns: int = 0
     before: dict[Any, int] = field(default_factory=dict)
@@ -308,7 +303,7 @@ def _laid_out(rows: list[Any]) -> CellGrid | None:
             return None
         ends.append(_row(grid, row, reaching, len(rows) - number))
         grid.columns = max(grid.columns, ends[-1])
-        if grid.columns > _MOST_COLUMNS or grid.columns * len(rows) > _MOST_CELLS:
+        if grid.columns > _MAX_COLUMNS or grid.columns * len(rows) > _MAX_CELLS:
             return None
     for row, end in zip(rows, ends, strict=True):
         grid.at_end[row] = grid.columns - end
@@ -326,7 +321,7 @@ def _row(grid: CellGrid, row: Any, reaching: dict[int, int], rows_left: int) -> 
         while free in taken:
             free += 1
         wide, high = _span(cell, "colspan"), min(_span(cell, "rowspan") or rows_left, rows_left)
-        wide = min(max(wide, 1), _MOST_COLUMNS)
+        wide = min(max(wide, 1), _MAX_COLUMNS)
         grid.before[cell], grid.after[cell] = free - column, wide - 1
         grid.spans = grid.spans or wide > 1 or high > 1
         column = free + wide

@@ -11,7 +11,7 @@ from typing import Final
 
 from fonds.errors import NoTextError
 from fonds.model import BodyFormat, NormalizedBody
-from fonds.normalize.markdown import MarkdownWriter, unseen
+from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
 from fonds.normalize.pdf.layout import lines_of
@@ -22,7 +22,7 @@ from fonds.normalize.pdf.ocr import (
     language_of,
 )
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
-from fonds.normalize.pdf.running_heads import Stripped, without_furniture
+from fonds.normalize.pdf.running_heads import Stripped, without_running_heads
 from fonds.normalize.pdf.table import with_tables
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
@@ -52,7 +52,7 @@ class PdfNormalizer:
         """The whole file as Markdown, or a `ParseError` that names the cause."""
         with _ONE_AT_A_TIME:
             pages, warnings = _read(data, self.recognizer)
-        stripped = without_furniture(
+        stripped = without_running_heads(
             [lines_of(page) for page in pages], [page.height for page in pages]
         )
         lines = [with_tables(page.lines) for page in stripped]
@@ -61,15 +61,15 @@ class PdfNormalizer:
             for bare, page in zip(stripped, pages, strict=True)
         ]
         blocks = blocks_of(lines)
-        beside = _printed_beside(pages, stripped)
-        writer = _PdfWriter(Joiner(lines), labels, beside, note_names(blocks))
+        margin_texts = _margin_texts(pages, stripped)
+        writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
             writer.write(block)
         return writer.finish(warnings)
 
 
-def _printed_beside(pages: Sequence[PdfPage], stripped: Sequence[Stripped]) -> list[str]:
-    """What stands between the text of each page and that of the one before, and behind the last."""
+def _margin_texts(pages: Sequence[PdfPage], stripped: Sequence[Stripped]) -> list[str]:
+    """The text in the margins before each page's text, and behind the last page's."""
     between = [""] * (len(pages) + 1)
     for at, (page, bare) in enumerate(zip(pages, stripped, strict=True)):
         before = [*bare.before, *(text for rows, text in page.outside if not rows)]
@@ -85,7 +85,7 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
         pages = [pdf.page(index) for index in range(pdf.page_count)]
         warnings = pdf.remarks()
         if scanned := [page for page in pages if page.scanned]:
-            language = language_of(" ".join(page.said for page in pages), pdf.language)
+            language = language_of(" ".join(page.run_text for page in pages), pdf.language)
             for page in scanned:
                 page.text = _recognized(pdf, page, recognizer, language)
                 warnings.append(_about_scan(page, recognizer))
@@ -105,8 +105,8 @@ def _recognized(
         return ""
     scale = min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5)
     bitmap = pdf.render(page.number - 1, scale)
-    said = guarded(lambda: recognizer.read(bitmap, language)) if bitmap else ""
-    return (said or "").strip()
+    text = guarded(lambda: recognizer.read(bitmap, language)) if bitmap else ""
+    return (text or "").strip()
 
 
 def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
@@ -122,10 +122,10 @@ def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
 def _about_nothing(pages: Sequence[PdfPage], recognizer: Recognizer | None) -> str:
     scanned = sum(page.scanned for page in pages)
     if not scanned:
-        return f"this PDF holds no text: all of its pages ({len(pages)}) are blank or unreadable"
+        return f"this PDF contains no text: all of its pages ({len(pages)}) are blank or unreadable"
     advice = _ADVICE if recognizer is None else "no text was recognized in them"
     return (
-        f"this PDF holds no usable text: {scanned} of its {len(pages)} pages are pictures, or "
+        f"this PDF contains no usable text: {scanned} of its {len(pages)} pages are pictures, or "
         f"their fonts do not say which letters they are; {advice}"
     )
 
@@ -137,24 +137,24 @@ class _PdfWriter:
         self,
         joiner: Joiner,
         labels: Sequence[str],
-        beside: Sequence[str],
+        margin_texts: Sequence[str],
         notes: Mapping[tuple[int, str], str],
     ) -> None:
         self._writer = MarkdownWriter()
         self._joiner = joiner
         self._labels = labels
-        self._beside = beside
+        self._margin_texts = margin_texts
         self._page = -1
         self._notes = notes
 
     def finish(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        self._turn_before_block(len(self._labels) - 1)
-        self._unseen_block(self._beside[-1])
+        self._start_page_before_block(len(self._labels) - 1)
+        self._comment_block(self._margin_texts[-1])
         return self._writer.finish(warnings)
 
     def write(self, block: PdfBlock) -> None:
         page, line = block.lines[0]
-        self._turn_before_block(page)
+        self._start_page_before_block(page)
         if line.table:
             self._table(line.table)
             return
@@ -183,11 +183,11 @@ class _PdfWriter:
 
     def _over_page(self, pending: str, text: str, page: int) -> tuple[str, str]:
         """Turn the page; no comment comes between the halves of a word that the page cut."""
-        if self._page >= 0 and not pending and any(self._beside[self._page + 1 : page + 1]):
+        if self._page >= 0 and not pending and any(self._margin_texts[self._page + 1 : page + 1]):
             rest, _, text = text.partition(" ")
             self._text(rest)
             pending = " " if text else ""
-        self._turn_to(page)
+        self._start_page(page)
         return pending, text
 
     def _text(self, text: str) -> None:
@@ -198,34 +198,34 @@ class _PdfWriter:
             else:
                 self._writer.text(part)
 
-    def _reference(self, said: str) -> None:
-        number = said.strip()
+    def _reference(self, text: str) -> None:
+        number = text.strip()
         # A note may begin on the page after its reference, where the foot is full.
         note = self._notes.get((self._page, number)) or self._notes.get((self._page + 1, number))
         if note:
             self._writer.no_space()
             self._writer.markup(f"[^{note}]")
         else:
-            self._writer.text(said)
+            self._writer.text(text)
 
-    def _turn_before_block(self, page: int) -> None:
+    def _start_page_before_block(self, page: int) -> None:
         while self._page < page:
             self._page += 1
             self._writer.page(self._labels[self._page])
-            self._unseen_block(self._beside[self._page])
+            self._comment_block(self._margin_texts[self._page])
 
-    def _unseen_block(self, text: str) -> None:
+    def _comment_block(self, text: str) -> None:
         if text:
             self._writer.begin()
-            self._writer.markup(unseen(text))
+            self._writer.markup(html_comment(text))
             self._writer.end()
 
-    def _turn_to(self, page: int) -> None:
+    def _start_page(self, page: int) -> None:
         while self._page < page:
             self._page += 1
             self._writer.page(self._labels[self._page])
-            if text := self._beside[self._page]:
-                self._writer.markup(unseen(text))
+            if text := self._margin_texts[self._page]:
+                self._writer.markup(html_comment(text))
 
     def _table(self, table: Grid) -> None:
         self._writer.begin()

@@ -1,6 +1,6 @@
 """From lines to paragraphs and notes.
 
-Headings, told by size, by boldness and by the publisher's own labels.
+Headings are recognized by size, by boldness and by the publisher's own labels.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _LARGER: Final = 1.12
 _HEADING_LINES: Final = 4
 _HEADING_LENGTH: Final = 200
 _SENTENCE: Final = 80
-_SHORTEST: Final = 4
+_MIN_LETTERS: Final = 4
 _LEVELS: Final = 4
-_MANY_PIECES: Final = 3
+_MANY_PARTS: Final = 3
 _MANY_TITLES: Final = 4
 
 
-def body_size(pages: Iterable[Sequence[PdfLine]]) -> float:
+def prevailing_size(pages: Iterable[Sequence[PdfLine]]) -> float:
     """The size most of the text is set in; zero where sizes are unknown."""
     sizes: Counter[float] = Counter()
     for lines in pages:
@@ -43,16 +43,16 @@ def body_size(pages: Iterable[Sequence[PdfLine]]) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def mark_headings(blocks: Sequence[PdfBlock], body: float) -> None:
+def mark_headings(blocks: Sequence[PdfBlock], text_size: float) -> None:
     """Give headings their level and label; levels go by size, then capitals, then bold."""
     short = [
         block
         for block, before, after in zip(blocks, [None, *blocks], [*blocks[1:], None], strict=False)
-        if _short(block) and not (_beside(block, before) or _beside(block, after))
+        if _short(block) and not (_is_neighbor(block, before) or _is_neighbor(block, after))
     ]
-    larger = sorted(_heading_sizes(blocks, short, body), reverse=True)
+    larger = sorted(_heading_sizes(blocks, short, text_size), reverse=True)
     levels = {size: min(rank, _LEVELS) for rank, size in enumerate(larger, 1)}
-    bold = [] if _mostly_bold(blocks) else _bold_titles(blocks, short, body)
+    bold = [] if _mostly_bold(blocks) else _bold_titles(blocks, short, text_size)
     capitals = any(_capitals(block) for block in bold if _size(block) not in levels)
     titles = set(map(id, bold))
     for block in short:
@@ -66,17 +66,17 @@ def mark_headings(blocks: Sequence[PdfBlock], body: float) -> None:
 
 
 def _bold_titles(
-    blocks: Sequence[PdfBlock], short: Sequence[PdfBlock], body: float
+    blocks: Sequence[PdfBlock], short: Sequence[PdfBlock], text_size: float
 ) -> list[PdfBlock]:
     """Bold lines with text below them; where one follows the other, the text itself is bold."""
-    candidates = {id(block) for block in short if _titled(block, body)}
+    candidates = {id(block) for block in short if _titled(block, text_size)}
     titles: list[PdfBlock] = []
     for bold, group in groupby(blocks, key=lambda block: block.last.bold):
-        found = [block for block in group if bold and id(block) in candidates]
-        if len(found) <= _MANY_TITLES:
-            titles += found
+        bold_titles = [block for block in group if bold and id(block) in candidates]
+        if len(bold_titles) <= _MANY_TITLES:
+            titles += bold_titles
         else:
-            titles += [block for block in found if SECTION.match(block.text)]
+            titles += [block for block in bold_titles if SECTION.match(block.text)]
     return titles
 
 
@@ -101,8 +101,8 @@ def _capitals(block: PdfBlock) -> bool:
     return block.text.isupper()
 
 
-def _beside(block: PdfBlock, other: PdfBlock | None) -> bool:
-    """Whether its neighbour stands at its side: both are cells, or a label and its value."""
+def _is_neighbor(block: PdfBlock, other: PdfBlock | None) -> bool:
+    """Whether another block is at its side: both are cells, or a label and its value."""
     if other is None or other.lines[0][0] != block.lines[0][0] or other.last.table:
         return False
     # The text of a section often begins on the line of its heading.
@@ -116,7 +116,7 @@ def _beside(block: PdfBlock, other: PdfBlock | None) -> bool:
 
 
 def _heading_sizes(
-    blocks: Iterable[PdfBlock], short: Iterable[PdfBlock], body: float
+    blocks: Iterable[PdfBlock], short: Iterable[PdfBlock], text_size: float
 ) -> set[float]:
     """Sizes above the body's; one that much of the text is set in is another body's."""
     letters: Counter[float] = Counter()
@@ -125,7 +125,7 @@ def _heading_sizes(
     return {
         size
         for size in map(_size, short)
-        if body and size > _LARGER * body and letters[size] < _MUCH * letters.total()
+        if text_size and size > _LARGER * text_size and letters[size] < _MUCH * letters.total()
     }
 
 
@@ -140,16 +140,16 @@ def _short(block: PdfBlock) -> bool:
     if text.endswith(".") and len(text) > _SENTENCE and not SECTION.match(text):
         return False
     letters = sum(map(str.isalpha, text))
-    return letters > 1 and 3 * letters >= len(text) and len(block.last.pieces) < _MANY_PIECES
+    return letters > 1 and 3 * letters >= len(text) and len(block.last.parts) < _MANY_PARTS
 
 
-def _titled(block: PdfBlock, body: float) -> bool:
+def _titled(block: PdfBlock, text_size: float) -> bool:
     """Whether a bold line is a title, no emphasized sentence or row of a table."""
-    if not block.last.bold or block.last.size < 0.95 * body or block.last.cells:
+    if not block.last.bold or block.last.size < 0.95 * text_size or block.last.cells:
         return False
     if SECTION.match(block.text):
         return True
-    word = block.text.isupper() or sum(map(str.isalpha, block.text)) >= _SHORTEST
+    word = block.text.isupper() or sum(map(str.isalpha, block.text)) >= _MIN_LETTERS
     return word and not block.text.endswith(".")
 
 
@@ -162,7 +162,7 @@ _HYPHEN: Final = re.compile(r"([^\W\d_]+)[-‐]$")
 _WORD_START: Final = re.compile(r"[^\W\d_]+")
 _COMPOUND: Final = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _SENTENCE_END: Final = (".", ":", ";", "!", "?", "”", '"', "。", "؟")
-# "Ein- und Ausfuhr", "two- or three-year": the hyphen stands for a word that is still to come.
+# "Ein- und Ausfuhr", "two- or three-year": the hyphen replaces a word that is still to come.
 _SUSPENDED: Final = frozenset(
     {"and", "or", "to", "und", "oder", "bzw", "bis", "et", "ou", "y", "o"}
 )
@@ -171,7 +171,7 @@ _SMALLER: Final = 0.93
 
 def blocks_of(pages: Sequence[list[PdfLine]]) -> list[PdfBlock]:
     """The whole document's blocks; a paragraph may run over columns and pages."""
-    body = body_size(pages)
+    text_size = prevailing_size(pages)
     blocks: list[PdfBlock] = []
     for index, lines in enumerate(pages):
         leading = _leading(lines)
@@ -181,8 +181,8 @@ def blocks_of(pages: Sequence[list[PdfLine]]) -> list[PdfBlock]:
             if last is None or not _continues(last, line, index, leading, right):
                 blocks.append(last := PdfBlock())
             last.lines.append((index, line))
-    mark_headings(blocks, body)
-    _mark_notes(blocks, body)
+    mark_headings(blocks, text_size)
+    _mark_notes(blocks, text_size)
     return _rejoined(blocks)
 
 
@@ -191,7 +191,7 @@ def _leading(lines: Sequence[PdfLine]) -> float:
     gaps = Counter(
         round(a.y - b.y)
         for a, b in pairwise(lines)
-        if a.column == b.column and 0 < a.y - b.y < 60  # noqa: PLR2004 — farther is no leading
+        if a.column == b.column and 0 < a.y - b.y < 60  # noqa: PLR2004 — farther is not leading
     )
     return float(max(gaps, key=lambda gap: (gaps[gap], -gap), default=0))
 
@@ -247,7 +247,7 @@ def _runs_on(last: PdfLine, line: PdfLine) -> bool:
 # Notes ------------------------------------------------------------------------------------
 
 
-def _mark_notes(blocks: Sequence[PdfBlock], body: float) -> None:
+def _mark_notes(blocks: Sequence[PdfBlock], text_size: float) -> None:
     """Small print that begins with the number of a raised reference is a footnote."""
     references = {
         (page, number)
@@ -259,7 +259,7 @@ def _mark_notes(blocks: Sequence[PdfBlock], body: float) -> None:
     for block in blocks:
         page, first = block.lines[0]
         match = _NOTE_START.match(first.text)
-        if match is None or not 0 < first.size < _SMALLER * body or (page, match[1]) in taken:
+        if match is None or not 0 < first.size < _SMALLER * text_size or (page, match[1]) in taken:
             continue
         if (page, match[1]) in references or (page - 1, match[1]) in references:
             block.note, block.level = match[1], 0
@@ -267,7 +267,7 @@ def _mark_notes(blocks: Sequence[PdfBlock], body: float) -> None:
 
 
 def note_names(blocks: Iterable[PdfBlock]) -> dict[tuple[int, str], str]:
-    """A name for each footnote, by its page and number; numbers may begin anew on any page."""
+    """A name for each footnote, by its page and number; numbers may start again on any page."""
     names: dict[tuple[int, str], str] = {}
     times: Counter[str] = Counter()
     for block in blocks:
@@ -323,7 +323,7 @@ class Joiner:
                     self._compounds.update(_COMPOUND.findall(text))
 
     def joined(self, before: str, after: str) -> tuple[str, str]:
-        """The end of a line as it goes on, and what stands between it and the next."""
+        """The end of a line as it continues, and the separator between it and the next."""
         match = _HYPHEN.search(before)
         start = _WORD_START.match(after)
         if not before or match is None or start is None:

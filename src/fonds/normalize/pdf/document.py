@@ -47,7 +47,7 @@ class _Style(NamedTuple):
     base: float
 
     def suits(self, font: int, nominal: float, bottom: float) -> bool:
-        """Whether letters of that font stand on this line, neither raised nor lowered."""
+        """Whether letters of that font are on this line, neither raised nor lowered."""
         level = -0.3 * self.size < bottom - self.base < 0.1 * self.size
         return level and not self.turned and (font, nominal) == (self.font, self.nominal)
 
@@ -68,7 +68,7 @@ class NativeText:
         self._matrix = raw.FS_MATRIX()
         self._bold: dict[int, bool] = {}
         self.fonts: dict[int, list[str]] = {}
-        """What is said in each font."""
+        """The text in each font."""
 
     def close(self) -> None:
         """Give pdfium's memory back."""
@@ -79,14 +79,14 @@ class NativeText:
         return [row for line in _LINE.finditer(self.text) if (row := self._row(line))]
 
     def _row(self, line: re.Match[str]) -> list[TextRun]:
-        said = line[0].strip(_BLANKS)
-        if not said:
+        words = line[0].strip(_BLANKS)
+        if not words:
             return []
-        start = line.start() + line[0].index(said)
-        end = start + len(said)
+        start = line.start() + line[0].index(words)
+        end = start + len(words)
         boxes = self._boxes(*self._range(start, end))
-        if boxes and not any(self._page.shows(*box) for box in boxes):
-            return [TextRun(*boxes[0], size=0.0, bold=False, text=self._cleaned(said))]
+        if boxes and not any(self._page.is_inside(*box) for box in boxes):
+            return [TextRun(*boxes[0], size=0.0, bold=False, text=self._cleaned(words))]
         groups = [(start, end, self._object(self._index(start)))]
         if len(boxes) > 1:
             groups = self._groups(start, end)
@@ -124,8 +124,8 @@ class NativeText:
         runs = [self._run(*one) for one in merged]
         return [run for run in runs if run.text]
 
-    def _cleaned(self, said: str) -> str:
-        text, removed = cleaned(said)
+    def _cleaned(self, words: str) -> str:
+        text, removed = cleaned(words)
         self._page.removed += removed
         return text
 
@@ -140,7 +140,7 @@ class NativeText:
         return TextRun(x0, y0, x1, y1, style.size, style.bold, text, turned=style.turned)
 
     def _index(self, at: int) -> int:
-        """The number pdfium gives a character: it counts some that stand for nothing."""
+        """The number pdfium gives a character: it counts some that represent nothing."""
         if self._same_counts:
             return at
         if self._astral:
@@ -161,7 +161,7 @@ class NativeText:
         boxes = []
         for number in range(raw.FPDFText_CountRects(self._raw, index, count)):
             raw.FPDFText_GetRect(self._raw, number, *self._references)
-            boxes.append(self._shown_box(left.value, bottom.value, right.value, top.value))
+            boxes.append(self._box_on_page(left.value, bottom.value, right.value, top.value))
         return boxes
 
     def _box(self, start: int, end: int) -> _Box:
@@ -172,14 +172,14 @@ class NativeText:
         lefts, bottoms, rights, tops = zip(*boxes, strict=True)
         return min(lefts), min(bottoms), max(rights), max(tops)
 
-    def _shown_box(self, x0: float, y0: float, x1: float, y1: float) -> _Box:
+    def _box_on_page(self, x0: float, y0: float, x1: float, y1: float) -> _Box:
         if not self._page.rotation:
             left, bottom = self._page.left, self._page.bottom
             return x0 - left, y0 - bottom, x1 - left, y1 - bottom
-        (x0, y0), (x1, y1) = self._shown(x0, y0), self._shown(x1, y1)
+        (x0, y0), (x1, y1) = self._on_page(x0, y0), self._on_page(x1, y1)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
-    def _shown(self, x: float, y: float) -> tuple[float, float]:
+    def _on_page(self, x: float, y: float) -> tuple[float, float]:
         """A place as a viewer shows it: from the lower left corner of the turned page."""
         x, y = x - self._page.left, y - self._page.bottom
         width, height = self._size
@@ -206,7 +206,7 @@ class NativeText:
             a, b = b, -a
         turned = a <= 0 or abs(b) > _TURNED * a
         size = abs(nominal) * ((matrix.c**2 + matrix.d**2) ** 0.5 or 1.0)
-        base = self._shown(matrix.e, matrix.f)[1]
+        base = self._on_page(matrix.e, matrix.f)[1]
         # A type's own letters may be laid out anywhere around the point they are drawn at.
         if not bottom - size < base < bottom + size:
             base = bottom
@@ -250,7 +250,7 @@ _DOUBTFUL: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _PageText:
     """A page's words as one reader gives them."""
 
     text: str
@@ -264,12 +264,12 @@ class _Said:
 
     @property
     def few(self) -> bool:
-        """Whether it may be no text at all, but numbers and names stamped on a picture."""
+        """Whether it may not be text at all, but numbers and names stamped on a picture."""
         return len("".join(self.text.split())) < _FEW_CHARACTERS or not WORDS.search(self.text)
 
     @property
-    def trouble(self) -> float:
-        """The share that is no readable letter."""
+    def garbage_ratio(self) -> float:
+        """The fraction of characters that are not readable letters."""
         if not self.text:
             return 0.0
         return (unreadable(self.text) + self.unmapped) / len(self.text)
@@ -278,20 +278,20 @@ class _Said:
 class Pdf:
     """An opened file; every failure of either reader is an answer or a `ParseError`."""
 
-    has_asked_the_other_reader = False
+    has_used_oxide = False
     """Whether any file of this process was given to it."""
 
     def __init__(self, data: bytes) -> None:
         _refuse(data)
         self._data = data
-        self._pdfium, trouble = _open_pdfium(data)
+        self._pdfium, garbage_ratio = _open_pdfium(data)
         self._second: Any = None
-        self._asked = False
-        if isinstance(trouble, ParseError) and not self._readable():
-            raise trouble
+        self._used_oxide = False
+        if isinstance(garbage_ratio, ParseError) and not self._readable():
+            raise garbage_ratio
         pages = len(self._pdfium) if self._pdfium is not None else self._oxide_pages()
         if pages == 0:
-            raise MalformedError(f"this PDF cannot be read: {trouble or 'it has no pages'}")
+            raise MalformedError(f"this PDF cannot be read: {garbage_ratio or 'it has no pages'}")
         if pages > _MAX_PAGES:
             raise MalformedError(f"this PDF claims {pages} pages; at most {_MAX_PAGES} are read")
         self.page_count = pages
@@ -302,7 +302,7 @@ class Pdf:
             self._pdfium.close()
 
     def page(self, index: int) -> PdfPage:
-        """What stands on that page, counted from zero."""
+        """The content of a page, counted from zero."""
         page = PdfPage(number=index + 1)
         native = guarded(lambda: self._pdfium[index]) if self._pdfium is not None else None
         try:
@@ -332,7 +332,7 @@ class Pdf:
         return bytes(buffer)[: max(length - 2, 0)].decode("utf-16-le", "replace") or None
 
     def remarks(self) -> list[str]:
-        """What the file holds beside its pages, and is not read."""
+        """Warnings of contents that are not pages and are not read."""
         remarks = []
         if self._pdfium is not None:
             if attached := guarded(self._pdfium.count_attachments):
@@ -344,8 +344,8 @@ class Pdf:
     @property
     def _oxide(self) -> Any:
         """The other reader, opened when first asked: most files need it for nothing."""
-        if not self._asked:
-            self._asked = Pdf.has_asked_the_other_reader = True
+        if not self._used_oxide:
+            self._used_oxide = Pdf.has_used_oxide = True
             self._second = guarded(lambda: pdf_oxide.PdfDocument.from_bytes(self._data))
         return self._second
 
@@ -370,36 +370,36 @@ class Pdf:
             page.width, page.height = width, height
 
     def _read(self, page: PdfPage, native: Any) -> None:
-        said = guarded(lambda: _native_said(page, native)) if native is not None else None
-        if said is None or said.trouble > _DOUBTFUL or not WORDS.search(said.text):
-            said = self._better(page, said or _Said("", 0))
-        garbage = said.trouble > _GARBAGE
-        page.scanned = garbage or (said.few and _has_image(native))
+        words = guarded(lambda: _native_text(page, native)) if native is not None else None
+        if words is None or words.garbage_ratio > _DOUBTFUL or not WORDS.search(words.text):
+            words = self._fallback_if_better(page, words or _PageText("", 0))
+        garbage = words.garbage_ratio > _GARBAGE
+        page.scanned = garbage or (words.few and _has_image(native))
         # A few words on a picture may be its caption: they stay, unless more can be read.
-        if garbage or not WORDS.search(said.text):
+        if garbage or not WORDS.search(words.text):
             page.rows = []
         page.drop_outside()
 
-    def _better(self, page: PdfPage, said: _Said) -> _Said:
+    def _fallback_if_better(self, page: PdfPage, words: _PageText) -> _PageText:
         """The words of the other reader, where it can make more of the fonts than pdfium."""
         spans = guarded(lambda: self._oxide.extract_spans(page.number - 1)) or ()
         fonts: dict[str, list[str]] = {}
         for span in spans:
             fonts.setdefault(span.font_name, []).append(span.text)
-        theirs = _Said(" ".join(span.text for span in spans), unmapped(fonts.values()))
-        if theirs.letters <= _MORE * said.letters or theirs.trouble > said.trouble:
-            return said
+        other = _PageText(" ".join(span.text for span in spans), unmapped(fonts.values()))
+        if other.letters <= _MORE * words.letters or other.garbage_ratio > words.garbage_ratio:
+            return words
         page.rows = _span_rows(page, spans)
-        return theirs
+        return other
 
 
-def _native_said(page: PdfPage, native: Any) -> _Said:
+def _native_text(page: PdfPage, native: Any) -> _PageText:
     text = NativeText(native, page)
     try:
         page.rows = text.rows()
     finally:
         text.close()
-    return _Said(text.text, unmapped(text.fonts.values()))
+    return _PageText(text.text, unmapped(text.fonts.values()))
 
 
 def _span_rows(page: PdfPage, spans: Any) -> list[list[TextRun]]:

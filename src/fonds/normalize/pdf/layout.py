@@ -1,10 +1,10 @@
 """From placed runs to lines in reading order.
 
 A file mostly draws its text in the order it is read, and no geometry knows that order better:
-cells, margin notes and boxes stand where their author put them. Only pages that draw two columns
-line by line, or jump about, are put in order by where their text stands.
+cells, margin notes and boxes are where their author put them. Only pages that draw two columns
+line by line, or jump about, are put in order by the position of their text.
 
-Geometry: columns told by the empty strip between them, and rows within a column.
+Columns are recognized by the empty strip between them, and rows within a column.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfLine, PdfPage, Piece, TextRun
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, LinePart, PdfLine, PdfPage, TextRun
 
 _BIN: Final = 2.0
 _MIN_BINS: Final = 8
@@ -81,11 +81,11 @@ def _emptiest_strip(
         covered += step
         counts.append(covered)
     low, high = bins // 5, bins - bins // 5
-    least = min(counts[low:high])
+    minimum = min(counts[low:high])
     best = (low, low)
     first = low
     for at in range(low, high + 1):
-        if at == high or counts[at] > least + len(inked) // 50:
+        if at == high or counts[at] > minimum + len(inked) // 50:
             best = max(best, (first, at), key=lambda strip: strip[1] - strip[0])
             first = at + 1
     if (best[1] - best[0]) * _BIN < 0.4 * em:
@@ -95,8 +95,8 @@ def _emptiest_strip(
 
 def _prose(side: Sequence[TextRun]) -> bool:
     """Whether these runs fill a column with sentences, as cells of a table do not."""
-    said = "".join("".join(run.text.split()) for run in side)
-    if sum(map(str.isalpha, said)) < _MIN_LETTERS * len(said):
+    text = "".join("".join(run.text.split()) for run in side)
+    if sum(map(str.isalpha, text)) < _MIN_LETTERS * len(text):
         return False
     extents: dict[int, tuple[float, float, int]] = {}
     for run in side:
@@ -159,7 +159,7 @@ def rows(runs: Iterable[TextRun]) -> list[list[TextRun]]:
 
 
 _SPACE: Final = 0.5
-_APART: Final = 1.0
+_MIN_GAP: Final = 1.0
 _WIDE_GAP: Final = 1.8
 _SMALL: Final = 0.8
 _DEPTH: Final = 3
@@ -173,12 +173,12 @@ _SECTION_SIGN: Final = re.compile(r"\s*§")
 def lines_of(page: PdfPage) -> list[PdfLine]:
     """All lines of a page as they are read."""
     if page.text:
-        return _plain_lines(page)
-    found = _by_place(page) if _out_of_order(page.rows) else _as_drawn(page)
-    return [line for line in found if line.text]
+        return _text_lines(page)
+    lines = _by_position(page) if _out_of_order(page.rows) else _as_drawn(page)
+    return [line for line in lines if line.text]
 
 
-def _plain_lines(page: PdfPage) -> list[PdfLine]:
+def _text_lines(page: PdfPage) -> list[PdfLine]:
     texts = [" ".join(line.split()) for line in page.text.split("\n")]
     widest = max(map(len, texts))
     pitch = min(12.0, page.height / (len(texts) + 1))
@@ -212,9 +212,9 @@ def _out_of_order(drawn: Sequence[Sequence[TextRun]]) -> bool:
 
 
 def _jumps_back(last: TextRun, run: TextRun) -> bool:
-    """Whether a row stands above the one drawn before it, in the same column."""
-    beside = run.x0 >= last.x1 or run.x1 <= last.x0
-    return run.y0 > last.y0 + max(last.size, run.size) and not beside
+    """Whether a row is above the one drawn before it, in the same column."""
+    side_by_side = run.x0 >= last.x1 or run.x1 <= last.x0
+    return run.y0 > last.y0 + max(last.size, run.size) and not side_by_side
 
 
 def _interleaved(parts: Sequence[TextRun]) -> bool:
@@ -239,18 +239,18 @@ def _baselines(runs: Iterable[TextRun]) -> int:
 
 
 def _parts(row: Sequence[TextRun]) -> list[list[TextRun]]:
-    """The runs of a row, parted where they stand far apart."""
+    """The runs of a row, divided at wide gaps."""
     parts = [[row[0]]]
     for edge, run in pairwise(row):
         gap = max(run.x0 - edge.x1, edge.x0 - run.x1)
-        if gap > _APART * max(run.size, edge.size):
+        if gap > _MIN_GAP * max(run.size, edge.size):
             parts.append([])
         parts[-1].append(run)
     return parts
 
 
 def _extent(part: Sequence[TextRun]) -> TextRun:
-    """A part as if it were one run: columns are told by parts, as words alone leave gaps."""
+    """A part as if it were one run: columns are recognized by parts, as words alone leave gaps."""
     if len(part) == 1:
         return part[0]
     main = max(part, key=lambda run: run.size)
@@ -259,7 +259,7 @@ def _extent(part: Sequence[TextRun]) -> TextRun:
     return TextRun(x0, main.y0, x1, main.y1, main.size, main.bold, text)
 
 
-def _by_place(page: PdfPage) -> list[PdfLine]:
+def _by_position(page: PdfPage) -> list[PdfLine]:
     lines: list[PdfLine] = []
     parts = [part for row in page.rows if not row[0].turned for part in _parts(row)]
     extents = [_extent(part) for part in parts]
@@ -287,14 +287,14 @@ def _joined(drawn: Iterable[list[TextRun]]) -> list[list[TextRun]]:
     """Rows with the raised, lowered and separately drawn pieces of their line."""
     joined: list[list[TextRun]] = []
     for row in drawn:
-        if joined and _beside(joined[-1], row[0]):
+        if joined and _is_adjacent(joined[-1], row[0]):
             joined[-1] = joined[-1] + row
         else:
             joined.append(row)
     return joined
 
 
-def _beside(row: Sequence[TextRun], run: TextRun) -> bool:
+def _is_adjacent(row: Sequence[TextRun], run: TextRun) -> bool:
     last = row[-1]
     if last.turned or run.turned:
         return False
@@ -319,9 +319,11 @@ def _elsewhere(last: Sequence[TextRun], row: Sequence[TextRun]) -> bool:
 def _lines(row: list[TextRun], column: int) -> list[PdfLine]:
     """One line, or two where a bold section heading runs into its text."""
     if row[0].bold and _SECTION_SIGN.match(row[0].text):
-        plain = next((i for i, run in enumerate(row) if run.text.strip() and not run.bold), 0)
-        if plain:
-            return [_line(row[:plain], column), _line(row[plain:], column)]
+        first_regular = next(
+            (i for i, run in enumerate(row) if run.text.strip() and not run.bold), 0
+        )
+        if first_regular:
+            return [_line(row[:first_regular], column), _line(row[first_regular:], column)]
     return [_line(row, column)]
 
 
@@ -330,9 +332,9 @@ def _line(row: Sequence[TextRun], column: int) -> PdfLine:
     size = max(run.size for run in inked)
     letters = sum(len(run.text) for run in inked)
     widest = max(inked, key=lambda run: len(run.text))
-    pieces, gap = _pieces(inked, size)
+    parts, gap = _line_parts(inked, size)
     return PdfLine(
-        text=" ".join(piece.text for piece in pieces),
+        text=" ".join(part.text for part in parts),
         x0=min(run.x0 for run in inked),
         x1=max(run.x1 for run in inked),
         y=widest.y0,
@@ -340,32 +342,32 @@ def _line(row: Sequence[TextRun], column: int) -> PdfLine:
         bold=sum(len(run.text) for run in inked if run.bold) > 0.8 * letters,
         column=column,
         cells=gap > _WIDE_GAP * size,
-        pieces=tuple(pieces) if len(pieces) > 1 else (),
+        parts=tuple(parts) if len(parts) > 1 else (),
     )
 
 
-def _pieces(row: Sequence[TextRun], size: float) -> tuple[list[Piece], float]:
-    """The parts of a line that stand apart, and the widest gap between them."""
+def _line_parts(row: Sequence[TextRun], size: float) -> tuple[list[LinePart], float]:
+    """The parts of a line with wide gaps between them, and the widest gap."""
     widest = 0.0
-    pieces: list[Piece] = []
-    begun = [row[0]]
+    parts: list[LinePart] = []
+    runs = [row[0]]
     texts = [row[0].text]
     for edge, run in pairwise(row):
         gap = max(run.x0 - edge.x1, edge.x0 - run.x1)
-        if gap > _APART * size:
+        if gap > _MIN_GAP * size:
             widest = max(widest, gap)
-            pieces.append(_piece(begun, texts))
-            begun, texts = [], []
+            parts.append(_line_part(runs, texts))
+            runs, texts = [], []
         elif gap > _SPACE * min(run.size, size):
             texts.append(" ")
-        begun.append(run)
+        runs.append(run)
         texts.append(_note(run, size, edge) or run.text)
-    return [*pieces, _piece(begun, texts)], widest
+    return [*parts, _line_part(runs, texts)], widest
 
 
-def _piece(runs: Sequence[TextRun], texts: Sequence[str]) -> Piece:
+def _line_part(runs: Sequence[TextRun], texts: Sequence[str]) -> LinePart:
     text = " ".join("".join(texts).split())
-    return Piece(min(run.x0 for run in runs), max(run.x1 for run in runs), text)
+    return LinePart(min(run.x0 for run in runs), max(run.x1 for run in runs), text)
 
 
 def _note(run: TextRun, size: float, edge: TextRun) -> str | None:

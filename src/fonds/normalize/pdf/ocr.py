@@ -35,7 +35,7 @@ _TESSERACT_NAMES: Final = {
     "pt": "por",
     "vi": "vie",
 }
-"""What tesseract calls the languages that are not its own default."""
+"""Tesseract's names of the languages that are not its own default."""
 
 
 class Recognizer(Protocol):
@@ -56,21 +56,21 @@ class Tesseract:
     def read(self, bitmap: Any, language: str | None) -> str:
         """The text of the picture, a line each; empty where the program fails."""
         name = _TESSERACT_NAMES.get(language or "", "")
-        chosen = ["-l", name] if name and self._knows(name) else []
-        return self._said(["stdin", "stdout", "--psm", "1", *_UPSIDE_DOWN, *chosen], bitmap)
+        chosen = ["-l", name] if name and self._has_language(name) else []
+        return self._output(["stdin", "stdout", "--psm", "1", *_UPSIDE_DOWN, *chosen], bitmap)
 
     def language(self, bitmap: Any) -> str | None:
         """The language that the picture's script tells: Japanese, or None."""
         return (
-            JAPANESE if _SCRIPT.search(self._said(["stdin", "-", "--psm", "0"], bitmap)) else None
+            JAPANESE if _SCRIPT.search(self._output(["stdin", "-", "--psm", "0"], bitmap)) else None
         )
 
-    def _knows(self, name: str) -> bool:
+    def _has_language(self, name: str) -> bool:
         if self._languages is None:
-            self._languages = frozenset(self._said(["--list-langs"], None).split())
+            self._languages = frozenset(self._output(["--list-langs"], None).split())
         return name in self._languages
 
-    def _said(self, arguments: Sequence[str], bitmap: Any) -> str:
+    def _output(self, arguments: Sequence[str], bitmap: Any) -> str:
         try:
             done = subprocess.run(  # noqa: S603 — the program's own path, fixed arguments
                 [self._program, *arguments],
@@ -83,8 +83,8 @@ class Tesseract:
             )
         except (OSError, subprocess.TimeoutExpired):
             return ""
-        said = done.stdout.decode("utf-8", "replace").replace("\f", "")
-        return said if not done.returncode else ""
+        output = done.stdout.decode("utf-8", "replace").replace("\f", "")
+        return output if not done.returncode else ""
 
 
 class RapidOcr:
@@ -103,10 +103,10 @@ class RapidOcr:
                     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
                 }
             )
-        found = self._engine(bitmap.to_numpy())
-        texts = list(found.txts or ())
-        if found.boxes is not None and _vertical(found.boxes):
-            texts = [text for _, text in sorted(zip(map(_right, found.boxes), texts, strict=True))]
+        result = self._engine(bitmap.to_numpy())
+        texts = list(result.txts or ())
+        if result.boxes is not None and _vertical(result.boxes):
+            texts = [text for _, text in sorted(zip(map(_right, result.boxes), texts, strict=True))]
         return "\n".join(texts)
 
 
@@ -128,7 +128,7 @@ class Recognizers:
 
 
 def installed_recognizer() -> Recognizer | None:
-    """What this machine has to read pictures with, or None."""
+    """The recognizer of text in pictures on this machine, or None."""
     program = shutil.which("tesseract")
     tesseract = Tesseract(program) if program else None
     rapidocr = RapidOcr() if find_spec("rapidocr") and find_spec("onnxruntime") else None

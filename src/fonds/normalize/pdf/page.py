@@ -1,4 +1,4 @@
-"""What one page of a PDF says: runs of text with their places, in the order the file draws them.
+"""The text of a PDF's page: runs with their positions, in the order in which the file draws them.
 
 A line of text, with what tells headings, columns and tables from it.
 """
@@ -37,7 +37,7 @@ CHARACTERS: Final = str.maketrans(
 """Letters that a font draws as one, the hyphens of a line's end, and bullets."""
 
 _LOST: Final = re.compile(r"(?<=[^\W_])[\x01-\x08\x0e-\x1f\x7f-\x9f](?=[^\W_])")
-# The pieces that large brackets are built of have private numbers everybody uses.
+# The parts that large brackets are built of have widely used private numbers.
 _UNREADABLE: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8e5\uf8ff]")
 _LETTERS_TOGETHER: Final = re.compile(r"[A-Za-zÀ-ÿ]{4,}")
 _VOWELS: Final = re.compile(r"[AEIOUYaeiouyÀ-ÆÈ-ÏÒ-ÖÙ-Ýà-æè-ïò-öù-ýÿ]")
@@ -52,7 +52,7 @@ class TextRun:
 
     x0: float
     y0: float
-    """The line the letters stand on."""
+    """The baseline of the letters."""
     x1: float
     y1: float
     size: float
@@ -74,13 +74,13 @@ class PdfPage:
     height: float = 792.0
     left: float = 0.0
     bottom: float = 0.0
-    """Where the visible page begins: printers leave marks outside it."""
+    """The lower edge of the visible page: printers leave marks outside it."""
     rotation: int = 0
     """Degrees that a viewer turns the page clockwise."""
     rows: list[list[TextRun]] = field(default_factory=list)
     """Runs of one line each, in the order of the content stream."""
     text: str = ""
-    """Plain lines, where their places are unknown: recognized ones."""
+    """Lines whose positions are unknown, such as recognized ones."""
     scanned: bool = False
     """No usable text, but something is drawn."""
     outside: list[tuple[int, str]] = field(default_factory=list)
@@ -89,15 +89,15 @@ class PdfPage:
     """Control characters left out."""
 
     @property
-    def said(self) -> str:
-        """All its words, for a look at what letters they are of."""
+    def run_text(self) -> str:
+        """All words of its runs, from which the language is guessed."""
         return " ".join(run.text for row in self.rows for run in row)
 
     def drop_outside(self) -> None:
         """Leave out what no viewer shows."""
         rows: list[list[TextRun]] = []
         for row in self.rows:
-            visible = [run for run in row if self.shows(run.x0, run.y0, run.x1, run.y1)]
+            visible = [run for run in row if self.is_inside(run.x0, run.y0, run.x1, run.y1)]
             if len(visible) < len(row):
                 hidden = "".join(run.text for run in row if run not in visible)
                 self.outside.append((len(rows), hidden.strip()))
@@ -109,36 +109,36 @@ class PdfPage:
         else:
             self.outside = []
 
-    def shows(self, x0: float, y0: float, x1: float, y1: float) -> bool:
+    def is_inside(self, x0: float, y0: float, x1: float, y1: float) -> bool:
         """Whether any of that place is within the page's edges."""
         right, top = self.width + _EDGE, self.height + _EDGE
         return x1 > -_EDGE and x0 < right and y1 > -_EDGE and y0 < top
 
 
-def cleaned(said: str) -> tuple[str, int]:
+def cleaned(raw: str) -> tuple[str, int]:
     """Text without control characters, and how many there were.
 
     Within a word such a character is a letter that the font does not name: its place is kept.
     """
-    if said.isascii() and said.isprintable():
-        return said, 0
-    text = _LOST.sub("\ufffd", said.translate(CHARACTERS))
+    if raw.isascii() and raw.isprintable():
+        return raw, 0
+    text = _LOST.sub("\ufffd", raw.translate(CHARACTERS))
     removed = len(CONTROL.findall(text))
     return CONTROL.sub("", text) if removed else text, removed
 
 
 def guarded(read: Callable[[], Any]) -> Any:
-    """What a reader says, or None where it gives up: on broken files both raise anything."""
+    """The result of a reader, or None if it fails: on broken files both raise anything."""
     try:
         return read()
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException:  # noqa: BLE001 — a panic of pdf_oxide is no Exception
+    except BaseException:  # noqa: BLE001 — a panic of pdf_oxide is not an Exception
         return None
 
 
 def unreadable(text: str) -> int:
-    """How many characters stand for nothing a reader knows."""
+    """The number of characters that represent nothing a reader knows."""
     return len(_UNREADABLE.findall(text))
 
 
@@ -148,7 +148,7 @@ def unmapped(fonts: Iterable[Iterable[str]]) -> int:
 
 
 def _vowelless(text: str) -> int:
-    # Formulas are vowelless too, but their letters stand alone.
+    # Formulas are vowelless too, but their letters are single.
     letters = "".join(_LETTERS_TOGETHER.findall(text))
     if len(letters) < _MIN_LETTERS or len(_VOWELS.findall(letters)) >= _FEWEST_VOWELS * len(
         letters
@@ -167,8 +167,8 @@ GridRow = tuple[tuple[str, ...], ...]
 Grid = tuple[GridRow, ...]
 
 
-class Piece(NamedTuple):
-    """A part of a line that stands apart from the others."""
+class LinePart(NamedTuple):
+    """A part of a line with a wide gap on either side."""
 
     x0: float
     x1: float
@@ -188,15 +188,15 @@ class PdfLine:
     column: int = 0
     """Counts the columns and cells of a page; a new one begins above or beside the last."""
     cells: bool = False
-    """Words stand far apart, as in a row of a table."""
-    pieces: tuple[Piece, ...] = ()
+    """Words are far apart, as in a row of a table."""
+    parts: tuple[LinePart, ...] = ()
     """The parts of a line that may be cells; empty where it is one part."""
     table: Grid | None = None
 
 
 @dataclass(slots=True)
 class PdfBlock:
-    """Lines that belong together; each with the page it stands on."""
+    """Lines that belong together, each with its page."""
 
     lines: list[tuple[int, PdfLine]] = field(default_factory=list)
     level: int = 0

@@ -13,9 +13,9 @@ from fonds.normalize.pdf.page import PdfLine
 _MARGIN: Final = 0.13
 _FAR_MARGIN: Final = 0.25
 _OUTERMOST: Final = 3
-_PLAIN_NUMBER: Final = 12
+_MAX_NUMBER_LENGTH: Final = 12
 _REPEATED: Final = 3
-_LONGEST: Final = 160
+_MAX_HEAD_LENGTH: Final = 160
 _SHORT_HEAD: Final = 80
 _DIGITS: Final = re.compile(r"\d+")
 _ENDS: Final = re.compile(r"^[ivxlc]{1,8}(?=\s)|(?<=\s)[ivxlc]{1,8}$")
@@ -41,7 +41,9 @@ class Stripped:
     """Those drawn among and behind it."""
 
 
-def without_furniture(pages: Sequence[list[PdfLine]], heights: Sequence[float]) -> list[Stripped]:
+def without_running_heads(
+    pages: Sequence[list[PdfLine]], heights: Sequence[float]
+) -> list[Stripped]:
     """The pages' lines without heads and feet, and the page number each one prints."""
     margins = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
     repeated = _repeated(margins) - _inner(pages, margins)
@@ -59,27 +61,27 @@ def _stripped(
     repeated: frozenset[tuple[str, int]],
     shifts: frozenset[int],
 ) -> Stripped:
-    gone = {id(line) for line in margin if _shape(line) in repeated}
+    removed = {id(line) for line in margin if _shape(line) in repeated}
     numbers = [
         (line, number)
         for line in margin
-        for number in _numbers(line, bare=id(line) not in gone)
+        for number in _numbers(line, bare=id(line) not in removed)
         if _fits(number, index, shifts)
     ]
-    gone |= {id(line) for line, number in numbers if _BARE.fullmatch(line.text)}
+    removed |= {id(line) for line, number in numbers if _BARE.fullmatch(line.text)}
     # The head of a short chapter stays for a page or two, but it has the page's number in it.
     heights = [line.y for line in lines]
     for line in margin:
         if line.y in (max(heights), min(heights)) and len(line.text) <= _SHORT_HEAD:
-            named = [n for n in _numbers(line, bare=False) if _fits(n, index, shifts)]
-            numbers += [(line, number) for number in named]
-            gone |= {id(line) for _ in named}
-    first = next((at for at, line in enumerate(lines) if id(line) not in gone), len(lines))
+            page_numbers = [n for n in _numbers(line, bare=False) if _fits(n, index, shifts)]
+            numbers += [(line, number) for number in page_numbers]
+            removed |= {id(line) for _ in page_numbers}
+    first = next((at for at, line in enumerate(lines) if id(line) not in removed), len(lines))
     return Stripped(
-        lines=[line for line in lines if id(line) not in gone],
-        number=next((number for line, number in numbers if id(line) in gone), None),
+        lines=[line for line in lines if id(line) not in removed],
+        number=next((number for line, number in numbers if id(line) in removed), None),
         before=tuple(line.text for line in lines[:first]),
-        after=tuple(line.text for line in lines[first:] if id(line) in gone),
+        after=tuple(line.text for line in lines[first:] if id(line) in removed),
     )
 
 
@@ -104,7 +106,7 @@ def _margin(lines: Sequence[PdfLine], height: float) -> list[PdfLine]:
 
 
 def _shape(line: PdfLine) -> tuple[str, int]:
-    """What stays the same from page to page: the words, and about where they stand."""
+    """Properties that are the same on all pages: the words, and their rough position."""
     return _ENDS.sub("#", _DIGITS.sub("#", line.text)), round(line.y / 8)
 
 
@@ -113,19 +115,19 @@ def _repeated(margins: Sequence[Sequence[PdfLine]]) -> frozenset[tuple[str, int]
     return frozenset(
         shape
         for shape, count in shapes.items()
-        if len(shape[0]) <= _LONGEST and (count >= _REPEATED and 6 * count >= len(margins))
+        if len(shape[0]) <= _MAX_HEAD_LENGTH and (count >= _REPEATED and 6 * count >= len(margins))
     ) | frozenset(
         shape
         for shape, count in shapes.items()
         # Heads that name the chapter stay for some pages only.
-        if len(shape[0]) <= _LONGEST and count > _REPEATED
+        if len(shape[0]) <= _MAX_HEAD_LENGTH and count > _REPEATED
     )
 
 
 def _inner(
     pages: Sequence[Sequence[PdfLine]], margins: Sequence[Sequence[PdfLine]]
 ) -> frozenset[tuple[str, int]]:
-    """Shapes of the margins whose words stand inside a page too: a form's, not a head's."""
+    """Shapes of the margins whose words are inside a page too: a form's, not a head's."""
     outer = [{id(line) for line in margin} for margin in margins]
     texts = {
         _DIGITS.sub("#", line.text)
@@ -135,7 +137,7 @@ def _inner(
     }
     shapes = {_shape(line) for margin in margins for line in margin}
     return frozenset(
-        shape for shape in shapes if shape[0] in texts and len(shape[0]) > _PLAIN_NUMBER
+        shape for shape in shapes if shape[0] in texts and len(shape[0]) > _MAX_NUMBER_LENGTH
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables, told by cells that are drawn one after the other, row by row, under each other.
+"""Tables, recognized by cells that are drawn row by row, aligned under each other.
 
 The order of the words is never changed: what does not fit a grid as it is drawn stays text.
 """
@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.page import Grid, PdfLine, Piece
+from fonds.normalize.pdf.page import Grid, LinePart, PdfLine
 
 _MIN_ROWS: Final = 3
 _MIN_COLUMNS: Final = 2
@@ -48,17 +48,17 @@ class _Cell:
         self.bottom, self.last = cell.bottom, cell.last
         self.texts.extend(cell.texts)
 
-    def below(self, piece: Piece, line: PdfLine) -> bool:
+    def below(self, part: LinePart, line: PdfLine) -> bool:
         """Whether a piece goes on right under this cell."""
-        shared = min(self.x1, piece.x1) - max(self.x0, piece.x0)
+        shared = min(self.x1, part.x1) - max(self.x0, part.x0)
         gap = self.bottom - line.y
         near = 0 < gap <= _NEAR * max(self.size, line.size)
-        return near and shared > 0.5 * min(self.width, piece.x1 - piece.x0)
+        return near and shared > 0.5 * min(self.width, part.x1 - part.x0)
 
-    def add(self, piece: Piece, line: PdfLine, number: int) -> None:
-        self.x0, self.x1 = min(self.x0, piece.x0), max(self.x1, piece.x1)
+    def add(self, part: LinePart, line: PdfLine, number: int) -> None:
+        self.x0, self.x1 = min(self.x0, part.x0), max(self.x1, part.x1)
         self.bottom, self.last = line.y, number
-        self.texts.append(piece.text)
+        self.texts.append(part.text)
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class _TableRow:
         return len(self.cells) > 1 and near and shared > 0.5 * min(last.width, cell.width)
 
     def takes(self, cell: _Cell) -> bool:
-        """Whether a cell stands to the right of the last, at the same height."""
+        """Whether a cell is to the right of the last, at the same height."""
         last = self.cells[-1]
         top, bottom = max(c.top for c in self.cells), min(c.bottom for c in self.cells)
         level = cell.bottom - 0.5 * cell.size <= top and cell.top >= bottom - 0.5 * cell.size
@@ -82,35 +82,33 @@ class _TableRow:
 
 def with_tables(lines: Sequence[PdfLine]) -> list[PdfLine]:
     """The lines of a page, those of each table as one."""
-    found = [table for rows in _groups(_rows(_cells(lines))) if (table := _table(rows))]
-    if not found:
+    tables = [table for rows in _groups(_rows(_cells(lines))) if (table := _table(rows))]
+    if not tables:
         return list(lines)
-    kept: list[PdfLine] = []
+    lines_out: list[PdfLine] = []
     at = 0
-    for first, last, rows in found:
-        kept.extend(lines[at:first])
-        kept.append(replace(lines[first], text="", bold=False, pieces=(), table=rows))
+    for first, last, rows in tables:
+        lines_out.extend(lines[at:first])
+        lines_out.append(replace(lines[first], text="", bold=False, parts=(), table=rows))
         at = last + 1
-    return kept + list(lines[at:])
+    return lines_out + list(lines[at:])
 
 
 def _cells(lines: Sequence[PdfLine]) -> list[_Cell]:
     cells: list[_Cell] = []
     for number, line in enumerate(lines):
-        for at, piece in enumerate(line.pieces or (Piece(line.x0, line.x1, line.text),)):
-            if cells and at == 0 and cells[-1].below(piece, line):
-                cells[-1].add(piece, line, number)
+        for at, part in enumerate(line.parts or (LinePart(line.x0, line.x1, line.text),)):
+            if cells and at == 0 and cells[-1].below(part, line):
+                cells[-1].add(part, line, number)
             else:
                 cells.append(
-                    _Cell(
-                        piece.x0, piece.x1, line.y, line.y, line.size, [piece.text], number, number
-                    )
+                    _Cell(part.x0, part.x1, line.y, line.y, line.size, [part.text], number, number)
                 )
     return cells
 
 
-def _cell(piece: Piece, line: PdfLine, number: int) -> _Cell:
-    return _Cell(piece.x0, piece.x1, line.y, line.y, line.size, [piece.text], number, number)
+def _cell(part: LinePart, line: PdfLine, number: int) -> _Cell:
+    return _Cell(part.x0, part.x1, line.y, line.y, line.size, [part.text], number, number)
 
 
 def _rows(cells: Iterable[_Cell]) -> list[_TableRow]:
@@ -126,7 +124,7 @@ def _rows(cells: Iterable[_Cell]) -> list[_TableRow]:
 
 
 def _groups(rows: Sequence[_TableRow]) -> Iterable[list[_TableRow]]:
-    """Rows of several cells that follow each other; single cells may stand between them."""
+    """Rows of several cells that follow each other; single cells may be between them."""
     group: list[_TableRow] = []
     alone: list[_TableRow] = []
     for row in rows:
@@ -163,8 +161,8 @@ def _table(rows: Sequence[_TableRow]) -> tuple[int, int, Grid] | None:
     if _stretched(full):
         return None
     columns = _columns(widest)
-    placed = [_placed(row, columns) for row in rows]
-    grid = [row for row in placed if row is not None]
+    arranged = [_arranged(row, columns) for row in rows]
+    grid = [row for row in arranged if row is not None]
     if len(grid) < len(rows) or not _sound(grid):
         return None
     cells = [cell for row in rows for cell in row.cells]
@@ -201,11 +199,11 @@ def _columns(rows: Sequence[_TableRow]) -> list[tuple[float, float]]:
     ]
 
 
-def _placed(
+def _arranged(
     row: _TableRow, columns: Sequence[tuple[float, float]]
 ) -> tuple[tuple[str, ...], ...] | None:
     """The texts of a row's cells by column, or None where two of them claim one."""
-    placed: list[tuple[str, ...]] = [() for _ in columns]
+    arranged: list[tuple[str, ...]] = [() for _ in columns]
     at = -1
     for cell in row.cells:
         shared = [min(cell.x1, x1) - max(cell.x0, x0) for x0, x1 in columns]
@@ -213,15 +211,15 @@ def _placed(
         if best is None:
             return None
         at = best
-        placed[at] = tuple(cell.texts)
-    return tuple(placed)
+        arranged[at] = tuple(cell.texts)
+    return tuple(arranged)
 
 
 def _sound(grid: Sequence[Sequence[tuple[str, ...]]]) -> bool:
     cells = [cell for row in grid for cell in row]
     if max(map(len, cells)) > _MAX_CELL_LINES:
         return False
-    # A label and the paragraph behind it are no table.
+    # A label and the paragraph behind it are not a table.
     first = [" ".join(row[0]) for row in grid if row[0]]
     if not first or all(_LABEL.fullmatch(text) for text in first):
         return False

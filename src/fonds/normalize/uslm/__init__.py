@@ -1,9 +1,7 @@
 """United States Legislative Markup (the Code, public laws, bills, compilations) as Markdown.
 
-Parts cut out of a title by their bytes: a section, or notes that stand side by side.
-
-The title declares the namespaces, so that a part alone has none. All reading goes by local names;
-any declaration serves.
+A part cut out of a title by its bytes, a section or several notes, has no declarations of its own:
+elements are identified by their local names, so that any namespace serves.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ def read_part(data: bytes) -> Any:
         data,
         root=b"notes",
         default=NAMESPACES[0],
-        known=_USUAL,
+        namespaces=_USUAL,
         remove_pis=True,
         collect_ids=False,
     )
@@ -77,7 +75,7 @@ def element_to_markdown(element: Any, warnings: tuple[str, ...] = ()) -> Normali
 
 
 def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
-    """The root of USLM, and what had to be mended to read it.
+    """The root of USLM, and warnings of what was changed to read it.
 
     Parts that were cut out of a title by their bytes are read as they would be inside it.
     """
@@ -87,7 +85,7 @@ def read_uslm(data: bytes) -> tuple[Any, tuple[str, ...]]:
         return read_part(data), warnings
     root = parse_xml(data, remove_pis=True, collect_ids=False)
     if etree.QName(root).namespace not in NAMESPACES:
-        raise WrongContentError(f"the root element is <{root.tag}>, which is not of USLM")
+        raise WrongContentError(f"the root element is <{root.tag}>, not one of USLM")
     return root, warnings
 
 
@@ -95,4 +93,4 @@ def _identified(root: Any, identifier: str) -> Any:
     for element in root.iter(*(f"{{*}}{name}" for name in sorted(SECTIONS))):
         if element.get("identifier") == identifier:
             return element
-    raise WrongContentError(f"the file holds no section with the identifier {identifier}")
+    raise WrongContentError(f"the file contains no section with the identifier {identifier}")

@@ -1,14 +1,12 @@
 """Running text of United States Legislative Markup: blocks, typography and notes.
 
-Footnotes of United States Legislative Markup: their signs and their places.
-
 A footnote that its publisher put between two blocks, or at the end of one, is a footnote of
-GitHub-flavoured Markdown: `[^1]` at the call, `[^1]: …` where the note stands. One in the middle of
-a sentence or in a cell is written right there, as print shows it with its own number and set apart
-as marginal notes are: `of the<sup>1</sup> *[1 So in original.]* law`. Behind its paragraph it would
-have left its place in the text, and a passage cut between the two would lose it; a definition on
-the spot would break the sentence into two paragraphs; a hidden copy would say the words twice. The
-headings of sections stay free of notes, for they are quoted as locators: theirs follow as a block.
+GitHub-flavoured Markdown: `[^1]` at the call, `[^1]: …` at the position of the note. One in the
+middle of a sentence or in a cell is written right there, as in print, with its own number and
+marked as marginal notes are: `of the<sup>1</sup> *[1 So in original.]* law`. Behind its paragraph
+it would have left its position, and a passage cut between the two would lose it; a definition on
+the spot would break the sentence into two paragraphs; a hidden copy would repeat the words. The
+headings of sections stay free of notes, since they are quoted as locators; theirs follow them.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ if TYPE_CHECKING:
     from fonds.model import NormalizedBody
 
 FOOTNOTES: Final = frozenset({"footnote", "endnote"})
-"""The types of notes that stand at the foot of a page."""
+"""The types of notes at the foot of a page."""
 
 _NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 _SAME_LINE: Final = words.RUN_IN | words.NUMBERED
 # Of a note: the block, its paragraph, and the sign in it.
-_DEEPEST_SIGN: Final = 3
-# A block that goes on for more elements without a word is none anybody printed.
-_LONGEST_ENDING: Final = 8
+_MAX_SIGN_DEPTH: Final = 3
+# No printed block continues for more elements without a word.
+_MAX_ENDING_ELEMENTS: Final = 8
 
 
 def sign_of(element: Any) -> str:
@@ -48,8 +46,8 @@ def sign_of(element: Any) -> str:
 
 
 def sign_element(note: Any) -> Any:
-    """The element of the number a note begins with, in whatever block it stands; or None."""
-    for _ in range(_DEEPEST_SIGN):
+    """The element of the number with which a note begins, in any block of it; or None."""
+    for _ in range(_MAX_SIGN_DEPTH):
         if not len(note) or (note.text or "").strip():
             return None
         note = note[0]
@@ -71,7 +69,7 @@ def interrupts(note: Any) -> bool:
     while element is not None and local_name(element) not in words.BLOCK_LEVEL:
         if _has_words(element.tail):
             return True
-        for sibling in islice(element.itersiblings(), _LONGEST_ENDING):
+        for sibling in islice(element.itersiblings(), _MAX_ENDING_ELEMENTS):
             name = local_name(sibling)
             if name in words.BLOCK_LEVEL and name not in _SAME_LINE:
                 return False
@@ -92,11 +90,13 @@ def _has_words(text: str | None) -> bool:
 
 
 Handler = Callable[[Any, Any], None]
-"""What to do with one element."""
+"""A method that writes one element."""
 
 _CHANGES: Final = {"added": "ins", "deleted": "del", "notChanged": ""}
 
-_PLAIN: Final = frozenset({"td", "th", "tr", "caption", "sidenote", "note", "footnote"})
+_TEXT_ONLY_ELEMENTS: Final = frozenset(
+    {"td", "th", "tr", "caption", "sidenote", "note", "footnote"}
+)
 _CELLS: Final = ("{*}td", "{*}th", "{*}toc")
 _LOOK_AHEAD: Final = 5
 # No element can have these names.
@@ -105,7 +105,7 @@ _STRANGER: Final = "?"
 
 
 class Flow:
-    """Writes text and what stands in its lines; every word of it, in order."""
+    """Writes text and the elements in its lines; every word of it, in order."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -132,7 +132,7 @@ class Flow:
         self._in_note = False
 
     def walk(self, warnings: tuple[str, ...]) -> NormalizedBody:
-        """The Markdown, with the given warnings and those met on the way."""
+        """The Markdown, with these warnings and those of the walk."""
         self._handler(self._root.tag)(self, self._root)
         self._end()
         unknown = [
@@ -150,7 +150,7 @@ class Flow:
         if not len(element):
             return
         self._depth += 1
-        if self._depth > words.DEEPEST:
+        if self._depth > words.MAX_DEPTH:
             raise _too_deep()
         handlers, words_of_a_line = self._handlers, self.HANDLERS["date"]
         for child in element:
@@ -188,17 +188,17 @@ class Flow:
         self._inside(element)
 
     def _inside(self, element: Any) -> None:
-        """What is in a block, to its end, marked if all of it is inserted or deleted."""
+        """Write the content of a block, marked if all of it is inserted or deleted."""
         changed = element.get("changed")
         if changed is None:
             self._flow(element)
             self._end()
             return
-        former = self._out.change
-        self._out.change = _CHANGES.get(changed, former)
+        outer = self._out.change
+        self._out.change = _CHANGES.get(changed, outer)
         self._flow(element)
         self._end()
-        self._out.change = former
+        self._out.change = outer
 
     def _paragraph(self, element: Any) -> None:
         labelled = self._label_end >= 0 and not self._out.level
@@ -226,7 +226,7 @@ class Flow:
         self._put(" ")
 
     def _skip(self, element: Any) -> None:
-        """Metadata is no part of the body."""
+        """Leave out metadata."""
 
     def _stranger(self, element: Any) -> None:
         self._unknown[local_name(element)] += 1
@@ -241,12 +241,12 @@ class Flow:
 
     def _one_line(self, element: Any, separator: str) -> str:
         start = len(self._out.parts)
-        former, self._out.flat = self._out.flat, separator
-        if local_name(element) in _PLAIN:
+        outer, self._out.flat = self._out.flat, separator
+        if local_name(element) in _TEXT_ONLY_ELEMENTS:
             self._flow(element)
         else:
             self._handler(element.tag)(self, element)
-        self._out.flat = former
+        self._out.flat = outer
         return self._out.take(start)
 
     # Notes and pages ------------------------------------------------------------------------
@@ -265,9 +265,9 @@ class Flow:
             self._flow(element)
 
     def _note_of(self, call: Any, idref: str) -> Any:
-        beside = call.getnext()
-        if beside is not None and beside.get("id") == idref:
-            return beside
+        sibling = call.getnext()
+        if sibling is not None and sibling.get("id") == idref:
+            return sibling
         return self._footnotes.get(idref)
 
     def _stays(self, note: Any) -> bool:
@@ -302,29 +302,29 @@ class Flow:
 
     def _write_note(self, label: str, note: Any) -> None:
         self._depth += 1
-        if self._depth > words.DEEPEST:
+        if self._depth > words.MAX_DEPTH:
             raise _too_deep()
         levels, self._levels = self._levels, 0
-        former = self._out.enter("    ", first=f"[^{escape(label)}]: ")
+        outer = self._out.enter("    ", first=f"[^{escape(label)}]: ")
         sign, in_note = sign_element(note), self._in_note
-        said = sign is not None and sign_of(sign) == label.partition("-")[0]
-        self._own_sign, self._in_note = sign if said else None, True
+        repeats_label = sign is not None and sign_of(sign) == label.partition("-")[0]
+        self._own_sign, self._in_note = sign if repeats_label else None, True
         for child in note:
             if child is not self._own_sign:
                 self._handler(child.tag)(self, child)
             self._put(child.tail or "")
         self._end()
         self._own_sign, self._in_note = None, in_note
-        self._out.leave(former)
+        self._out.leave(outer)
         self._levels = levels
         self._depth -= 1
 
     def _aside(self, element: Any, after: str) -> None:
         """Words that print sets outside the line, in their place before what comes after them."""
-        former = self._emphasized, self._in_note
+        outer = self._emphasized, self._in_note
         self._emphasized = self._in_note = True
         text = " ".join(self._one_line(element, " ").split())
-        self._emphasized, self._in_note = former
+        self._emphasized, self._in_note = outer
         if self._emphasized:
             self._put(f" [{text}]")
         elif after and not after.isalnum():
@@ -434,4 +434,4 @@ class Flow:
 
 
 def _too_deep() -> MalformedError:
-    return MalformedError(f"elements are nested more than {words.DEEPEST} deep")
+    return MalformedError(f"elements are nested more than {words.MAX_DEPTH} deep")

@@ -7,7 +7,7 @@ from typing import Final
 NAMESPACES: Final = ("http://xml.house.gov/schemas/uslm/1.0", "http://schemas.gpo.gov/xml/uslm")
 """USLM 1.0, which the House uses for the Code, and USLM 2, which GPO uses for all else."""
 
-DEEPEST: Final = 120
+MAX_DEPTH: Final = 120
 """No real file nests a quarter as deep; recursion stays far from the interpreter's limit."""
 
 DOCUMENTS: Final = frozenset(
@@ -54,7 +54,7 @@ CONTAINERS: Final = frozenset(
 """Levels above the section, each a heading; their order differs from title to title."""
 
 SECTIONS: Final = frozenset({"section", "courtRule", "reorganizationPlan"})
-"""What is cited by its own number."""
+"""Elements that are cited by their own number."""
 
 LEVELS: Final = frozenset(
     [
@@ -74,7 +74,7 @@ RUN_IN: Final = frozenset({"content", "chapeau", "continuation", "text", "listCo
 """Text that follows its label on the same line, if there is one."""
 
 NUMBERED: Final = frozenset({"num", "heading"})
-"""What a level begins with."""
+"""Elements with which a level begins."""
 
 GRID: Final = {
     **dict.fromkeys(("-gpo-grid-0-2", "-gpo-grid-0-4"), "b"),
@@ -266,4 +266,4 @@ BLOCKS: Final = frozenset(
 BLOCK_LEVEL: Final = (
     CONTAINERS | SECTIONS | LEVELS | RUN_IN | BLOCKS | {"p", "toc", "table", "quotedContent"}
 )
-"""What makes a quotation a block of its own."""
+"""Elements that make a quotation a block of its own."""

@@ -16,9 +16,9 @@ from fonds.normalize.uslm.flow import FOOTNOTES, Flow, Handler
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DEEPEST_CONTAINER: Final = 4
-_DEEPEST_SECTION: Final = 5
-_DEEPEST_HEADING: Final = 6
+_MAX_CONTAINER_LEVEL: Final = 4
+_MAX_SECTION_LEVEL: Final = 5
+_MAX_HEADING_LEVEL: Final = 6
 _NO_LABEL: Final = "[]()“”‘’\"'.,:;—–-* "
 _MARKS_OF_CHANGE: Final = {
     "added": (marks.INS, marks.INS_END),
@@ -31,10 +31,10 @@ class UslmWalker(Flow):
     """Writes one element and all below it: levels, quotations and tables."""
 
     def _container(self, element: Any) -> None:
-        self._titled(element, min(self._outer + 1, _DEEPEST_CONTAINER))
+        self._titled(element, min(self._outer + 1, _MAX_CONTAINER_LEVEL))
 
     def _section(self, element: Any) -> None:
-        self._titled(element, min(self._outer + 1, _DEEPEST_SECTION))
+        self._titled(element, min(self._outer + 1, _MAX_SECTION_LEVEL))
 
     def _generic_level(self, element: Any) -> None:
         # `level` is a group of sections in one title and an item of a list in another.
@@ -45,14 +45,14 @@ class UslmWalker(Flow):
 
     def _titled(self, element: Any, level: int) -> None:
         self._end()
-        former = self._outer, self._crossed, self._levels, self._out.indent
+        outer = self._outer, self._crossed, self._levels, self._out.indent
         self._crossed, self._levels, self._out.indent = False, 0, 0
         if (label := _header(element)) is not None:
             self._outer = level
             self._out.level = marks.STRONG if self._quoted else level
             self._out.section = label or None
         self._inside(element)
-        self._outer, self._crossed, self._levels, self._out.indent = former
+        self._outer, self._crossed, self._levels, self._out.indent = outer
 
     def _level(self, element: Any) -> None:
         self._end()
@@ -74,9 +74,9 @@ class UslmWalker(Flow):
             self._put(" ")
             return
         start = len(self._parts)
-        former, self._emphasized = self._emphasized, True
+        outer, self._emphasized = self._emphasized, True
         self._flow(element)
-        self._emphasized = former
+        self._emphasized = outer
         self._out.strong(start)
         self._label_end = len(self._parts)
 
@@ -110,17 +110,17 @@ class UslmWalker(Flow):
             self._footnote(element)
             return
         self._end()
-        former = self._levels, self._out.indent
+        outer = self._levels, self._out.indent
         self._levels = self._out.indent = 0
         if _header(element) is not None:
             cross = element.get("role") == "crossHeading"
             self._crossed = self._crossed or cross
             below = 2 if self._crossed and not cross else 1
-            level = min(self._outer + below, _DEEPEST_HEADING)
+            level = min(self._outer + below, _MAX_HEADING_LEVEL)
             self._out.level = marks.STRONG if self._quoted else level
         self._flow(element)
         self._end()
-        self._levels, self._out.indent = former
+        self._levels, self._out.indent = outer
 
     # Quotations -----------------------------------------------------------------------------
 
@@ -129,11 +129,11 @@ class UslmWalker(Flow):
             self._flow(element)
             return
         self._end()
-        former, quoted, levels = self._out.enter("> "), self._quoted, self._levels
+        outer, quoted, levels = self._out.enter("> "), self._quoted, self._levels
         self._quoted, self._levels = True, 0
         self._inside(element)
         self._quoted, self._levels = quoted, levels
-        self._out.leave(former, quotation=True)
+        self._out.leave(outer, quotation=True)
 
     def _inline(self, element: Any) -> None:
         role = element.get("role")

@@ -20,7 +20,7 @@ from sqlalchemy import Table
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.html import Html
-from fonds.normalize.markdown import plain
+from fonds.normalize.markdown import visible_text
 from fonds.sources.bills import tables
 from fonds.sources.bills.names import BillName, committee_ref
 from fonds.sources.bills.tables import bills
@@ -600,7 +600,7 @@ def _latest_summary(bill: Any) -> NormalizedBody | None:
 
 
 def _shortened(body: NormalizedBody, title: str) -> str:
-    text = " ".join(_MARKER.sub("", plain(body.markdown)).split())
+    text = " ".join(_MARKER.sub("", visible_text(body.markdown)).split())
     # Most summaries repeat the title as their first line.
     if text.startswith(title) and len(text) > len(title):
         text = text[len(title) :].lstrip(" .:-") or text

@@ -20,7 +20,7 @@ from fonds.citations.bluebook import bluebook_date
 from fonds.errors import DuplicateKeyError, MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, ParsedRecord, RawPart
 from fonds.normalize.fr import DOCUMENTS, FrXml, document_number, element_to_markdown, read_xml
-from fonds.normalize.markdown import plain
+from fonds.normalize.markdown import visible_text
 from fonds.sources.federal_register import tables
 
 _YEAR: Final = re.compile(r"(?:[A-Z]\d+-)?((?:19|20)\d\d)-\d")
@@ -551,7 +551,7 @@ def _section(document: Any, tag: str) -> str | None:
 
 def _reading(element: Any) -> str:
     text = element_to_markdown(element).markdown
-    return plain(re.sub(r"^#+ ", "", text))
+    return visible_text(re.sub(r"^#+ ", "", text))
 
 
 def _pages(document: Any, position: _IssuePosition) -> tuple[int | None, int | None]:

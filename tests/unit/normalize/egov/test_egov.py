@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.normalize.egov import KNOWN, Egov
+from fonds.normalize.egov import ELEMENTS, Egov
 from fonds.normalize.registry import get_normalizer, sniff
 
 LAW = (
@@ -198,7 +198,7 @@ def test_a_table_in_a_cell_is_written_out_flat() -> None:
 # Nothing is lost --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tag", sorted(KNOWN))
+@pytest.mark.parametrize("tag", sorted(ELEMENTS))
 def test_text_survives_in_any_element_wherever_it_stands(tag: str) -> None:
     inside = markdown(f"<Article>{sentence(f'前<{tag}>中</{tag}>後')}</Article>")
     assert re.sub(r"[^前中後]", "", inside) == "前中後"
