@@ -88,7 +88,7 @@ class XmlWalker:
         return str(element.tag)
 
     def _child(self, child: Any, parent: Any) -> bool:
-        """Write an element; whether it was a block."""
+        """Write an element; true if it was a block."""
         self._descend()
         name = self._name(child)
         inline, block = self.INLINES.get(name), self.BLOCKS.get(name)
@@ -118,7 +118,7 @@ class XmlWalker:
         self._unknown[element.tag[:_MAX_TAG_LENGTH]] += 1
 
     def _is_running(self, parent: Any) -> bool:
-        """Whether what may be either is part of a line within this parent."""
+        """True if an element that may be either is part of a line within this parent."""
         return self._name(parent) in self.INLINES
 
     def _inline(self, element: Any, handler: Handler) -> None:
