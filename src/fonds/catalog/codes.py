@@ -50,7 +50,7 @@ def editions(database: Database, source: str | None = None) -> list[StoredEditio
     listed = [
         _edition(source, version, units) for (source, version), units in units_by_edition.items()
     ]
-    return sorted(listed, key=lambda one: (one.source, ids.edition_order(one.version)))
+    return sorted(listed, key=lambda edition: (edition.source, ids.edition_order(edition.version)))
 
 
 def _edition(source: str, version: str, rows: Sequence[Row[Any]]) -> StoredEdition:
@@ -185,8 +185,8 @@ class CodePosition:
 def codes(database: Database, registry: SourceRegistry) -> list[Code]:
     """All codes that are held, each with its editions."""
     by_code: dict[str, list[StoredEdition]] = {}
-    for one in editions(database):
-        by_code.setdefault(one.source, []).append(one)
+    for edition in editions(database):
+        by_code.setdefault(edition.source, []).append(edition)
     return [_code(name, listed, registry) for name, listed in by_code.items()]
 
 
@@ -332,6 +332,6 @@ def _code(name: str, listed: Sequence[StoredEdition], registry: SourceRegistry) 
         unit=info.unit if info else "unit",
         language=info.language if info else "",
         editions=tuple(
-            sorted(listed, key=lambda one: ids.edition_order(one.version), reverse=True)
+            sorted(listed, key=lambda edition: ids.edition_order(edition.version), reverse=True)
         ),
     )

@@ -1,1 +1,1 @@
-"""Markdown to passages, each with its place."""
+"""Markdown cut into passages, each with its locator."""

@@ -1,4 +1,4 @@
-"""The natural joints of a Markdown section: where it may be cut, from coarse to fine."""
+"""Positions at which a Markdown section may be cut, from coarse to fine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The chunker: a body in, passages with their places out.
-
-Packing a section that is too long into passages under the cap.
-"""
+"""The chunker: packs the sections of a Markdown text into passages under a limit of tokens."""
 
 from __future__ import annotations
 
@@ -31,12 +28,12 @@ SMALLEST_CAP: Final = 16
 """Holds any four characters, as none has more than four tokens."""
 
 _SURELY_FITTING: Final = 4
-# To a token; a longer section seldom fits, and counting it only to learn that is a waste.
+# To a token; a longer section seldom fits, and counting it would be wasted.
 _MAX_CHARACTERS_PER_TOKEN: Final = 4.5
 _ROW_RUNG: Final = 1
 _SENTENCE_RUNG: Final = 2
 _LINE_RUNG: Final = 3
-# Of English prose; the first count in a section puts the text's own figure in its place.
+# Of English prose; the first count in a section replaces it.
 _CHARACTERS_OF_A_TOKEN: Final = 4.5
 # How much more text to a token than the passage so far the next unit may turn out to have.
 _DENSEST: Final = 1.25

@@ -1,6 +1,6 @@
 """The tree of a section's enumerated paragraphs, read from the sequence of their labels.
 
-The labels that paragraphs of statutes begin with, and what they may count.
+Labels of statutes are ambiguous: `(i)` may follow `(h)` or begin a list of Roman numbers.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ _MAX_LEAD_IN_LENGTH: Final = 200
 _LOOK_AHEAD: Final = 80
 _LOOK_BACK: Final = 600
 _FEWEST: Final = 2
-# No publisher goes deeper; a text that seems to is a jumble of lists.
+# No publisher goes deeper; a text that seems to has unrelated lists.
 _MAX_DEPTH: Final = 12
 _INTRODUCING: Final = (":", "—", "：")
 _OF_ROWS: Final = Labelled(0, (), ())

@@ -1,7 +1,4 @@
-"""The headings of a Markdown text and the spans between them.
-
-Markdown inside one line, read as plain text.
-"""
+"""The headings of a Markdown text, their visible text, and the spans between them."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<ticks>`+)"
 )
 _LINK: Final = re.compile(r"(?<!\\)!?\[([^\[\]]*)\]\([^()\s]*(?: +\"[^\"]*\")?\)")
-# A heading that long is a paragraph gone astray; its markup is left as it is.
+# A heading that long is a paragraph marked by mistake; its markup is left as it is.
 _MAX_HEADING_LENGTH: Final = 4000
 
 

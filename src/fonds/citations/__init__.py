@@ -1,1 +1,1 @@
-"""How each source is cited."""
+"""Citations: dates in them, their forms, their export, and finding them in texts."""

@@ -1,7 +1,4 @@
-"""Dates as citations write them.
-
-Months as citations of reports write them.
-"""
+"""Dates and months as citations print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding citations in text: pure, in one pass for each way a citation can begin."""
+"""Finding citations in text: pure, in one pass for each way in which a citation can begin."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Citations of codes: `42 U.S.C. 1983`, `parts 60 and 61 of title 40, …`, codes of two states.
 
-Lists and ranges of sections: one citation for each number that is printed.
+Lists and ranges give one citation for each number that is printed.
 """
 
 from __future__ import annotations

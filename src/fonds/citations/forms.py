@@ -1,9 +1,7 @@
-"""The one form in which a citation is compared: what edges point to and documents answer to.
+"""Citations found in texts, and the form in which they are compared with names of documents.
 
-Without periods, section signs and editors' habits, so that `42 U.S.C. § 1396a` and `42 USC 1396a`
-are the same text. Forms of different kinds never coincide.
-
-A citation found in a text.
+The form has no periods, section signs and editors' habits, so that `42 U.S.C. § 1396a` and
+`42 USC 1396a` are the same text. Forms of different kinds never coincide.
 """
 
 from __future__ import annotations

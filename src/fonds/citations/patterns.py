@@ -1,6 +1,6 @@
 """Patterns of citations, and the parts they are built from.
 
-Every repetition is bounded or possessive, so that no text takes more than one look at each place.
+Every repetition is bounded or possessive, so that matching takes linear time in any text.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ from fonds.sources.formats.feeds import (
 from fonds.stores.columns import Timestamp, document_key, reference, texts
 from fonds.stores.tables import metadata
 
-# What CBO's two lists say of a publication, made alike.
+# Entries of CBO's two lists, in one form.
 
 _ADDRESS: Final = re.compile(r"/publication/(\d{1,9})\b")
 _GUID: Final = re.compile(r"(\d{1,9}) at https?://")
@@ -167,7 +167,7 @@ def _publication(item: FeedItem) -> CboEntry:
     )
 
 
-# CBO's own table.
+# The table of publications.
 
 cbo_publications: Final = Table(
     "cbo_publications",
@@ -352,7 +352,7 @@ def _task(entry: CboEntry, origin: Archived | None) -> FetchTask:
 def _together(parts: Iterable[RawPart]) -> Iterator[ParsedRecord]:
     """The publications of loose files, each once: a list of estimates knows more than the feed."""
     entries = [(entry, part.archived) for part in parts for entry in _loose(part)]
-    entries.sort(key=lambda one: one[0].congress is None)
+    entries.sort(key=lambda pair: pair[0].congress is None)
     chosen: dict[str, ParsedRecord] = {}
     for entry, archived in entries:
         chosen.setdefault(entry.publication, _record(entry, archived))

@@ -138,7 +138,7 @@ def report_number(*, series: str | None, number: str, part: str | None = None) -
     return f"{name}, pt. {part}" if part else name
 
 
-# What a committee report becomes, and how reports without MODS are understood.
+# Reports as records, with and without MODS.
 
 NAME: Final = "committee_reports"
 
@@ -186,7 +186,7 @@ def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecor
 def _row(key: str, item: ModsItem) -> dict[str, Any]:
     part = _part(item)
     reported = (bill.reference for bill in item.bills if bill.context == "PRIMARY")
-    submitters = (one.reference for one in item.members if one.role == "SUBMITTEDBY")
+    submitters = (member.reference for member in item.members if member.role == "SUBMITTEDBY")
     return {
         "id": key,
         "package_id": item.package,
@@ -335,7 +335,7 @@ def from_json(loaded: Any) -> Sequence[ModsItem]:
         listed = "reports" in content
         what = "a listing of the congress.gov API" if listed else fields.describe(content)
         raise WrongContentError(f"expected a report, found {what}")
-    return [_from_api(one) for one in fields.sections(content, "committeeReports")]
+    return [_from_api(report) for report in fields.sections(content, "committeeReports")]
 
 
 def _from_api(report: Mapping[str, Any]) -> ModsItem:
@@ -359,9 +359,9 @@ def _from_api(report: Mapping[str, Any]) -> ModsItem:
         date_issued=mods.iso_day(fields.text(report, "issueDate")),
         citation=fields.text(report, "citation"),
         fields={field: (value,) for field, value in values.items() if value},
-        bills=tuple(_api_bill(one) for one in fields.sections(report, "associatedBill")),
+        bills=tuple(_api_bill(bill) for bill in fields.sections(report, "associatedBill")),
         committees=tuple(
-            ModsCommittee.of_api(one) for one in fields.sections(report, "committees")
+            ModsCommittee.of_api(committee) for committee in fields.sections(report, "committees")
         ),
     )
 

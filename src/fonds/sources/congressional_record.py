@@ -155,7 +155,7 @@ def record_page(*, volume: int | None, page: str | None) -> str:
     return " ".join(part for part in (str(volume or ""), "Cong. Rec.", page) if part)
 
 
-# What an issue and its granules become, and what a text tells without its MODS.
+# Issues and granules as records, with and without MODS.
 
 NAME: Final = "congressional_record"
 
@@ -290,7 +290,11 @@ def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -
 
 
 def _only_speaker(item: ModsItem) -> ModsMember | None:
-    speaking = {one.bioguide or one.name: one for one in item.members if one.role == "SPEAKING"}
+    speaking = {
+        member.bioguide or member.name: member
+        for member in item.members
+        if member.role == "SPEAKING"
+    }
     return next(iter(speaking.values())) if len(speaking) == 1 else None
 
 

@@ -44,7 +44,7 @@ from fonds.sources.base import Rate
 from fonds.sources.formats.xml import portions
 from fonds.sources.jurisdiction import FRONT, CodeInfo, Leaf, Origin, Page, Shard, Span, TocNode
 
-# The index of a title, read while it streams by.
+# The index of a title, read as a stream.
 
 TITLE: Final = "title"
 SECTION: Final = "section"
@@ -53,7 +53,7 @@ _SUBHEADING: Final = re.compile(
     r"([A-Z][a-z]+) ([IVXLC]+(?:-?[A-Za-z]{1,3})?|[A-Z](?:-[A-Za-z]{1,4})?|\d+[A-Z]?)"
     r"(?:\s*[.:—–]|$)"
 )
-# An exclamation mark would lead into an archive.
+# An exclamation mark would name a member of an archive.
 _NO_PATH: Final = re.compile(r"[?#!\\\0]|^/|^[A-Za-z][\w+.-]*:")
 _NAMES: Final = frozenset({"prefix", "num", "heading"})
 _UNREAD: Final = frozenset({"include", "toc"})

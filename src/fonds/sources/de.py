@@ -37,7 +37,7 @@ from fonds.sources.formats import xml
 from fonds.sources.formats.act_files import ActFiles, ActHandler, Element
 from fonds.sources.jurisdiction import FRONT, CodeInfo, Leaf, Page, Shard, TocNode
 
-# What acts, divisions and norms are called: kinds and numbers out of the publisher's names.
+# Kinds and numbers of acts, divisions and norms, from the publisher's names.
 
 SITE: Final = "https://www.gesetze-im-internet.de/"
 DIVISION: Final = "gliederung"
@@ -161,7 +161,7 @@ def address_of(slug: str, norm: Name, article: str) -> str:
     return act if prefix is None or article else f"{act}{prefix}{norm.number}.html"
 
 
-# Listening to an act: a flat list of norms, whose divisions are marked by keys alone.
+# Reading an act: a flat list of norms, whose divisions are marked by keys alone.
 
 _SHORT: Final = 60
 _NO_TITLES: Final = frozenset({"", "-"})

@@ -54,7 +54,7 @@ from fonds.sources.formats.html import by_class, canonical_address, read_page, t
 from fonds.stores.columns import Timestamp, document_key, owned_by, position, texts
 from fonds.stores.tables import metadata
 
-# What only the page of a product says: its dates, topics, Fast Facts and recommendations.
+# The page of a product, which alone has dates, topics, Fast Facts and recommendations.
 
 PRODUCT: Final = re.compile(r"/products/([A-Za-z0-9][A-Za-z0-9.-]*)/?(?:[?#].*)?$")
 _DATE: Final = r"\s*:?\s*([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2}),\s+(\d{4})"
@@ -146,7 +146,7 @@ def _status(cells: list[Any]) -> list[str | None]:
     return [text_of(block) for block in blocks]
 
 
-# GAO's own tables.
+# The tables of reports, topics and recommendations.
 
 gao_reports: Final = Table(
     "gao_reports",
@@ -300,7 +300,9 @@ def _page_columns(page: ProductPage | None) -> dict[str, Any]:
 def _children(key: str, item: FeedItem, page: ProductPage | None) -> Iterator[ParsedRecord]:
     topics = dict.fromkeys((*(page.topics if page else ()), *item.categories))
     yield from _below(gao_topics.name, key, [{"topic": topic} for topic in topics])
-    recommendations = [asdict(one) for one in (page.recommendations if page else ())]
+    recommendations = [
+        asdict(recommendation) for recommendation in (page.recommendations if page else ())
+    ]
     yield from _below(gao_recommendations.name, key, recommendations)
 
 

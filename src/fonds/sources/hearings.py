@@ -190,7 +190,9 @@ def cite_hearings(
 def _each_once(cited: Iterable[str]) -> list[str]:
     """Without committees that are there for a subcommittee of theirs."""
     listed = list(dict.fromkeys(cited))
-    return [one for one in listed if not any(other.endswith(f" of the {one}") for other in listed)]
+    return [
+        name for name in listed if not any(other.endswith(f" of the {name}") for other in listed)
+    ]
 
 
 def _committee(committee: CitedCommittee) -> str:
@@ -212,7 +214,7 @@ def _shortened(name: str) -> str:
     return name
 
 
-# What a hearing becomes, and how hearings without MODS are understood.
+# Hearings as records, with and without MODS.
 
 NAME: Final = "hearings"
 
@@ -304,7 +306,10 @@ def _document(key: str, item: ModsItem, archived: Archived, body: Body | None) -
         source_org=publisher_for((item.field("chamber") or "").lower()),
         citation_string=cite_hearings(
             title=_title(item),
-            committees=[(one.chamber, one.name, one.subcommittees) for one in item.committees],
+            committees=[
+                (committee.chamber, committee.name, committee.subcommittees)
+                for committee in item.committees
+            ],
             congress=item.number("congress"),
             year=((days[0] if days else None) or issued or "")[:4] or None,
             host=item.field("otherHostingOrg"),
@@ -387,10 +392,10 @@ def _described(content: Mapping[str, Any]) -> str:
 def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
     chamber = fields.required(hearing, "chamber").upper()
     congress = fields.required(hearing, "congress")
-    letter = next((one for one, name in _CHAMBERS.items() if name == chamber), "j")
+    letter = next((code for code, name in _CHAMBERS.items() if name == chamber), "j")
     jacket = fields.required(hearing, "jacketNumber")
-    days = [fields.required(one, "date")[:10] for one in fields.sections(hearing, "dates")]
-    offered = " ".join(fields.required(one, "url") for one in fields.sections(hearing, "formats"))
+    days = [fields.required(day, "date")[:10] for day in fields.sections(hearing, "dates")]
+    offered = " ".join(fields.required(file, "url") for file in fields.sections(hearing, "formats"))
     match = _PACKAGE.search(offered)
     package = match[0] if match else f"CHRG-{congress}{letter}hrg{jacket}"
     stated = {
@@ -410,7 +415,7 @@ def _from_api(hearing: Mapping[str, Any]) -> ModsItem:
         date_issued=mods.iso_day(days[0]) if days else None,
         fields={field: tuple(values) for field, values in stated.items() if values},
         committees=tuple(
-            ModsCommittee.of_api(one) for one in fields.sections(hearing, "committees")
+            ModsCommittee.of_api(committee) for committee in fields.sections(hearing, "committees")
         ),
     )
 

@@ -61,7 +61,7 @@ from fonds.sources.legislators import title_for
 from fonds.stores.columns import Json, Timestamp, document_key, reference, task_key, texts
 from fonds.stores.tables import metadata
 
-# Whose feeds there are: the members of the current list, and where their feeds should be.
+# Feeds: the members of the current list, and the addresses where their feeds should be.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -316,7 +316,9 @@ class Sap:
         for listing in _listings(files, others, state):
             yield listing
         if not state.backfill:
-            yield Watermark(last_seen_key=max(one.issued for one in (*files[-1], *others)))
+            yield Watermark(
+                last_seen_key=max(statement.issued for statement in (*files[-1], *others))
+            )
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """A document for each bill of a statement, or all that a loose file or list holds."""
@@ -333,8 +335,10 @@ class Sap:
         days = SourceState(
             now=listing.archived.retrieved_at, backfill=True, since=since, until=until
         )
-        statements = [one for one in read_list(listing.data) if _is_within(one, days)]
-        documents = frozenset(key for one in statements for key, _ in _documents(one))
+        statements = [
+            statement for statement in read_list(listing.data) if _is_within(statement, days)
+        ]
+        documents = frozenset(key for statement in statements for key, _ in _documents(statement))
         yield Expected(scope="the White House's list", document_ids=documents)
 
 
@@ -367,7 +371,9 @@ def _overlaps(first: date, end: date, state: SourceState) -> bool:
             state.since is None or state.since <= end
         )
     last = min(end, _today(state))
-    return any(congress_of(first) <= one <= congress_of(last) for one in _congresses(state))
+    return any(
+        congress_of(first) <= congress <= congress_of(last) for congress in _congresses(state)
+    )
 
 
 def _congresses(state: SourceState) -> list[int]:
@@ -401,9 +407,9 @@ def _listings(
     """Each file is all there is between its first and its last day."""
     if state.backfill and (state.options.get("congresses") or not (state.since or state.until)):
         return
-    keys = frozenset(one.key for statements in (*files, others) for one in statements)
+    keys = frozenset(statement.key for statements in (*files, others) for statement in statements)
     for statements in files:
-        days = [one.day for one in statements if _is_within(one, state)]
+        days = [statement.day for statement in statements if _is_within(statement, state)]
         if days:
             yield Listing(since=min(days), until=max(days), task_keys=keys)
 

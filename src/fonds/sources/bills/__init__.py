@@ -70,7 +70,7 @@ from fonds.sources.formats.govinfo import (
 )
 from fonds.sources.formats.html import parts_of
 
-# What govinfo says there is: its feed of changed files, its folders, its sitemaps.
+# govinfo's feed of changed files, its folders, its sitemaps.
 
 COLLECTION: Final = "BILLSTATUS"
 STATUS: Final = "status"
@@ -207,7 +207,7 @@ async def sitemap_bills(ask: Ask, folder: Folder, address: str) -> frozenset[str
     return bill_ids
 
 
-# Loose files, distinguished by their bytes: a status file, a text, or what it is instead.
+# Loose files, distinguished by their bytes: a status file, a text, or something else.
 
 _ZIP: Final = b"PK\x03\x04"
 _BOM: Final = b"\xef\xbb\xbf"

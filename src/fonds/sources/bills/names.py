@@ -1,7 +1,4 @@
-"""The names of bills: types, packages, pages, and the stages at which a text is printed.
-
-The stages at which the text of a bill is printed: code, name, and how a citation says it.
-"""
+"""The names of bills (types, packages, pages), and the stages at which their texts are printed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A BILLSTATUS file, of any version, as the record of a bill.
-
-The rows below a bill, from either format of BILLSTATUS.
-
-Fields of BILLSTATUS, whatever its version calls them; times, truth values and plain JSON.
-"""
+"""A BILLSTATUS file as the record of a bill and the rows below it, whatever its version."""
 
 from __future__ import annotations
 
@@ -452,7 +447,7 @@ def _amendment(item: Any) -> Row:
         **latest_action(item),
         "amended_amendment": listed(item, "amendedAmendment"),
         "actions": _amendment_actions(item),
-        "cosponsors": [as_json(one) for one in every(item, "cosponsors/item")] or None,
+        "cosponsors": [as_json(cosponsor) for cosponsor in every(item, "cosponsors/item")] or None,
         "links": listed(item, "links"),
         "notes": listed(item, "notes"),
     }

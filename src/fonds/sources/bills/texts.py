@@ -1,7 +1,4 @@
-"""The versions of a bill's text: what the status file lists, and the record of each.
-
-What a bill's text says of itself, in the House's DTD and in USLM.
-"""
+"""The versions of a bill's text: their list in the status file, their headers, their records."""
 
 from __future__ import annotations
 

@@ -179,10 +179,10 @@ def _pages(title: str, files: list[EditionFile]) -> list[EditionFile]:
     largest = max(file.head.shape if file.head else TitleShape.PART for file in files)
     chosen = [file for file in files if file.head is None or file.head.shape == largest]
     ordered = sorted(chosen, key=_order)
-    for one, other in pairwise(ordered):
-        if one.head and other.head and _numbers_in(one.head) == _numbers_in(other.head) != ():
+    for first, other in pairwise(ordered):
+        if first.head and other.head and _numbers_in(first.head) == _numbers_in(other.head) != ():
             raise UsageError(
-                f"{one.name} and {other.name} both hold the same of title {title}; take one away"
+                f"{first.name} and {other.name} contain the same of title {title}; remove one"
             )
     return ordered
 
@@ -249,7 +249,7 @@ def cite_appendix(number: str) -> str:
     return cite_level("appendix", number)
 
 
-# What the document of a leaf is called, how it is cited, and where a person reads it.
+# The title, citation and address of the document of a leaf.
 
 _SITE: Final = "https://www.ecfr.gov"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -1,8 +1,7 @@
 """The head of a file of the CFR, before its text: shape, title, edition, place.
 
-The vocabularies in which the CFR is published: GPO's, which is eCFR's too, and USLM.
-
-What headings of the CFR say: the number in them, and whether the thing is in force.
+The CFR is published in two vocabularies: GPO's, which is eCFR's too, and USLM. Their headings hold
+the number of a level, and whether it is in force.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The nodes of a title in reading order, over all of its volumes and files.
 
-A volume begins in the middle of a chapter, often of a part, and prints their headings again. What
-was open when the volume before it ended is continued, not listed a second time.
-
-One file of the CFR, read from beginning to end: its levels, and the positions of their texts.
+Each file is read once, from beginning to end. A volume begins in the middle of a chapter, often of
+a part, and prints their headings again. A level that was open when the volume before it ended is
+continued, not listed a second time.
 """
 
 from __future__ import annotations

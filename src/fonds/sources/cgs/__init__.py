@@ -399,8 +399,8 @@ source: Final = Cgs()
 
 def _aliases(number: str) -> tuple[str, ...]:
     """Forms of the citation; a block of sections also answers to the numbers it names."""
-    each = (forms.connecticut_form(one) for one in members(number))
-    return tuple(dict.fromkeys((cgs_sections(number), f"CGS {number}", *each)))
+    names = (forms.connecticut_form(member) for member in members(number))
+    return tuple(dict.fromkeys((cgs_sections(number), f"CGS {number}", *names)))
 
 
 # Titles -----------------------------------------------------------------------------------

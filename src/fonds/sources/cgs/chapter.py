@@ -1,8 +1,6 @@
 """A chapter's page: its items and their positions, found in one pass over its bytes.
 
-The marks of the publisher's pages, found in their bytes, and what a reader sees of a piece.
-
-Section numbers: their forms, their order, and the range that each covers.
+Also section numbers: their forms, their order, and the range that each covers.
 """
 
 from __future__ import annotations
@@ -134,8 +132,8 @@ def covers(number: str, other: str) -> bool:
     ends = [key_of(member) for member in members(number)]
     keys = [key_of(member) for member in members(other)]
     if " to " in number:
-        return all(ends[0] <= one <= ends[-1] for one in keys)
-    return all(one in ends for one in keys) and " to " not in other
+        return all(ends[0] <= key <= ends[-1] for key in keys)
+    return all(key in ends for key in keys) and " to " not in other
 
 
 def title_of(number: str) -> str:

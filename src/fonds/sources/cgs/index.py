@@ -1,6 +1,6 @@
 """The lists above the chapters: titles.htm, and the page of each title.
 
-Pages in a folder: known by what they hold, whatever they are called, and sorted by title.
+Pages in a folder are known by their content, whatever their names, and sorted by title.
 """
 
 from __future__ import annotations
@@ -254,7 +254,11 @@ class StatutesFolder:
 
     def in_order(self) -> list[TitleFiles]:
         """The titles by their number, named as the lists of titles name them."""
-        names = {entry.number: entry.full_label for one in self.lists for entry in one.entries}
+        names = {
+            entry.number: entry.full_label
+            for title_list in self.lists
+            for entry in title_list.entries
+        }
         for number, files in self.titles.items():
             files.label = names.get(number) or files.label or f"Title {number}"
         return sorted(self.titles.values(), key=lambda files: key_of(files.number))
@@ -262,7 +266,7 @@ class StatutesFolder:
     @property
     def revision(self) -> str:
         """The newest year that any page is revised to, if they tell."""
-        years = [one.revision or "" for one in self.lists]
+        years = [title_list.revision or "" for title_list in self.lists]
         return max([*self.years, *years], default="")
 
 

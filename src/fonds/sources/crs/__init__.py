@@ -199,8 +199,8 @@ def record(report: CrsReport, *, raw: Archived, body: Body | None = None) -> Par
         key=key,
         payload=row,
         children=(
-            *_below(crs_versions.name, key, [asdict(one) for one in report.versions]),
-            *_below(crs_topics.name, key, [asdict(one) for one in report.topics]),
+            *_below(crs_versions.name, key, [asdict(version) for version in report.versions]),
+            *_below(crs_topics.name, key, [asdict(topic) for topic in report.topics]),
         ),
         document=_document(row, raw, body),
     )
@@ -272,7 +272,7 @@ def _summary(stated: str | None, body: Body | None) -> str | None:
     return None if is_text else stated
 
 
-# Loose files: which of them describe reports, which are texts, and what the others are.
+# Loose files: descriptions of reports, texts, and others.
 
 _JSON: Final = re.compile(rb'\s*(?:\{\s*["}]|\[)')
 _MARKUP: Final = re.compile(rb"\s*<|.*<(?:p|div|h[1-6]|table)[ >]", re.DOTALL | re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""A report as EveryCRSReport.com, congress.gov and crsreports.congress.gov describe it."""
+"""Reports as EveryCRSReport.com, congress.gov and crsreports.congress.gov describe them."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def read_everycrs(content: Mapping[str, Any]) -> CrsReport:
 
 def _everycrs_version(version: Mapping[str, Any], number: str) -> CrsVersion:
     formats = {
-        (fields.text(one, "format") or "").upper(): one
-        for one in fields.sections(version, "formats")
+        (fields.text(file, "format") or "").upper(): file
+        for file in fields.sections(version, "formats")
     }
     html, pdf = formats.get("HTML", {}), formats.get("PDF", {})
     return CrsVersion(
@@ -159,8 +159,8 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
     number = report_number(fields.required(entry, "id"))
     published = _timestamp(entry, "publishDate")
     formats = {
-        (fields.text(one, "format") or "").upper(): fields.text(one, "url")
-        for one in fields.sections(entry, "formats")
+        (fields.text(file, "format") or "").upper(): fields.text(file, "url")
+        for file in fields.sections(entry, "formats")
     }
     version = CrsVersion(
         title=text_only(fields.text(entry, "title")) or number,
@@ -171,7 +171,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
         html=formats.get("HTML"),
         pdf=formats.get("PDF"),
     )
-    topics = (text_only(fields.text(one, "topic")) for one in fields.sections(entry, "topics"))
+    topics = (text_only(fields.text(topic, "topic")) for topic in fields.sections(entry, "topics"))
     return CrsReport(
         number=number,
         versions=(version,),
@@ -195,22 +195,24 @@ def publish_day(entry: Mapping[str, Any]) -> date | None:
 
 
 def _authors(entry: Mapping[str, Any]) -> list[str] | None:
-    names = (text_only(fields.text(one, "author")) for one in fields.sections(entry, "authors"))
+    names = (
+        text_only(fields.text(author, "author")) for author in fields.sections(entry, "authors")
+    )
     return list(dict.fromkeys(name for name in names if name)) or None
 
 
 def _related(entry: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     related: list[dict[str, Any]] = []
     for material in fields.sections(entry, "relatedMaterials"):
-        one = {
+        row = {
             "title": text_only(fields.text(material, "title")),
             "congress": fields.whole(material, "congress"),
             "type": fields.text(material, "type"),
             "number": fields.text(material, "number"),
         }
         # The API repeats bills that a report cites several times.
-        if one not in related:
-            related.append(one)
+        if row not in related:
+            related.append(row)
     return related or None
 
 

@@ -1,8 +1,6 @@
-"""The Federal Register's files, distinguished by their bytes: JSON of the API, XML of the text.
+"""Entries of the Federal Register's API, and its files, as rows and documents with their citations.
 
-From one entry of the Federal Register's API to rows and a document.
-
-How a Federal Register document is cited.
+Files are distinguished by their bytes: JSON of the API, XML of the text.
 """
 
 from __future__ import annotations
@@ -312,7 +310,7 @@ _CFR: Final = re.compile(
 _EXECUTIVE_ORDER: Final = re.compile(r"Executive Order (\d+)")
 _PROCLAMATION: Final = re.compile(r"Proclamation (\d+)")
 
-# What else people keep beside these files, and why it holds no document of ours.
+# Other files that are kept with these, and why they contain no document.
 _OTHER_JSON: Final = {
     "suggestions": "a search suggestion, which names documents but does not describe them",
     "granules": "govinfo's list of an issue, which gives titles without type, agency or page",

@@ -3,10 +3,10 @@
 In a folder the acts are found by looking into its files: by the root element, and by the element
 that contains the act's metadata, which is near the beginning. At an address they are taken from
 the publisher's index. Either way an act is read once, from beginning to end, by a handler that
-lists its nodes while it hears of elements, and keeps no text but that of headings.
+lists its nodes as elements end, and keeps no text but that of headings.
 
 A file that is not XML of this kind is ignored. One that is called `.xml` but is empty, cut off
-before its metadata ends, or a page of HTML is taken for an act that will fail by itself, and so is
+before its metadata ends, or a page of HTML becomes an act that fails by itself, and so does
 an archive that cannot be opened: their loss must not go unnoticed among thousands of others.
 """
 

@@ -1,28 +1,22 @@
-"""Lists and records of api.congress.gov, version 3.
+"""Names of Congress that several sources share: ids, bills, committees; lists of api.congress.gov.
 
-Quirks of the publisher:
+Quirks of api.congress.gov, version 3:
 - It wants a key of api.data.gov. Without one it answers 403, and so it does with a wrong one;
   mirrors pass the same refusal on with status 200, as `{"error": {"code": …}}`.
 - It gives at most 250 entries at a time, and does not say so when more are asked for.
-- Its lists are not sorted by anything stable: one that changes while it is read
-  repeats entries of earlier pages and leaves others out.
+- Its lists are not sorted by anything stable: one that changes while it is read repeats entries
+  of earlier pages and leaves others out.
 - `next` and the `url` of entries may name hosts that do not exist (`https://v3/crsreport/…`), so
   addresses are always made here.
 
-Bills as titles and listings name them, and the Congress a day belongs to.
-
-How a bill and a version of its text are cited.
-
-Bills follow the Bluebook's rule 13.2: `H.R. 1234, 119th Cong. (2025).`, resolutions with its own
-abbreviations (`H.R.J. Res. 41`, `H.R. Res. 5`), not with those of congress.gov. A version of the
-text is distinguished by the parenthesis of rule 13.2(b): the last action on the bill, and its day:
+Bills are cited by the Bluebook's rule 13.2: `H.R. 1234, 119th Cong. (2025).`, resolutions with its
+own abbreviations (`H.R.J. Res. 41`, `H.R. Res. 5`), not with those of congress.gov. A version of
+the text has the parenthesis of rule 13.2(b), with the last action on the bill and its day:
 `H.R. 1234, 119th Cong. (as introduced in House, Mar. 4, 2025).`
 
-How committees of Congress are named, described and cited.
-
-Shortened as in the citation of a hearing or a report, with the code that names the committee in
-every federal data set: `H. Comm. on Agriculture (HSAG).` A committee that is no more carries the
-Congresses it is known from.
+Committees are shortened as in the citation of a hearing or a report, with the code that names them
+in every federal data set: `H. Comm. on Agriculture (HSAG).` A former committee has the Congresses
+in which it is listed.
 """
 
 from __future__ import annotations
@@ -354,7 +348,7 @@ def summary_for(
     """Whole sentences that a search for a field, a former name or a Congress finds."""
     what = f"Subcommittee of the {parent}" if parent else "Committee"
     ranges = congress_ranges(congresses)
-    other_names = "; ".join(one for one in dict.fromkeys(names) if one not in name)
+    other_names = "; ".join(other for other in dict.fromkeys(names) if other not in name)
     sentences = [
         f"{what} ({publisher_for(chamber)})",
         jurisdiction,

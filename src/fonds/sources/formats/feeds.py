@@ -222,7 +222,7 @@ def _published(entry: Any) -> datetime | None:
     names = (("pubdate", _OWN), ("published", _OWN), ("issued", _OWN), ("date", (_DUBLIN_CORE,)))
     later = (("created", (_TERMS,)), ("updated", _OWN), ("modified", _OWN))
     elements = (_first(entry, name, within=within) for name, within in (*names, *later))
-    times = (read_date(xml.whole_text(one)) for one in elements if one is not None)
+    times = (read_date(xml.whole_text(element)) for element in elements if element is not None)
     return next((time for time in times if time), None)
 
 

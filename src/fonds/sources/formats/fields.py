@@ -1,4 +1,4 @@
-"""Fields of a loaded JSON or YAML record, read strictly: a wrong shape is an error by its name."""
+"""Fields of a loaded JSON or YAML record, read strictly: a wrong shape is a named error."""
 
 from __future__ import annotations
 

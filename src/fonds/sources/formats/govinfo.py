@@ -8,9 +8,8 @@ Quirks of the publisher:
 - A missing file is not a 404: the server redirects to `/error`, which answers 200 with a page.
 - Walks of a collection by the API also name packages of its neighbours (`ERP-…`, `GPO-…`).
 
-Sources that are a collection of govinfo: how they are listed, read and audited, written once.
-
-The bulk folders of govinfo, as their JSON listings tell them.
+Sources that are a collection of govinfo are listed, read and audited by the classes of this module;
+its functions also read the JSON listings of bulk folders.
 """
 
 from __future__ import annotations
@@ -108,14 +107,14 @@ class GovinfoCollection:
         root = xml.without_namespaces(xml.read(data, "urlset"))
         by_package: dict[str, dict[str, str]] = {}
         for url in root.findall("url"):
-            entry = {one.tag: xml.whole_text(one) or "" for one in url.iterchildren("*")}
+            entry = {field.tag: xml.whole_text(field) or "" for field in url.iterchildren("*")}
             package = parts_of(entry.get("loc", "")).path.rpartition("/")[2]
             if self.owns(package):
                 by_package[package] = entry
         if not by_package:
             raise SuspiciousYieldError(f"the {self.code} sitemap of {year} names no package")
-        newest_first = sorted(by_package.items(), key=lambda one: one[0])
-        newest_first.sort(key=lambda one: one[1].get("lastmod", ""), reverse=True)
+        newest_first = sorted(by_package.items(), key=lambda item: item[0])
+        newest_first.sort(key=lambda item: item[1].get("lastmod", ""), reverse=True)
         return newest_first
 
     def owns(self, package: str) -> bool:

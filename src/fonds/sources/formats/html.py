@@ -1,6 +1,6 @@
-"""Facts out of HTML pages: the tree with its head, found by element and class.
+"""HTML pages as trees, searched by element and class, and addresses in feeds and pages.
 
-Addresses out of feeds and pages, which may be anything: `http://[x` is none, and no failure.
+Addresses may be anything: `http://[x` is not one, and not an error.
 """
 
 from __future__ import annotations

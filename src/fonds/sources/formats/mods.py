@@ -252,7 +252,8 @@ def _item(element: Any, described: dict[str, Any], common: dict[str, tuple[str, 
     own = _extensions(element)
     package = described["package"]
     name = next(
-        (identifier for one in reversed(own) if (identifier := text(one, "accessId"))), package
+        (identifier for extension in reversed(own) if (identifier := text(extension, "accessId"))),
+        package,
     )
     granule = _safe(name, f"a granule of {package} has no name")
     return ModsItem(
@@ -260,24 +261,24 @@ def _item(element: Any, described: dict[str, Any], common: dict[str, tuple[str, 
         id=granule,
         title=_title(element) or granule,
         part_name=text(element, "titleInfo/partName"),
-        action_date=next((iso_day(one.get("date")) for one in _all(own, "action")), None),
+        action_date=next((iso_day(action.get("date")) for action in _all(own, "action")), None),
         citation=next(reversed(_identifiers(element, "preferred citation")), None),
         abstract=text(element, "abstract"),
         pages=tuple(texts(element, "part/extent/start") + texts(element, "part/extent/end")),
         renditions=_renditions(element, package),
         fields={**common, **_fields(element), **_times(own)},
-        committees=tuple(_committee(one) for one in _all(own, "congCommittee")),
-        members=tuple(_member(one) for one in _all(own, "congMember")),
-        bills=tuple(_bill(one) for one in _all(own, "bill")),
+        committees=tuple(_committee(committee) for committee in _all(own, "congCommittee")),
+        members=tuple(_member(member) for member in _all(own, "congMember")),
+        bills=tuple(_bill(bill) for bill in _all(own, "bill")),
     )
 
 
 def _extensions(element: Any) -> list[Any]:
     described = ("accessId", "collectionCode")
     return [
-        one
-        for one in element.findall("extension")
-        if any(one.find(name) is not None for name in described)
+        extension
+        for extension in element.findall("extension")
+        if any(extension.find(name) is not None for name in described)
     ]
 
 
@@ -299,7 +300,7 @@ def _fields(element: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _times(extensions: list[Any]) -> dict[str, tuple[str, ...]]:
-    times = [one for one in _all(extensions, "time") if one.get("from")]
+    times = [time for time in _all(extensions, "time") if time.get("from")]
     if not times:
         return {}
     return {
@@ -309,8 +310,10 @@ def _times(extensions: list[Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _title(element: Any) -> str | None:
-    titles = (one for one in element.findall("titleInfo") if one.get("type") is None)
-    return next((title for one in titles if (title := text(one, "title"))), None)
+    titles = (
+        title_info for title_info in element.findall("titleInfo") if title_info.get("type") is None
+    )
+    return next((title for title_info in titles if (title := text(title_info, "title"))), None)
 
 
 def _identifiers(element: Any, kind: str) -> list[str]:
@@ -357,7 +360,7 @@ def _member(element: Any) -> ModsMember:
 
 
 def _names(element: Any) -> dict[str, str]:
-    names = ((one.get("type") or "", whole_text(one)) for one in element.findall("name"))
+    names = ((name.get("type") or "", whole_text(name)) for name in element.findall("name"))
     return {kind: value for kind, value in names if value}
 
 

@@ -1,8 +1,7 @@
 """XML records, read strictly: a page of HTML, another root or a broken file is a named error.
 
-Positions of elements in an XML file of any size: byte ranges, found in one streaming pass.
-
-lxml does not tell byte positions; expat does, and holds nothing in memory but the piece it reads.
+Also positions of elements in an XML file of any size: byte ranges, found in one streaming pass.
+lxml gives no byte positions; expat does, and keeps only the chunk that it reads in memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Strict reading of YAML that people edit by hand, and of the same data published as JSON.
 
 Scalars stay as they were written: `00136` keeps its zeros, `2025-01-03` is not a date, `NO` is not
-truth value. Only an empty, `~` or `null` plain scalar means nothing. `fields` turns the texts into
-what columns need.
+a truth value. Only an empty, `~` or `null` plain scalar means nothing. `fields` converts the texts
+for columns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The outline of one law: levels, articles, supplements and appendices, heard in one pass.
+"""The outline of one law: levels, articles, supplements and appendices, read in one pass.
 
-How provisions of Japanese laws are cited: `民法第七百九条`, and with digits `民法709条`.
+Provisions of Japanese laws are cited as `民法第七百九条`, and with digits as `民法709条`.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ from fonds.sources.lda_filings.records import (
 )
 from fonds.sources.lda_filings.tables import TABLES
 
-# Files of the publisher, distinguished by their bytes; what holds no filing or party is named.
+# Files of the publisher, distinguished by their bytes; errors name files of other kinds.
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _UTF_8: Final = b"\xef\xbb\xbf"

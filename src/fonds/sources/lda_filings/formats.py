@@ -1,19 +1,14 @@
-"""Filings, registrants, clients and lobbyists as the API describes them.
+"""Filings as the API and the Senate's quarterly files describe them, read into the same rows.
 
-Filings of the Senate's quarterly files, 1999 on: attributes of `PublicFilings/Filing`.
+The quarterly files, since 1999, have attributes of `PublicFilings/Filing`. They number registrants
+but not lobbyists; a client's number is unique for its registrant only. Lobbyists and contacted
+agencies are those of the filing, not of an activity, and the amount is income or expenses.
+`<SELECT ONE>` and `UNDETERMINED` are what a form showed where nothing was chosen.
 
-They number registrants but not lobbyists; a client's number is unique for its registrant only. Who
-lobbied and who was contacted is said of the filing, not of an activity, and the amount is income
-or expenses. `<SELECT ONE>` and `UNDETERMINED` are what a form showed where nothing was chosen.
-
-A filing as the source reads it, wherever it came from: rows that are not records yet.
-
-Texts of filings as their writers meant them: escapes undone, and provable mojibake.
-
-Much was pasted as UTF-8, read as Windows-1252 and escaped as HTML on its way into the forms:
-`&#226;€‹` is a zero-width space. A run of characters whose Windows-1252 bytes are one character in
-UTF-8 is taken back. Of runs of two only those that begin with Â or Ã are: É® may be at the end
-of a brand's name.
+Texts are repaired: escapes are undone, and provable mojibake. Much was pasted as UTF-8, read as
+Windows-1252 and escaped as HTML on its way into the forms: `&#226;€‹` is a zero-width space. A run
+of characters whose Windows-1252 bytes are one character in UTF-8 is converted back. Of runs of two
+only those that begin with Â or Ã are: É® may be at the end of a brand's name.
 """
 
 from __future__ import annotations
@@ -215,7 +210,7 @@ def _people(entry: Entry, registrant: Row | None) -> Iterator[Row]:
         for item in sections(activity, "lobbyists")
     ]
     listed += [section(item, "lobbyist") for item in sections(entry, "conviction_disclosures")]
-    people = (_lobbyist(one, registrant) for one in listed)
+    people = (_lobbyist(lobbyist, registrant) for lobbyist in listed)
     yield from {row["id"]: row for row in people if row}.values()
 
 
@@ -233,7 +228,7 @@ def _activity_lobbyists(activities: Iterable[Entry]) -> Iterator[Row]:
 def _activity_entities(entry: Entry, activities: list[Entry]) -> Iterator[Row]:
     listed = [list(map(_entity, sections(item, "government_entities"))) for item in activities]
     posted = _text(entry, "dt_posted") or ""
-    repeated = len(listed) > 1 and all(one == listed[0] for one in listed)
+    repeated = len(listed) > 1 and all(entities == listed[0] for entities in listed)
     if repeated and posted < ENTITIES_BY_ACTIVITY_SINCE:
         yield from ({"activity": None, **row} for row in listed[0])
         return

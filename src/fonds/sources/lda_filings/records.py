@@ -1,12 +1,8 @@
 """Filings as records: the document with its rows, and the parties it shares with other filings.
 
-What a filing is called and what it says, in words that a search finds.
-
 A filing has no text of its own: its passage is made of title and summary, so everything that
 a reader might look for is there. Bills are named only inside the registrant's descriptions
 (`H.R. 2101`); citations are looked for in bodies, so they are not linked from here.
-
-How a filing under the Lobbying Disclosure Act is cited.
 """
 
 from __future__ import annotations
@@ -173,7 +169,7 @@ def records_of(
     """
     read = list(filings)
     parties = {record.key: record for record in listed}
-    for filing, _ in sorted(read, key=lambda one: one[0].row["dt_posted"] or ""):
+    for filing, _ in sorted(read, key=lambda pair: pair[0].row["dt_posted"] or ""):
         parties |= {record.key: record for record in _parties(filing)}
     # Parents first: a client refers to its registrant.
     yield from sorted(parties.values(), key=lambda record: _PARTIES.index(record.table))

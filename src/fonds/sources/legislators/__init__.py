@@ -313,7 +313,7 @@ def _legislator(entry: Mapping[str, Any], part: RawPart) -> Iterator[ParsedRecor
     affiliations = list(_affiliations(entry))
     names = _numbered(map(_other_name, sections(entry, "other_names")))
     roles = _numbered(map(_role, sections(entry, "leadership_roles")))
-    family = _numbered(_row(one, "name", "relation") for one in sections(entry, "family"))
+    family = _numbered(_row(relative, "name", "relation") for relative in sections(entry, "family"))
     latest = _latest(terms, "type", "state", "district", "party", "caucus")
     row = {
         "id": key,
@@ -359,7 +359,8 @@ def _affiliations(entry: Mapping[str, Any]) -> Iterator[_Row]:
     for term_ord, term in enumerate(sections(entry, "terms"), 1):
         affiliations = sections(term, "party_affiliations")
         for row in _numbered(
-            {**_span(one), **_row(one, "party", "caucus")} for one in affiliations
+            {**_span(affiliation), **_row(affiliation, "party", "caucus")}
+            for affiliation in affiliations
         ):
             yield {"term_ord": term_ord, **row}
 

@@ -64,7 +64,7 @@ from fonds.sources.public_laws.laws import (
     stated_number,
 )
 
-# What there is: govinfo's bulk folders of laws, and the list of congress.gov for the audit.
+# govinfo's bulk folders of laws, and the list of congress.gov for the audit.
 
 LAW: Final = "law"
 """The name of a task's only part."""

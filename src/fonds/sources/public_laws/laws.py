@@ -1,19 +1,12 @@
-"""From a file of one law to its rows and its document.
+"""Laws and compilations of statutes: from their files to rows and documents.
 
-From the compilation of a statute, its amendments taken in, to its row and its document.
-
-The text of an element of USLM as its line is printed, without sidenotes and page numbers.
-
-Laws as files, citations and addresses name them.
-
-Tables of the public_laws source; columns bear the names of USLM's elements.
-
-How a law and the compilation of a statute are cited.
-
-A law follows the Bluebook's rule 12.4, with the year it was approved in: `Pub. L. No. 119-21
+A law is cited by the Bluebook's rule 12.4, with the year it was approved in: `Pub. L. No. 119-21
 (2026).` The compilation of a statute as amended is cited as the act it compiles, with the law it
 is current through: `Geothermal Steam Act of 1970, Pub. L. No. 91-581 (as amended through Pub. L.
 No. 116-260, Dec. 27, 2020).`
+
+The text of an element of USLM is its printed line, without sidenotes and page numbers. Columns are
+named after USLM's elements.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Votes of the House, from the Clerk's XML.
+"""Votes of the House, from the Clerk's XML, and of the Senate, from its own, as rows and documents.
 
-Votes of the Senate, from its XML.
-
-From what either chamber says of a vote to rows and a document.
-
-Days and moments as the two chambers write them, in Washington's time.
-
-How a recorded vote of the House or the Senate is cited.
+Both state days and times in Washington's time.
 """
 
 from __future__ import annotations

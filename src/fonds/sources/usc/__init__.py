@@ -2,10 +2,10 @@
 
 Quirks of the publisher:
 - An edition is a release point, named after the latest law in it: `119-36`. `119-102not101` is
-  without a law that is not worked in yet, `118-22u1` a later mending. Titles that a law did not
+  without a law that is not worked in yet, `118-22u1` a later correction. Titles that a law did not
   touch are published again with it, and say in their metadata when they were really made.
 - The link to an appendix has its number in lower case (`xml_usc05a@…zip`), the file in it in
-  upper case, but only for the titles 5 and 50. Title 53 is reserved; its link leads to an apology.
+  upper case, but only for the titles 5 and 50. Title 53 is reserved; its link points to an apology.
 - The order of levels differs from title to title. In the appendices, compiled acts, court rules,
   reorganization plans and plain `level`s take the place of chapters, most without a number.
 - One `section` element may be that of many: `[§§ 202 to 204.` has its closing bracket at the end of
@@ -122,7 +122,7 @@ def rules_name(headings: Iterable[str]) -> str:
 
 def section_numbers(number: str) -> Sequence[str]:
     """The sections that a printed number names: all of a list, the first and last of a range."""
-    return [one for part in _parts(number) for one in part]
+    return [section for part in _parts(number) for section in part]
 
 
 def _parts(number: str) -> list[list[str]]:
@@ -146,7 +146,7 @@ def _numbers(number: str) -> str:
 
 def _range(part: list[str]) -> str:
     # A dash between numbers that have hyphens of their own would be misread.
-    return (" to " if any("-" in one for one in part) else "–").join(part)
+    return (" to " if any("-" in section for section in part) else "–").join(part)
 
 
 BASE: Final = "https://uscode.house.gov/download/"

@@ -1,13 +1,9 @@
-"""The nodes of a title, heard while its XML is read once.
+"""The nodes of a title, collected while its XML is read once; release points; numbers.
 
-By far the most of a title is inside its sections, where nothing is looked at but their numbers and
-headings; the listener is deaf there and only counts how deep it is.
+By far the most of a title is inside its sections, where only their numbers and headings are read;
+of everything else there, the handler only counts the depth.
 
-Which files of a folder contain titles or sections of the Code, by their bytes.
-
-Numbers of titles, levels and sections, as they are printed and as they are ordered.
-
-Release points: the publisher's stamps of the Code, and the pages that list their files.
+Files of a folder that contain titles or sections of the Code are recognised by their bytes.
 """
 
 from __future__ import annotations
