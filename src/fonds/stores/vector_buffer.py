@@ -14,6 +14,7 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     Connection,
+    Integer,
     Select,
     Text,
     and_,
@@ -128,9 +129,16 @@ def pending_staged(
     connection: Connection, generation: Generation, document_id: str, uid: UUID, limit: int
 ) -> list[PendingPassage]:
     """The first passages without a vector of a document that is not published yet."""
-    query = _columns(generation, literal(document_id)).where(_chunk.document_id == uid)
-    query = query.where(~_has_vector(generation))
-    return _passages(connection, query.order_by(_chunk.chunk_ord).limit(limit))
+    params = {"document": document_id, "uid": uid, "count": limit}
+    return _passages(connection, _pending_staged(generation), params)
+
+
+@lru_cache(maxsize=8)
+def _pending_staged(generation: Generation) -> Select[Any]:
+    document = bindparam("document", type_=documents.c.id.type)
+    query = _columns(generation, document).where(~_has_vector(generation))
+    query = query.where(_chunk.document_id == bindparam("uid", type_=_chunk.document_id.type))
+    return query.order_by(_chunk.chunk_ord).limit(bindparam("count", type_=Integer))
 
 
 def pending_after(
