@@ -166,7 +166,7 @@ def test_volumes_without_a_number_stand_in_the_order_of_their_parts(tmp_path: Pa
 def test_two_files_of_the_same_title_are_one_too_many(tmp_path: Path) -> None:
     for name in ("one.xml", "two.xml"):
         shutil.copy(FILES / "bulk" / "ECFR-title51.xml", tmp_path / name)
-    with pytest.raises(UsageError, match=r"one\.xml and two\.xml both hold"):
+    with pytest.raises(UsageError, match=r"one\.xml and two\.xml contain the same"):
         pages(tmp_path, "2025-01-31")
 
 
