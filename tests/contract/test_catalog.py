@@ -365,7 +365,7 @@ def test_two_documents_are_compared_word_by_word(library: Library) -> None:
     hold(library, "note:1", "The fee is ten dollars.")
     hold(library, "note:2", "The fee is twelve dollars.")
     found = compare(library.context, VersionName(id="note:1"), VersionName(id="note:2"))
-    assert [(op, words.strip()) for op, words in found.redline.shown() if op != "keep"] == [
+    assert [(op, words.strip()) for op, words in found.redline.visible_ops() if op != "keep"] == [
         ("delete", "ten"),
         ("insert", "twelve"),
     ]

@@ -276,7 +276,7 @@ def test_equal_sections_are_never_read(database: Database) -> None:
 
 def test_unknown_edition_is_refused_with_those_that_are_held(database: Database) -> None:
     publish(database, "2024", {"title-1/section-1": law("harbor")})
-    with pytest.raises(UsageError, match=r"no edition 1999 of usc; it holds: 2024"):
+    with pytest.raises(UsageError, match=r"no edition 1999 of usc; it has: 2024"):
         compare_editions(database, "usc", "1999", "2024")
 
 

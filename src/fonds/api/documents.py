@@ -352,7 +352,7 @@ def compare(
         versions.VersionName(id=new, version=to_version),
         owner=owner,
     )
-    redline = list(comparison.redline.shown() if whole else excerpt(comparison.redline))
+    redline = list(comparison.redline.visible_ops() if whole else excerpt(comparison.redline))
     return JSONResponse(
         {
             "before": _side(comparison.before),

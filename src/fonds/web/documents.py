@@ -239,7 +239,7 @@ def show_comparison(
         VersionName(id=after, version=after_version),
         owner=viewer.user_id,
     )
-    rows = list(_rows(comparison.redline.shown()))
+    rows = list(_rows(comparison.redline.visible_ops()))
     return page(request, "compare.html", viewer=viewer, comparison=comparison, rows=rows)
 
 

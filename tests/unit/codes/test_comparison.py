@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fonds.codes.diff.renumbering import (
-    TEXTS,
+    TEXT_BATCH_SIZE,
     Match,
     match_sections,
     shingles,
     similarity,
     sketch,
-    without_stamps,
+    without_currency_lines,
 )
 
 SUBJECTS = ["harbor", "museum", "orchard", "railway", "ferry", "archive", "quarry", "theatre"]
@@ -107,7 +107,7 @@ def test_few_texts_are_read_at_a_time() -> None:
     old = Shelf({f"t/s-{n}": law(f"subject{n}") for n in range(60)})
     new = Shelf({f"t/s-{n + 100}": law(f"subject{n}", days=45) for n in range(60)})
     assert len(match_sections(old.texts, new.texts, old.read, new.read)) == 60
-    assert max(old.asked + new.asked) <= TEXTS
+    assert max(old.asked + new.asked) <= TEXT_BATCH_SIZE
 
 
 def test_boilerplate_neither_matches_nor_makes_every_pair_a_candidate() -> None:
@@ -126,9 +126,9 @@ def test_likeness_ignores_heading_and_number() -> None:
 
 def test_stamp_of_the_edition_is_dropped_and_law_about_dates_is_not() -> None:
     stamped = "# § 5. Fees\n\nTen dollars.\n\nCurrent through the 2025 session.\n"
-    assert without_stamps(stamped) == "# § 5. Fees\n\nTen dollars.\n\n"
+    assert without_currency_lines(stamped) == "# § 5. Fees\n\nTen dollars.\n\n"
     law_text = "(a) Current as of 2025, the fee is ten dollars.\n\nThe fee current through 2025.\n"
-    assert without_stamps(law_text) == law_text
+    assert without_currency_lines(law_text) == law_text
 
 
 def test_likeness_of_empty_texts_is_none() -> None:

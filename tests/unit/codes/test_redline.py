@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fonds.codes.diff.redline import Op, Redline, as_markdown, excerpt, redline
-from fonds.codes.diff.words import essence
+from fonds.codes.diff.words import normalized_words
 
 PIECES = ["the", "Secretary", "shall", "may", "60", "days.", "##", "#", ">", "> ", "第", "三", "条"]
 SPACES = [" ", "  ", "\n", "\n\n", "\n> ", "\n### ", "\t", "\u00ad", "\u00a0", ""]
@@ -32,7 +32,7 @@ def long_text(seed: int, words: int) -> list[str]:
 
 
 def shown(before: str, after: str) -> list[Op]:
-    return list(redline(before, after).shown())
+    return list(redline(before, after).visible_ops())
 
 
 @given(texts, texts)
@@ -54,7 +54,7 @@ def test_both_texts_can_be_had_back_to_the_character(before: str, after: str) ->
 @example("##三", "##\u00ad")
 @settings(max_examples=300)
 def test_it_is_a_change_exactly_if_words_differ(before: str, after: str) -> None:
-    assert redline(before, after).is_change == (essence(before) != essence(after))
+    assert redline(before, after).is_change == (normalized_words(before) != normalized_words(after))
 
 
 @given(st.integers(0, 50), st.integers(0, 30))
@@ -110,7 +110,7 @@ def test_paragraphs_that_changed_stand_each_beside_its_own() -> None:
 def test_deeper_headings_and_reflowed_lines_are_not_shown() -> None:
     result = redline("## Notes\n\nOne two\nthree.", "### Notes\n\nOne  two three.")
     assert not result.is_change
-    assert list(result.shown()) == [Op("keep", "### Notes\n\nOne  two three.")]
+    assert list(result.visible_ops()) == [Op("keep", "### Notes\n\nOne  two three.")]
     assert as_markdown(result) == ""
 
 

@@ -1,1 +1,1 @@
-"""Two editions of a code compared: what was added, removed, renumbered, changed."""
+"""Comparison of two editions of a code: sections added, removed, renumbered and changed."""

@@ -1,7 +1,7 @@
-"""Two editions of a code compared, unit by unit.
+"""Comparison of two editions of a code, unit by unit.
 
-Of a unit only paths and hashes are held. Texts are read where these differ, a few at a time, and of
-each no more than a sketch is remembered.
+Only the paths and hashes of a unit are in memory. Texts are read where hashes differ, a few at a
+time, and only a sketch of each stays in memory.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 
 from fonds import ids
 from fonds.codes.diff.renumbering import (
-    ALIKE,
-    TEXTS,
+    MIN_SIMILARITY,
+    TEXT_BATCH_SIZE,
     Match,
     Recognition,
     match_sections,
-    plain,
     shingles,
     similarity,
-    without_stamps,
+    without_currency_lines,
+    without_repeat,
 )
-from fonds.codes.diff.words import essence
+from fonds.codes.diff.words import normalized_words
 from fonds.errors import UsageError
 from fonds.stores.database import Database
 from fonds.stores.sqlite import batched, select_in
@@ -49,48 +49,48 @@ class EditionSection:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Changed:
-    """A section whose words differ; it stands where it stood."""
+    """A section whose words differ and whose path is the same."""
 
     old: EditionSection
     new: EditionSection
     similarity: float
-    """Share of three-word runs in common, below the heading; from 0 to 1."""
+    """Fraction of three-word runs in common, without the heading, from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MovedSection:
-    """A section that stands under another number or another parent."""
+    """A section with another number or another parent."""
 
     old: EditionSection
     new: EditionSection
     recognised_by: Recognition
-    """Its text without heading is equal; or it kept its number; or it is like no other."""
+    """Equal text without the heading, the same number, or the highest similarity."""
     similarity: float
-    """Share of three-word runs in common; 1.0 is equal but for heading and white space."""
+    """Fraction of three-word runs in common; at 1.0 only heading and white space differ."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnitComparison:
-    """What became of one unit. Each leaf of either edition is counted in one place only."""
+    """The differences within one unit. Each leaf of either edition is counted once."""
 
     unit: str
     """The path below the root: `title-42`."""
     old_state: str | None
     new_state: str | None
-    """`complete`, `partial` or `planned`; None: that edition of the unit was never loaded, if it
-    exists. What is missing for either reason is counted as removed or added all the same."""
+    """`complete`, `partial` or `planned`; None if that edition of the unit was never loaded or does
+    not exist. Its sections count as removed or added in either case."""
     added: tuple[EditionSection, ...]
     removed: tuple[EditionSection, ...]
     moved: tuple[MovedSection, ...]
     changed: tuple[Changed, ...]
     unchanged: int
     unread: tuple[str, ...]
-    """Paths that cannot be compared, because a text has not been loaded or normalized yet."""
+    """Paths that cannot be compared because a text is not loaded or normalized yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two editions side by side; units are compared as they are asked for."""
+    """Two editions; each unit is compared when the iteration reaches it."""
 
     database: Database
     source: str
@@ -100,33 +100,33 @@ class Comparison:
 
     def __iter__(self) -> Iterator[UnitComparison]:
         old, new = (
-            _EditionNodes(self.database, self.source, each) for each in (self.old, self.new)
+            _EditionNodes(self.database, self.source, version) for version in (self.old, self.new)
         )
         return (_compared(old, new, unit) for unit in self.units)
 
     def texts(self, pairs: Iterable[Changed | MovedSection]) -> Iterator[tuple[str, str]]:
-        """The text before and after of each pair, in order, a few at a time."""
-        for batch in batched(pairs, TEXTS // 2):
-            wanted = [each.id for pair in batch for each in (pair.old, pair.new)]
-            texts = _texts(self.database, wanted)
+        """The old and new text of each pair, in order, read a few at a time."""
+        for batch in batched(pairs, TEXT_BATCH_SIZE // 2):
+            section_ids = [section.id for pair in batch for section in (pair.old, pair.new)]
+            texts = _texts(self.database, section_ids)
             yield from ((texts[pair.old.id], texts[pair.new.id]) for pair in batch)
 
 
 def compare_editions(
     database: Database, source: str, old: str, new: str, *, unit: str | None = None
 ) -> Comparison:
-    """Compare all units of two editions, or what stands below one path (`title-42/chapter-7`)."""
+    """Compare two editions, in all units or below one path (`title-42/chapter-7`)."""
     editions = [_EditionNodes(database, source, version) for version in (old, new)]
-    held = {name.partition("/")[0] for edition in editions for name in edition.units}
+    unit_names = {name.partition("/")[0] for edition in editions for name in edition.units}
     path = (unit or "").strip("/")
-    if path and path.partition("/")[0] not in held:
-        raise UsageError(f"neither {old} nor {new} of {source} holds {path.partition('/')[0]}")
-    units = (path,) if path else tuple(sorted(held, key=_natural))
+    if path and path.partition("/")[0] not in unit_names:
+        raise UsageError(f"neither {old} nor {new} of {source} contains {path.partition('/')[0]}")
+    units = (path,) if path else tuple(sorted(unit_names, key=_natural))
     return Comparison(database, source, old, new, units)
 
 
 def _natural(name: str) -> list[str | int]:
-    """So that `title-9` stands before `title-10`."""
+    """A key that sorts `title-9` before `title-10`."""
     parts = _DIGITS.split(name)
     return [int(part) if number % 2 else part for number, part in enumerate(parts)]
 
@@ -134,22 +134,26 @@ def _natural(name: str) -> list[str | int]:
 # Reading ----------------------------------------------------------------------------------
 
 
+def _below(units: Iterable[str], top: str) -> list[str]:
+    return sorted((name for name in units if f"{name}/".startswith(f"{top}/")), key=_natural)
+
+
 class _EditionNodes:
-    """What is held of one edition, by path below its root."""
+    """The nodes of one edition, by path below its root."""
 
     def __init__(self, database: Database, source: str, version: str) -> None:
         self._database = database
         self._root = ids.tree_root(source, version)
         self.units = self._read_units(source, version)
-        """The state of each."""
+        """The state of each unit, by name."""
 
     def leaves(self, unit: str) -> Iterator[tuple[str, str | None]]:
         """Path and hash of every leaf of a unit, or of a part of it, in reading order.
 
-        A unit too large to be walked was taken in by its parts, which are units of their own.
+        A unit too large to be walked is loaded in parts, which are units of their own.
         """
         top = unit.partition("/")[0]
-        for name in sorted((n for n in self.units if f"{n}/".startswith(f"{top}/")), key=_natural):
+        for name in _below(self.units, top):
             statement = _leaves_of(self.id(name))
             if unit != top:
                 start = func.substr(nodes.c.path, 1, len(unit) + 1)
@@ -160,27 +164,27 @@ class _EditionNodes:
                 position = page[-1].position
 
     def state(self, top: str) -> str | None:
-        """Of a unit, or of all the parts it was taken in by."""
-        parts = {state for name, state in self.units.items() if name.startswith(f"{top}/")}
-        in_parts = "complete" if parts == {"complete"} else "partial"
-        return self.units.get(top) or (in_parts if parts else None)
+        """The state of a unit, or of all the parts that it was loaded in."""
+        part_states = {state for name, state in self.units.items() if name.startswith(f"{top}/")}
+        combined = "complete" if part_states == {"complete"} else "partial"
+        return self.units.get(top) or (combined if part_states else None)
 
     def id(self, path: str) -> str:
         return f"{self._root}/{path}"
 
     def texts(self, paths: Sequence[str]) -> dict[str, str]:
-        found = _texts(self._database, [self.id(path) for path in paths])
-        return {path: found[self.id(path)] for path in paths}
+        texts = _texts(self._database, [self.id(path) for path in paths])
+        return {path: texts[self.id(path)] for path in paths}
 
     def sections(self, paths: Iterable[str]) -> dict[str, EditionSection]:
-        """By path, in the order given."""
-        wanted = {self.id(path): path for path in paths}
+        """The sections by path, in the order of `paths`."""
+        paths_by_id = {self.id(path): path for path in paths}
         columns = nodes.c.id, nodes.c.label, nodes.c.status, documents.c.citation_string
         statement = select(*columns).join(documents, documents.c.id == nodes.c.id)
         with self._database.read() as connection:
-            rows = select_in(connection, statement, nodes.c.id, list(wanted))
-            found = {row.id: _section(row) for row in rows}
-        return {path: found[node_id] for node_id, path in wanted.items()}
+            rows = select_in(connection, statement, nodes.c.id, list(paths_by_id))
+            sections = {row.id: _section(row) for row in rows}
+        return {path: sections[node_id] for node_id, path in paths_by_id.items()}
 
     def _read_units(self, source: str, version: str) -> dict[str, str]:
         columns = code_units.c.version, code_units.c.unit, code_units.c.state
@@ -188,10 +192,8 @@ class _EditionNodes:
             rows = connection.execute(select(*columns).where(code_units.c.source == source)).all()
         units = {row.unit: row.state for row in rows if row.version == version}
         if not units:
-            held = ", ".join(sorted({row.version for row in rows}, key=_natural)) or "none"
-            raise UsageError(
-                f"the library holds no edition {version} of {source}; it holds: {held}"
-            )
+            stored = ", ".join(sorted({row.version for row in rows}, key=_natural)) or "none"
+            raise UsageError(f"the library has no edition {version} of {source}; it has: {stored}")
         return units
 
     def _page(self, statement: Select[Any], after: int) -> Sequence[Row[Any]]:
@@ -215,10 +217,10 @@ def _leaves_of(unit_id: str) -> Select[Any]:
     )
 
 
-def _texts(database: Database, wanted: Sequence[str]) -> dict[str, str]:
+def _texts(database: Database, document_ids: Sequence[str]) -> dict[str, str]:
     statement = select(documents.c.id, documents.c.body_text).where(documents.c.owner.is_(None))
     with database.read() as connection:
-        rows = select_in(connection, statement, documents.c.id, wanted)
+        rows = select_in(connection, statement, documents.c.id, document_ids)
         return {row.id: row.body_text for row in rows}
 
 
@@ -227,21 +229,23 @@ def _texts(database: Database, wanted: Sequence[str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _UnitDifference:
-    """What differs between two editions of a unit: paths, in reading order."""
+    """Paths that differ between two editions of a unit, in reading order."""
 
     old: dict[str, None] = field(default_factory=dict)
     new: dict[str, None] = field(default_factory=dict)
     unchanged: int = 0
     unread: list[str] = field(default_factory=list)
 
-    def settle_unchanged(self, path: str) -> None:
+    def mark_unchanged(self, path: str) -> None:
         del self.old[path], self.new[path]
         self.unchanged += 1
 
     @property
     def repeated(self) -> set[str]:
-        """Numbers that stand more than once, so that a path says little about who is who."""
-        return {plain(path) for path in (*self.old, *self.new) if path != plain(path)}
+        """Numbers that occur more than once, so that equal paths may be different sections."""
+        return {
+            without_repeat(path) for path in (*self.old, *self.new) if path != without_repeat(path)
+        }
 
 
 def _compared(old: _EditionNodes, new: _EditionNodes, unit: str) -> UnitComparison:
@@ -268,56 +272,60 @@ def _changed(old: EditionSection, new: EditionSection, match: Match) -> Changed:
 
 
 def _moved(old: EditionSection, new: EditionSection, match: Match) -> MovedSection:
-    share, how = match.similarity, match.recognised_by
-    return MovedSection(old=old, new=new, recognised_by=how, similarity=share)
+    return MovedSection(
+        old=old, new=new, recognised_by=match.recognised_by, similarity=match.similarity
+    )
 
 
 def _differing(old: _EditionNodes, new: _EditionNodes, unit: str) -> _UnitDifference:
-    found = _UnitDifference()
+    differing = _UnitDifference()
     before, after = dict(old.leaves(unit)), dict(new.leaves(unit))
     for path in before | after:
         hashes = [side[path] for side in (before, after) if path in side]
         if None in hashes:
-            found.unread.append(path)
-    for path in found.unread:
+            differing.unread.append(path)
+    for path in differing.unread:
         before.pop(path, None)
         after.pop(path, None)
     same = {path for path, sha in before.items() if after.get(path) == sha}
-    found.unchanged = len(same)
-    found.old = {path: None for path in before if path not in same}
-    found.new = {path: None for path in after if path not in same}
-    return found
+    differing.unchanged = len(same)
+    differing.old = {path: None for path in before if path not in same}
+    differing.new = {path: None for path in after if path not in same}
+    return differing
 
 
 def _matches(old: _EditionNodes, new: _EditionNodes, differing: _UnitDifference) -> list[Match]:
-    """Who is who: left where it stood, found elsewhere, or else rewritten in its place."""
-    in_place = list(_in_place(old, new, differing))
+    """Pairs of sections: similar at the same path, matched elsewhere, or rewritten in place."""
+    same_path = list(_same_path_matches(old, new, differing))
     repeated = differing.repeated
-    found = [
+    matches = [
         match
-        for match in in_place
-        if match.similarity >= ALIKE and plain(match.old) not in repeated
+        for match in same_path
+        if match.similarity >= MIN_SIMILARITY and without_repeat(match.old) not in repeated
     ]
-    settled = {match.old for match in found}
-    open_old = [path for path in differing.old if path not in settled]
-    open_new = [path for path in differing.new if path not in settled]
-    found += match_sections(open_old, open_new, old.texts, new.texts)
-    olds, news = {match.old for match in found}, {match.new for match in found}
-    found += [match for match in in_place if match.old not in olds and match.new not in news]
+    matched = {match.old for match in matches}
+    open_old = [path for path in differing.old if path not in matched]
+    open_new = [path for path in differing.new if path not in matched]
+    matches += match_sections(open_old, open_new, old.texts, new.texts)
+    olds, news = {match.old for match in matches}, {match.new for match in matches}
+    matches += [match for match in same_path if match.old not in olds and match.new not in news]
     order = {path: number for number, path in enumerate(differing.new)}
-    return sorted(found, key=lambda match: order[match.new])
+    return sorted(matches, key=lambda match: order[match.new])
 
 
-def _in_place(
+def _same_path_matches(
     old: _EditionNodes, new: _EditionNodes, differing: _UnitDifference
 ) -> Iterator[Match]:
-    """Sections that stand where they stood, less those in which no word has changed."""
-    for batch in batched([path for path in differing.old if path in differing.new], TEXTS // 2):
+    """Sections whose path is the same, without those in which no word has changed."""
+    for batch in batched(
+        [path for path in differing.old if path in differing.new], TEXT_BATCH_SIZE // 2
+    ):
         before, after = old.texts(batch), new.texts(batch)
         for path in batch:
-            one, other = without_stamps(before[path]), without_stamps(after[path])
-            if essence(one) == essence(other):
-                differing.settle_unchanged(path)
+            old_text = without_currency_lines(before[path])
+            new_text = without_currency_lines(after[path])
+            if normalized_words(old_text) == normalized_words(new_text):
+                differing.mark_unchanged(path)
             else:
-                share = similarity(shingles(one), shingles(other))
-                yield Match(old=path, new=path, recognised_by="number", similarity=share)
+                ratio = similarity(shingles(old_text), shingles(new_text))
+                yield Match(old=path, new=path, recognised_by="number", similarity=ratio)

@@ -1,7 +1,7 @@
-"""Two texts of one section, word by word: what was kept, deleted and inserted.
+"""Comparison of two texts of a section, word by word: equal, deleted and inserted passages.
 
-Paragraphs are aligned first, words only inside those that changed, and the work is bounded: where
-two texts have too little in common, the one is said to replace the other.
+Paragraphs are aligned first, then the words of those that changed. The work is bounded: where two
+texts have too little in common, the result is one deletion and one insertion.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fonds.codes.diff.words import (
     WordSpan,
     end_of_first,
     ends_at_line_start,
-    essence,
-    fragment_essence,
+    normalized_fragment,
+    normalized_words,
     paragraphs_of,
     separators_of,
     start_of_last,
@@ -30,24 +30,24 @@ Kind = Literal["keep", "delete", "insert"]
 
 _EMPHASIS: Final = re.compile(r"(?<!\\)(?:\*+|~~)")
 
-_EFFORT: Final = 2_000_000
-"""Steps one redline may take before it settles for coarser replacements; about a second."""
-_ISLAND: Final = 4
-"""So few equal words between longer changes are chance: `of the`, `shall be`."""
-_CONTEXT: Final = 12
-_SHORT: Final = 24
-"""Characters that take less room than their leaving out is worth."""
+_MAX_STEPS: Final = 2_000_000
+"""Steps before the alignment becomes coarser; about a second."""
+_ISLAND_SIZE: Final = 4
+"""Equal words between longer changes that are taken for coincidence: `of the`, `shall be`."""
+_CONTEXT_WORDS: Final = 12
+_MIN_SKIPPED: Final = 24
+"""Fewer characters than these are not worth an ellipsis."""
 
 
 class Op(NamedTuple):
-    """A stretch of text and what became of it."""
+    """A passage of text that is equal in both versions, deleted or inserted."""
 
     op: Kind
     text: str
 
 
 class ChangedPassage(NamedTuple):
-    """A stretch of an excerpt; `skip` is unchanged text that is to be left out."""
+    """A passage of an excerpt; `skip` is unchanged text to leave out."""
 
     op: Literal["keep", "delete", "insert", "skip"]
     text: str
@@ -55,7 +55,7 @@ class ChangedPassage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redline:
-    """Kept and deleted stretches make up the text before, kept and inserted ones the text after."""
+    """Operations: `keep` and `delete` give the old text, `keep` and `insert` the new one."""
 
     ops: tuple[Op, ...]
 
@@ -67,24 +67,24 @@ class Redline:
 
     @property
     def before(self) -> str:
-        """The older text, to the character."""
+        """The old text, character by character."""
         return "".join(text for op, text in self.ops if op != "insert")
 
     @property
     def after(self) -> str:
-        """The newer text, to the character."""
+        """The new text, character by character."""
         return "".join(text for op, text in self.ops if op != "delete")
 
     @property
     def is_change(self) -> bool:
-        """Whether any word differs; white space, soft hyphens and signs of a line are none."""
-        return any(op != "keep" for op, _ in self.shown())
+        """Whether any word differs; white space, soft hyphens and line markers do not count."""
+        return any(op != "keep" for op, _ in self.visible_ops())
 
-    def shown(self) -> Iterator[Op]:
-        """The stretches worth showing: where no word changed, the text is kept as it is after."""
-        return _merged(self._worded())
+    def visible_ops(self) -> Iterator[Op]:
+        """The operations to display; where no word changed, the new text is one `keep`."""
+        return _merged(self._word_changes())
 
-    def _worded(self) -> Iterator[Op]:
+    def _word_changes(self) -> Iterator[Op]:
         deleted, inserted = _ChangeSide(), _ChangeSide()
         for op, text in (*self.ops, Op("keep", "")):
             if op == "delete":
@@ -92,11 +92,11 @@ class Redline:
             elif op == "insert":
                 inserted.text += text
             else:
-                gone, come = deleted.words(text), inserted.words(text)
-                is_quiet = gone == come
-                yield Op("delete", "" if is_quiet or not gone else deleted.text)
-                yield Op("insert", "" if is_quiet or not come else inserted.text)
-                yield Op("keep", inserted.text + text if is_quiet else text)
+                old_words, new_words = deleted.words(text), inserted.words(text)
+                is_equal = old_words == new_words
+                yield Op("delete", "" if is_equal or not old_words else deleted.text)
+                yield Op("insert", "" if is_equal or not new_words else inserted.text)
+                yield Op("keep", inserted.text + text if is_equal else text)
                 deleted.keep(text)
                 inserted.keep(text)
 
@@ -109,35 +109,35 @@ class _ChangeSide:
     opens_line: bool = True
 
     def words(self, following: str) -> str:
-        """Its own words; signs at its end are some if the line goes on right behind them."""
+        """Its words; line markers at its end count as words if text follows directly."""
         if not following[:1].strip():
-            return fragment_essence(self.text, opens_line=self.opens_line)
-        words = fragment_essence(f"{self.text}\u3007", opens_line=self.opens_line)
+            return normalized_fragment(self.text, opens_line=self.opens_line)
+        words = normalized_fragment(f"{self.text}\u3007", opens_line=self.opens_line)
         return words.removesuffix("\u3007").rstrip()
 
     def keep(self, following: str) -> None:
-        told = self.text + following
-        self.opens_line = ends_at_line_start(told, opens_line=self.opens_line)
+        extended = self.text + following
+        self.opens_line = ends_at_line_start(extended, opens_line=self.opens_line)
         self.text = ""
 
 
 def redline(before: str, after: str) -> Redline:
-    """What was deleted from the one and inserted into the other: whole words, nothing lost."""
+    """Compare two texts by whole words; both can be restored from the result."""
     return Redline(tuple(_merged(_ops(before, after))))
 
 
-def excerpt(redline: Redline, *, context: int = _CONTEXT) -> Iterator[ChangedPassage]:
-    """The changes, with so many unchanged words around each of them; empty if there is none."""
-    shown = list(redline.shown())
-    if all(op == "keep" for op, _ in shown):
+def excerpt(redline: Redline, *, context: int = _CONTEXT_WORDS) -> Iterator[ChangedPassage]:
+    """The changes with `context` unchanged words around each; empty without changes."""
+    ops = list(redline.visible_ops())
+    if all(op == "keep" for op, _ in ops):
         return
-    for number, (op, text) in enumerate(shown):
+    for number, (op, text) in enumerate(ops):
         if op != "keep":
             yield ChangedPassage(op, text)
             continue
         head = end_of_first(text, context) if number else 0
-        tail = start_of_last(text, context) if number < len(shown) - 1 else len(text)
-        if head + _SHORT > tail:
+        tail = start_of_last(text, context) if number < len(ops) - 1 else len(text)
+        if head + _MIN_SKIPPED > tail:
             yield ChangedPassage("keep", text)
             continue
         cut = ChangedPassage("keep", text[:head]), ChangedPassage("skip", text[head:tail])
@@ -146,10 +146,10 @@ def excerpt(redline: Redline, *, context: int = _CONTEXT) -> Iterator[ChangedPas
         )
 
 
-def as_markdown(redline: Redline, *, context: int = _CONTEXT) -> str:
-    """The changes as ~~deleted~~ and **inserted** words, with `…` for what is left out between.
+def as_markdown(redline: Redline, *, context: int = _CONTEXT_WORDS) -> str:
+    """The changes as ~~deleted~~ and **inserted** words, with `…` for skipped text.
 
-    The texts' own emphasis is dropped, so that bold and struck words are always changes.
+    Emphasis in the texts is removed, so that bold and struck words are always changes.
     """
     page = _MarkedText()
     for op, text in excerpt(redline, context=context):
@@ -161,7 +161,7 @@ def as_markdown(redline: Redline, *, context: int = _CONTEXT) -> str:
 
 
 class _MarkedText:
-    """Markdown in which marks stand close to words and never reach over the end of a line."""
+    """Markdown in which marks touch words and never span a line break."""
 
     _MARKS: Final = {"delete": "~~", "insert": "**"}
 
@@ -169,7 +169,7 @@ class _MarkedText:
         self._parts: list[str] = []
         self._last = "\n"
         self._mark = ""
-        """Of what was written last."""
+        """The mark of the last text."""
 
     @property
     def text(self) -> str:
@@ -186,14 +186,14 @@ class _MarkedText:
 
     def _put_marked(self, line: str, mark: str) -> None:
         signs = SIGNS.match(line) if self._last == "\n" else None
-        body = line[signs.end() :] if signs else line
-        words = body.strip()
-        start = body.index(words)
-        self._put((signs[0] if signs else "") + body[:start], self._mark)
+        content = line[signs.end() :] if signs else line
+        words = content.strip()
+        start = content.index(words)
+        self._put((signs[0] if signs else "") + content[:start], self._mark)
         if words:
-            apart = " " if self._mark and self._mark != mark and not self._last.isspace() else ""
-            self._put(f"{apart}{mark}{words}{mark}", mark)
-        self._put(body[start + len(words) :], mark)
+            space = " " if self._mark and self._mark != mark and not self._last.isspace() else ""
+            self._put(f"{space}{mark}{words}{mark}", mark)
+        self._put(content[start + len(words) :], mark)
 
     def _put(self, text: str, mark: str) -> None:
         if text:
@@ -202,20 +202,20 @@ class _MarkedText:
             self._mark = mark
 
 
-# Stretches --------------------------------------------------------------------------------
+# Operations -------------------------------------------------------------------------------
 
 
 def _ops(before: str, after: str) -> Iterator[Op]:
     i = j = 0
     end = WordSpan(len(before), len(before)), WordSpan(len(after), len(after))
-    for one, other in (*_aligned(before, after), end):
-        yield from _between(before[i : one.start], after[j : other.start])
-        yield from _replaced(before[one.start : one.stop], after[other.start : other.stop])
-        i, j = one.stop, other.stop
+    for old, new in (*_aligned(before, after), end):
+        yield from _between(before[i : old.start], after[j : new.start])
+        yield from _replaced(before[old.start : old.stop], after[new.start : new.stop])
+        i, j = old.stop, new.stop
 
 
 def _between(deleted: str, inserted: str) -> Iterator[Op]:
-    """What stands between two stretches of equal words, less the separators both have."""
+    """The text between two passages of equal words, without the separators both have."""
     start, end = _common_ends(deleted, inserted)
     yield Op("keep", deleted[:start])
     old, new = deleted[start : len(deleted) - end], inserted[start : len(inserted) - end]
@@ -224,7 +224,7 @@ def _between(deleted: str, inserted: str) -> Iterator[Op]:
 
 
 def _common_ends(deleted: str, inserted: str) -> tuple[int, int]:
-    """How many characters before the first word are equal, and how many after the last."""
+    """Numbers of equal characters before the first word and after the last."""
     lead, trail = separators_of(deleted)
     other_lead, other_trail = separators_of(inserted)
     start = len(lead) if lead == other_lead else _common_space(lead, other_lead)
@@ -240,16 +240,16 @@ def _common_space(one: str, other: str) -> int:
 
 
 def _by_paragraphs(deleted: str, inserted: str) -> Iterator[Op]:
-    """Each paragraph beside the one it became, as far as that can be told."""
+    """Paragraphs in pairs if there are equally many, else one replacement."""
     old, new = (_cut(text, paragraphs_of(text)) for text in (deleted, inserted))
     if len(old) != len(new):
         yield from _replaced(deleted, inserted)
         return
-    for one, other in zip(old, new, strict=True):
-        trail = separators_of(one)[1]
-        same = len(trail) if trail == separators_of(other)[1] else 0
-        yield from _replaced(one[: len(one) - same], other[: len(other) - same])
-        yield Op("keep", one[len(one) - same :])
+    for old_text, new_text in zip(old, new, strict=True):
+        trail = separators_of(old_text)[1]
+        same = len(trail) if trail == separators_of(new_text)[1] else 0
+        yield from _replaced(old_text[: len(old_text) - same], new_text[: len(new_text) - same])
+        yield Op("keep", old_text[len(old_text) - same :])
 
 
 def _replaced(deleted: str, inserted: str) -> Iterator[Op]:
@@ -261,13 +261,13 @@ def _replaced(deleted: str, inserted: str) -> Iterator[Op]:
 
 
 def _merged(ops: Iterable[Op]) -> Iterator[Op]:
-    """Without empty stretches, each change as at most one deletion and one insertion."""
+    """Operations without empty ones; each change is at most one deletion and one insertion."""
     texts: dict[Kind, list[str]] = {"keep": [], "delete": [], "insert": []}
     for op, text in ops:
         if not text:
             continue
-        is_turn = texts["keep"] if op != "keep" else texts["delete"] or texts["insert"]
-        if is_turn:
+        ends_run = texts["keep"] if op != "keep" else texts["delete"] or texts["insert"]
+        if ends_run:
             yield from _flushed(texts)
         texts[op].append(text)
     yield from _flushed(texts)
@@ -287,12 +287,12 @@ _Pair = tuple[WordSpan, WordSpan]
 
 
 def _aligned(before: str, after: str) -> Iterator[_Pair]:
-    """Stretches with the same words, in order; their white space may differ."""
-    if essence(before) == essence(after):
+    """Passages with the same words, in order; their white space may differ."""
+    if normalized_words(before) == normalized_words(after):
         yield from _same_words(before, after, (WordSpan(0, len(before)), WordSpan(0, len(after))))
         return
     a, b = paragraphs_of(before), paragraphs_of(after)
-    search = EqualRunSearch(_EFFORT)
+    search = EqualRunSearch(_MAX_STEPS)
     i = j = 0
     blocks = search.blocks(*_paragraph_keys(_cut(before, a), _cut(after, b)))
     for x, y, size in (*blocks, EqualRun(len(a), len(b), 0)):
@@ -309,13 +309,13 @@ def _cut(text: str, spans: list[WordSpan]) -> list[str]:
 
 
 def _paragraph_keys(a: list[str], b: list[str]) -> tuple[list[str], list[str]]:
-    """What paragraphs are compared by; one that stands in both texts needs no closer look."""
+    """Keys by which paragraphs are compared; one that is in both texts is its own key."""
     common = set(a).intersection(b)
     return _keyed(a, common), _keyed(b, common)
 
 
 def _keyed(paragraphs: list[str], common: set[str]) -> list[str]:
-    return [text if text in common else essence(text) for text in paragraphs]
+    return [text if text in common else normalized_words(text) for text in paragraphs]
 
 
 def _aligned_words(
@@ -324,31 +324,31 @@ def _aligned_words(
     a, b = words_of(before, within[0]), words_of(after, within[1])
     end = EqualRun(len(a.keys), len(b.keys), 0)
     for x, y, size in _without_islands(search.blocks(a.keys, b.keys), end):
-        one = WordSpan(a.spans[x].start, a.spans[x + size - 1].stop)
-        other = WordSpan(b.spans[y].start, b.spans[y + size - 1].stop)
-        yield from _same_words(before, after, (one, other))
+        old = WordSpan(a.spans[x].start, a.spans[x + size - 1].stop)
+        new = WordSpan(b.spans[y].start, b.spans[y + size - 1].stop)
+        yield from _same_words(before, after, (old, new))
 
 
 def _same_words(before: str, after: str, pair: _Pair) -> Iterator[_Pair]:
-    """As one stretch where all is equal, else word by word."""
-    one, other = pair
-    if before[one.start : one.stop] == after[other.start : other.stop]:
+    """One passage if the text is equal, else word by word."""
+    old, new = pair
+    if before[old.start : old.stop] == after[new.start : new.stop]:
         yield pair
     else:
-        yield from zip(words_of(before, one).spans, words_of(after, other).spans, strict=True)
+        yield from zip(words_of(before, old).spans, words_of(after, new).spans, strict=True)
 
 
 def _without_islands(blocks: list[EqualRun], end: EqualRun) -> list[EqualRun]:
-    kept = [EqualRun(0, 0, 0)]
+    retained = [EqualRun(0, 0, 0)]
     for block in (*blocks, end):
-        while len(kept) > 1 and _is_island(kept[-2], kept[-1], block):
-            kept.pop()
-        kept.append(block)
-    return kept[1:-1]
+        while len(retained) > 1 and _is_island(retained[-2], retained[-1], block):
+            retained.pop()
+        retained.append(block)
+    return retained[1:-1]
 
 
 def _is_island(left: EqualRun, block: EqualRun, right: EqualRun) -> bool:
     change_before = max(block.a - left.a, block.b - left.b) - left.size
     change_after = max(right.a - block.a, right.b - block.b) - block.size
     is_smaller = 2 * block.size < change_before + change_after
-    return is_smaller and block.size <= min(_ISLAND, change_before, change_after)
+    return is_smaller and block.size <= min(_ISLAND_SIZE, change_before, change_after)

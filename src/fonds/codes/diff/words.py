@@ -1,6 +1,6 @@
-"""The words of a Markdown text, and what only stands between them.
+"""The words of a Markdown text and the separators between them.
 
-The alignment of two sequences: long runs of equal items, found with bounded work.
+The alignment of two sequences in long runs of equal items, with bounded work.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-# Signs that open a line (headings, quotations) are the normalizer's, not the legislator's: an
-# edition that nests its notes one level deeper has changed no word.
+# Markers that open a line (headings, quotations) come from the normalizer: an edition that nests
+# its notes one level deeper has changed no word.
 _LINE_SIGNS: Final = r"^[ \t]*(?:(?:>|\#{1,6}(?=\s|\Z))[ \t]*)+"
 # Japanese and Chinese set no spaces, so that each character counts as a word.
 _IDEOGRAPHS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -25,62 +25,62 @@ _PARAGRAPH: Final = re.compile(r"[^\n]*\n(?:[> \t]*\n)*|[^\n]+")
 _SOFT_HYPHEN: Final = "\u00ad"
 
 SIGNS: Final = re.compile(_LINE_SIGNS, re.MULTILINE)
-"""What a line may open with before its first word."""
+"""Markers that may precede the first word of a line."""
 
 
 class WordSpan(NamedTuple):
-    """A stretch of a text."""
+    """A range of a text."""
 
     start: int
     stop: int
 
 
 class TextWords(NamedTuple):
-    """The words of a stretch."""
+    """The words of a range."""
 
     keys: list[str]
-    """As they are compared: a soft hyphen makes no difference."""
+    """The words as they are compared, without soft hyphens."""
     spans: list[WordSpan]
-    """Where they stand."""
+    """The range of each word."""
 
 
-def essence(text: str) -> str:
-    """The words alone: equal for two texts that differ in nothing worth showing."""
+def normalized_words(text: str) -> str:
+    """The words joined by spaces; equal for two texts without a difference worth displaying."""
     words = " ".join(_WORD.findall(SIGNS.sub("", text)))
     return " ".join(words.replace(_SOFT_HYPHEN, "").split()) if _SOFT_HYPHEN in words else words
 
 
-def fragment_essence(text: str, *, opens_line: bool) -> str:
-    """The essence of a text that may begin within a line, where `>` and `#` are words."""
-    return essence(text) if opens_line else essence(f". {text}")[2:]
+def normalized_fragment(text: str, *, opens_line: bool) -> str:
+    """The words of a text that may begin within a line, where `>` and `#` are words."""
+    return normalized_words(text) if opens_line else normalized_words(f". {text}")[2:]
 
 
 def ends_at_line_start(text: str, *, opens_line: bool) -> bool:
-    """Whether no word stands between the last line break and the end of the text."""
+    """Whether there is no word between the last line break and the end of the text."""
     _, broken, last = text.rpartition("\n")
     is_blank = not last.strip(" \t") or SIGNS.fullmatch(last) is not None
     return is_blank and (opens_line or bool(broken))
 
 
 def words_of(text: str, within: WordSpan) -> TextWords:
-    """The words of a stretch that begins with a line or a word."""
-    found = TextWords([], [])
-    # Not up to its end: a sign before a word that stands right behind it is one no longer.
+    """The words of a range that begins with a line or a word."""
+    words = TextWords([], [])
+    # Search past the end of the range: a sign directly before a word is part of that word.
     for match in takewhile(lambda m: m.start() < within.stop, _TOKEN.finditer(text, within.start)):
         key = "" if match.lastgroup else match[0].replace(_SOFT_HYPHEN, "")
         if key:
-            found.keys.append(key)
-            found.spans.append(WordSpan(*match.span()))
-    return found
+            words.keys.append(key)
+            words.spans.append(WordSpan(*match.span()))
+    return words
 
 
 def paragraphs_of(text: str) -> list[WordSpan]:
-    """The lines of a text, each with the empty ones after it."""
+    """The lines of a text, each with the empty lines after it."""
     return [WordSpan(*match.span()) for match in _PARAGRAPH.finditer(text)]
 
 
 def separators_of(text: str) -> tuple[str, str]:
-    """What stands before the first word and after the last; all of it where there is none."""
+    """The text before the first word and after the last; the whole text twice without words."""
     first = next((token for token in _TOKEN.finditer(text) if not token.lastgroup), None)
     if first is None:
         return text, text
@@ -91,7 +91,7 @@ def separators_of(text: str) -> tuple[str, str]:
 
 
 def end_of_first(text: str, count: int) -> int:
-    """Where so many first words end."""
+    """The end of the first `count` words."""
     end = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
         if number == count:
@@ -101,19 +101,19 @@ def end_of_first(text: str, count: int) -> int:
 
 
 def start_of_last(text: str, count: int) -> int:
-    """Where so many last words begin; fewer if they are very long."""
+    """The start of the last `count` words, or of fewer if they are very long."""
     last = list(_TOKEN.finditer(text, max(0, len(text) - 200 * count)))[-count:]
     return last[0].start() if last else len(text)
 
 
-_MOST_EDITS: Final = 300
-"""Longest script of single steps looked for in one place."""
-_SMALL: Final = 600
-"""Items on both sides together up to which the shortest script is looked for first."""
+_MAX_EDITS: Final = 300
+"""Length of the longest edit script that is searched for."""
+_EXACT_SEARCH_SIZE: Final = 600
+"""Items on both sides together up to which the shortest edit script is tried first."""
 
 
 class EqualRun(NamedTuple):
-    """So many equal items, from these positions on."""
+    """`size` equal items from position `a` and position `b`."""
 
     a: int
     b: int
@@ -134,65 +134,65 @@ class _Range(NamedTuple):
 
 
 class EqualRunSearch:
-    """Finds equal runs of two sequences until its effort is spent."""
+    """A search for equal runs of two sequences, with at most `max_steps` steps."""
 
-    def __init__(self, effort: int) -> None:
-        self._effort = effort
+    def __init__(self, max_steps: int) -> None:
+        self._steps_left = max_steps
 
     def blocks(self, a: Sequence[str], b: Sequence[str]) -> list[EqualRun]:
-        """Equal runs in order, as few and as long as can be found."""
-        found: list[EqualRun] = []
+        """Equal runs in order, as few and as long as possible."""
+        runs: list[EqualRun] = []
         waiting = [_Range(0, len(a), 0, len(b))]
         while waiting:
             inner, ends = _trimmed(a, b, waiting.pop())
-            found += ends
-            if inner.a == inner.a_end or inner.b == inner.b_end or self._effort < 0:
+            runs += ends
+            if inner.a == inner.a_end or inner.b == inner.b_end or self._steps_left < 0:
                 continue
-            exact = self._shortest(a, b, inner) if inner.size <= _SMALL else None
+            exact = self._edit_search(a, b, inner) if inner.size <= _EXACT_SEARCH_SIZE else None
             if exact is None and (anchors := self._anchors(a, b, inner)):
                 waiting += _split(inner, anchors)
-            elif exact is None and inner.size > _SMALL:
-                exact = self._shortest(a, b, inner)
-            found += exact or ()
-        return _joined(sorted(found))
+            elif exact is None and inner.size > _EXACT_SEARCH_SIZE:
+                exact = self._edit_search(a, b, inner)
+            runs += exact or ()
+        return _joined(sorted(runs))
 
     def _anchors(self, a: Sequence[str], b: Sequence[str], within: _Range) -> list[EqualRun]:
-        """The longest ascending row of items that stand once on each side."""
-        self._effort -= within.size
-        places = _unique(b, within.b, within.b_end)
+        """The longest ascending sequence of items that occur once on each side."""
+        self._steps_left -= within.size
+        positions_in_b = _unique(b, within.b, within.b_end)
         pairs = [
-            (position, places[item])
+            (position, positions_in_b[item])
             for item, position in _unique(a, within.a, within.a_end).items()
-            if item in places
+            if item in positions_in_b
         ]
-        return [EqualRun(x, y, 1) for x, y in _longest_ascent(sorted(pairs))]
+        return [EqualRun(x, y, 1) for x, y in _ascending_sequence(sorted(pairs))]
 
-    def _shortest(
+    def _edit_search(
         self, a: Sequence[str], b: Sequence[str], within: _Range
     ) -> list[EqualRun] | None:
-        """By Myers' greedy search; None if it takes too many edits."""
+        """The shortest edit script by Myers' greedy search; None if it has too many edits."""
         width, height = within.a_end - within.a, within.b_end - within.b
         reached = {1: 0}
-        """How far each diagonal was followed."""
+        """The last position on each diagonal."""
         rounds: list[dict[int, int]] = []
-        for edits in range(min(_MOST_EDITS, width + height) + 1):
-            self._effort -= edits + 1
+        for edits in range(min(_MAX_EDITS, width + height) + 1):
+            self._steps_left -= edits + 1
             rounds.append(dict(reached))
             for k in range(-edits, edits + 1, 2):
                 start = x = _entered(reached, k, edits)
                 while x < width and x - k < height and a[within.a + x] == b[within.b + x - k]:
                     x += 1
-                self._effort -= x - start
+                self._steps_left -= x - start
                 reached[k] = x
                 if k == width - height and x >= width:
                     return list(_traced_back(rounds, within, width, height))
-            if self._effort < 0:
+            if self._steps_left < 0:
                 break
         return None
 
 
 def _trimmed(a: Sequence[str], b: Sequence[str], within: _Range) -> tuple[_Range, list[EqualRun]]:
-    """What is left between the equal items at both ends, and these."""
+    """The range without the equal items at both ends, and the runs of these."""
     i, i_end, j, j_end = within
     while i < i_end and j < j_end and a[i] == b[j]:
         i, j = i + 1, j + 1
@@ -212,32 +212,32 @@ def _split(within: _Range, anchors: list[EqualRun]) -> Iterator[_Range]:
 
 
 def _unique(items: Sequence[str], start: int, stop: int) -> dict[str, int]:
-    """Where those items stand that stand there once."""
+    """The positions of the items that occur once in a range."""
     counts = Counter(items[start:stop])
     return {items[at]: at for at in range(start, stop) if counts[items[at]] == 1}
 
 
-def _longest_ascent(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest row of pairs that ascends on both sides; they ascend on the first already."""
+def _ascending_sequence(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest sequence of pairs that ascends on both sides; the input ascends on the first."""
     ends: list[int] = []
-    """The lowest second position a row of each length can end with."""
+    """The lowest second position that a sequence of each length can end with."""
     last: list[int] = []
     links: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
+    for number, (_, position) in enumerate(pairs):
+        length = bisect_left(ends, position)
         links.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [place]
+        ends[length : length + 1] = [position]
         last[length : length + 1] = [number]
-    row = []
+    sequence = []
     number = last[-1] if last else -1
     while number >= 0:
-        row.append(pairs[number])
+        sequence.append(pairs[number])
         number = links[number]
-    return row[::-1]
+    return sequence[::-1]
 
 
 def _is_insertion(reached: dict[int, int], k: int, edits: int) -> bool:
-    """Whether a diagonal is best entered by an insertion, from the one above it."""
+    """Whether a diagonal is entered by an insertion, from the one above it."""
     return k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
 
 
@@ -258,7 +258,7 @@ def _traced_back(
 
 
 def _joined(blocks: list[EqualRun]) -> list[EqualRun]:
-    """Blocks that follow each other directly, as one."""
+    """Blocks, with adjacent ones merged."""
     joined: list[EqualRun] = []
     for block in blocks:
         last = joined[-1] if joined else EqualRun(-1, -1, 0)
