@@ -14,7 +14,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
 from fonds.stores.folder import BlobInfo, BlobVersion, Data, FolderBlobs, Method, SignedAddress
-from fonds.stores.objects import open_objects
 
 __all__ = [
     "BlobInfo",
@@ -109,6 +108,9 @@ def open_blobs(address: str, *, seams: Seams) -> Blobs:
         return FolderBlobs(_local_path(parts), seams=seams)
     if parts.scheme not in _OBJECTS:
         raise SettingsError(f"blobs cannot be stored at {parts.scheme}://; use {_POSSIBLE}")
+    # obstore takes 6 MiB, of the 128 that an invocation of a code may have.
+    from fonds.stores.objects import open_objects  # noqa: PLC0415
+
     return open_objects(parts, seams=seams)
 
 
