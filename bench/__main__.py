@@ -131,7 +131,7 @@ def _known(file: Path) -> Results:
 
 
 class BenchFailedError(Exception):
-    """A bench that told no figures."""
+    """A bench that printed no figures."""
 
 
 def run(bench: Bench, *, is_full: bool) -> Result:
@@ -142,8 +142,8 @@ def run(bench: Bench, *, is_full: bool) -> Result:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begun
     try:
-        told = json.loads(done.stdout.splitlines()[-1])  # what is logged comes before it
-        figures = [figure_of(row) for row in told["figures"]]
+        report = json.loads(done.stdout.splitlines()[-1])  # logs precede it
+        figures = [figure_of(row) for row in report["figures"]]
     except (ValueError, KeyError, TypeError, IndexError):
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise BenchFailedError(f"ended with {done.returncode}: {''.join(last)}") from None
@@ -151,10 +151,10 @@ def run(bench: Bench, *, is_full: bool) -> Result:
         bench=bench.name,
         question=bench.question,
         date=datetime.now(UTC).date().isoformat(),
-        sizes=told["sizes"],
+        sizes=report["sizes"],
         seconds=round(seconds, 1),
         figures=figures,
-        curves=[Curve.read(row) for row in told.get("curves", ())],
+        curves=[Curve.read(row) for row in report.get("curves", ())],
     )
 
 

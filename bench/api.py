@@ -1,8 +1,8 @@
-"""How many requests a second are left of a bare route's when the status of a job is asked for?
+"""How many requests per second does the status of a job serve, compared with a minimal route?
 
 `GET /jobs/{document_id}` finds out who is calling by the token's hash, reads the job, and tells
 its status, progress, times and links. The limit is a FastAPI route that does one SELECT of the
-same row through the same pool and gives it back. Both served by uvicorn from one process, asked
+same row through the same pool and returns it. Both served by uvicorn from one process, asked
 in turn over connections that stay open, by some clients at once.
 
     python -m bench.api [--rounds 20] [--clients 4] [--json]
@@ -41,7 +41,7 @@ REQUESTS = 150
 
 
 def serve(home: str, descriptors: list[int]) -> None:
-    """Serve both, each from a socket that somebody else opened."""
+    """Serve both, each on a socket opened by the parent process."""
     with open_library(home) as library:
         bare = FastAPI()
         job = upload_jobs.c

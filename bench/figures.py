@@ -1,4 +1,4 @@
-"""What a bench answers: figures, each beside a peer or a limit, told in one way by all benches.
+"""The result of a bench: figures, each compared with a peer or a limit, in one format.
 
     python -m bench.load              the figures as a table
     python -m bench.load --json       the same as one JSON object, with all else that was measured
@@ -58,7 +58,7 @@ class Figure:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As it stands in a table."""
+        """The cells of its row in a table."""
         return (
             self.what,
             f"{number(self.ours)} {self.unit}".rstrip(),
@@ -119,12 +119,12 @@ def asking(question: str | None) -> argparse.ArgumentParser:
 def tell(options: argparse.Namespace, figures: Sequence[Figure], **details: Any) -> NoReturn:
     """Print figures, sizes and details, and end: with 1 if a bar was missed."""
     if options.json:
-        told = {
+        report = {
             "sizes": sizes(options),
             "figures": [figure.as_json() for figure in figures],
             **details,
         }
-        print(json.dumps(told))
+        print(json.dumps(report))
     else:
         print(sizes(options), "\n")
         print(table(figures))
@@ -132,7 +132,7 @@ def tell(options: argparse.Namespace, figures: Sequence[Figure], **details: Any)
 
 
 def sizes(options: argparse.Namespace) -> str:
-    """What the bench was asked to do, as `documents 2,000, rounds 3`."""
+    """The parameters of the bench, as `documents 2,000, rounds 3`."""
     given = {name: value for name, value in vars(options).items() if name != "json"}
     return ", ".join(_said(name, value) for name, value in given.items() if value not in _UNSAID)
 

@@ -1,4 +1,4 @@
-"""What all benches found: kept as JSON, told as one table, written as a page of the docs."""
+"""The results of all benches: stored as JSON, printed as a table, written to the docs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PEERS: Final = (
     "sqlite-vec",
     "tantivy",
 )
-"""What we stand beside or upon; their versions belong to the figures."""
+"""Packages that are compared or used; their versions belong to the figures."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,10 +67,10 @@ class Result:
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
         """From the JSON it was written as."""
-        kept = {each.name: row[each.name] for each in fields(cls)}
-        kept["figures"] = tuple(map(figure_of, row["figures"]))
-        kept["curves"] = tuple(map(Curve.read, row["curves"]))
-        return cls(**kept)
+        values = {each.name: row[each.name] for each in fields(cls)}
+        values["figures"] = tuple(map(figure_of, row["figures"]))
+        values["curves"] = tuple(map(Curve.read, row["curves"]))
+        return cls(**values)
 
     def as_json(self) -> dict[str, Any]:
         """With ratios, for readers who do not compute."""
@@ -94,23 +94,23 @@ class Results:
         return cls(machine=Machine(**found["machine"]), results=results)
 
     def write(self, file: Path) -> None:
-        """Into a file, whole or not at all."""
-        told = {
+        """Write the file atomically."""
+        report = {
             "machine": asdict(self.machine),
             "results": [result.as_json() for result in self.results],
         }
         new = file.with_suffix(".new")
-        new.write_text(f"{json.dumps(told, indent=1, ensure_ascii=False)}\n", "utf-8")
+        new.write_text(f"{json.dumps(report, indent=1, ensure_ascii=False)}\n", "utf-8")
         new.replace(file)
 
     def put(self, result: Result, order: Sequence[str]) -> None:
-        """In place of what the same bench found before."""
-        kept = {each.bench: each for each in self.results} | {result.bench: result}
-        self.results = [kept[name] for name in order if name in kept]
+        """Replace the previous result of the same bench."""
+        by_bench = {each.bench: each for each in self.results} | {result.bench: result}
+        self.results = [by_bench[name] for name in order if name in by_bench]
 
 
 def this_machine() -> Machine:
-    """The one that runs this."""
+    """Describe this machine."""
     return Machine(
         processor=_processor(),
         cores=len(os.sched_getaffinity(0)),
@@ -123,8 +123,8 @@ def this_machine() -> Machine:
 
 
 def _processor() -> str:
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text("utf-8").splitlines() if told.exists() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.machine())
 
@@ -198,8 +198,8 @@ def _lost(results: Iterable[Result]) -> Iterator[str]:
     pairs = ((result, figure) for result in results for figure in result.figures)
     for result, figure in pairs:
         if figure.ratio < 1:
-            told = f"{figure.what}: {figure.cells[4]}, beside {figure.peer}"
-            yield f"- `{result.bench}`: {': '.join(filter(None, (told, figure.remark)))}."
+            report = f"{figure.what}: {figure.cells[4]}, beside {figure.peer}"
+            yield f"- `{result.bench}`: {': '.join(filter(None, (report, figure.remark)))}."
     yield ""
 
 

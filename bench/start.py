@@ -1,9 +1,9 @@
 """How soon does the command begin, beside the import of what it prints with?
 
-`fonds --version` and `fonds --help` are started anew for each round, in turn with a Python that
+`fonds --version` and `fonds --help` are started for each round, in turn with a Python that
 imports typer and rich's console and ends; so is a command that knows all sources. Figures are
 medians; a first round, which fills the caches of the disk, does not count. Limits are on seconds by
-the clock; processor seconds stand beside them for machines that have something else to do.
+the clock; processor seconds are listed as well, for machines that have something else to do.
 
     python -m bench.start [--rounds 15]
 """
@@ -39,7 +39,7 @@ class Taken(NamedTuple):
 
 
 def run(command: Sequence[str]) -> Taken:
-    """Run a command to its end; nobody reads what it prints."""
+    """Run a command to its end, and discard its output."""
     begun = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

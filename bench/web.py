@@ -158,7 +158,7 @@ def bare(library: Library, size: int) -> FastAPI:
 
 
 def serve(home: str, size: int, descriptors: Sequence[int]) -> None:
-    """Serve both, each from a socket that somebody else opened."""
+    """Serve both, each on a socket opened by the parent process."""
     with open_library(home) as library:
         apps = [bare(library, size), make_site(library, is_exposed=False)]
         servers = [uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none")) for app in apps]

@@ -320,7 +320,7 @@ def test_run_that_is_not_there_is_not_found(api: Api, path: str) -> None:
 
 
 def test_run_is_followed_until_it_ends(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "POLL", 0.02)
+    monkeypatch.setattr(streams, "POLL_SECONDS", 0.02)
     run = begin_run(api.library)
     run.log("info", "line 0")
     with api.library.database.write() as connection:
@@ -364,7 +364,7 @@ def test_run_is_followed_until_it_ends(api: Api, monkeypatch: pytest.MonkeyPatch
 def test_log_longer_than_one_look_is_followed_whole(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "LINES", 4)
+    monkeypatch.setattr(following, "BATCH_LINES", 4)
     run = begin_run(api.library)
     for number in range(10):
         run.log("info", f"line {number}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -37,7 +36,7 @@ from fonds.api.admin_schemas import (
 from fonds.api.admin_status import index_health, site_health, upload_work
 from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import OPTIONAL_BEARER, problems
+from fonds.api.schemas import OPTIONAL_BEARER, Cursor, decode_cursor, encode_cursor, problems
 from fonds.runs import audit, commands, overview
 from fonds.runs.commands import QueueName
 from fonds.runs.overview import RunInsight
@@ -48,11 +47,11 @@ from fonds.sources.base import Registered
 MAX_PAGE: Final = 200
 MAX_LINES: Final = 1000
 RECENT_RUNS: Final = 20
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 After = Annotated[int, Query(ge=0, le=LAST_ID, description="Return entries after this id.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Lines = Annotated[int, Query(ge=1, le=MAX_LINES)]
+SourceFilter = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")]
 Level = Literal["debug", "info", "warn", "error"]
 Stage = Literal["discovered", "fetched", "parsed", "loaded", "errored"]
 
@@ -128,16 +127,10 @@ def get_source(request: Request, name: SourceName) -> JSONResponse:
 def list_runs(
     request: Request,
     *,
-    source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
+    source: SourceFilter = None,
     status: RunStatus | None = None,
     limit: Limit = 50,
-    cursor: Annotated[
-        str | None,
-        Query(
-            pattern=r"^[0-9]{13}-[0-9a-f]{32}$",
-            description="The `next_cursor` of the previous page.",
-        ),
-    ] = None,
+    cursor: Cursor = None,
 ) -> JSONResponse:
     """Runs of all sources, newest first."""
     now = app_state(request).now()
@@ -146,14 +139,14 @@ def list_runs(
             connection,
             source=source,
             status=status,
-            before=read_cursor(cursor) if cursor else None,
+            before=decode_cursor(cursor) if cursor else None,
             limit=limit + 1,
         )
     page, is_last = runs[:limit], len(runs) <= limit
     return JSONResponse(
         {
             "runs": [run_json(run, now) for run in page],
-            "next_cursor": None if is_last else cursor_of(page[-1]),
+            "next_cursor": None if is_last else encode_cursor(page[-1].started_at, page[-1].id),
         }
     )
 
@@ -235,18 +228,6 @@ def get_errors(request: Request, run_id: RunId) -> JSONResponse:
         run = run_or_404(connection, run_id)
         errors = overview.error_groups(connection, run.id)
     return JSONResponse({"errors": to_json(errors)})
-
-
-def cursor_of(run: RunInsight) -> str:
-    """The cursor of the page after this run."""
-    milliseconds = (run.started_at - _EPOCH) // timedelta(milliseconds=1)
-    return f"{milliseconds:013}-{run.id.hex}"
-
-
-def read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    """The time and id in a cursor."""
-    milliseconds, _, run_id = cursor.partition("-")
-    return _EPOCH + timedelta(milliseconds=int(milliseconds)), UUID(run_id)
 
 
 @router.get(
@@ -336,7 +317,7 @@ def indexes(request: Request) -> JSONResponse:
 def list_audits(
     request: Request,
     *,
-    source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
+    source: SourceFilter = None,
     before: Annotated[int | None, Query(ge=1, le=LAST_ID)] = None,
     limit: Limit = 50,
 ) -> JSONResponse:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse
 
-from fonds.api.admin import Limit, operator_connection, run_or_404, source_or_404
+from fonds.api.admin import Limit, SourceFilter, operator_connection, run_or_404, source_or_404
 from fonds.api.admin_schemas import (
     AT,
     LAST_ID,
@@ -158,7 +158,7 @@ def post_command(request: Request, order: CommandOrder) -> JSONResponse:
 def list_commands(
     request: Request,
     *,
-    source: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
+    source: SourceFilter = None,
     is_open: Annotated[
         bool | None, Query(alias="open", description="Only open commands, or only finished ones.")
     ] = None,

@@ -26,8 +26,8 @@ from fonds.api.schemas import (
     FacetedResponse,
     LinksResponse,
     Name,
+    NodePageResponse,
     Offset,
-    PlaceResponse,
     ShapesResponse,
     problems,
 )
@@ -319,7 +319,7 @@ def resolve(
         Day, Query(description="Of several editions, the one in force on that day.")
     ] = None,
 ) -> JSONResponse:
-    """The document that a citation refers to, or why there is nedition."""
+    """The document that a citation refers to, or why there is none."""
     app = app_state(request)
     resolution = app.library.resolve(citation, as_of=as_of, owner=app.owner(request))
     return JSONResponse(resolution.model_dump(mode="json"))
@@ -382,9 +382,9 @@ def list_codes(request: Request) -> JSONResponse:
 
 @codes_router.get(
     "/codes/{path:path}",
-    responses={200: {"model": PlaceResponse}, **problems(404, 422, 503)},
+    responses={200: {"model": NodePageResponse}, **problems(404, 422, 503)},
 )
-def get_place(
+def get_node(
     request: Request,
     path: CodePath,
     *,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Request
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response, StreamingResponse
 
@@ -21,7 +21,7 @@ from fonds.api.admin_schemas import AT, LAST_ID, RunId, run_json, to_json
 from fonds.api.dependencies import AppState, app_state
 from fonds.api.jobs import job_json, visible_job
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER, OPTIONAL_BEARER, UploadId, problems
+from fonds.api.schemas import BEARER, OPTIONAL_BEARER, LastEventId, UploadId, problems
 from fonds.runs import overview
 from fonds.runs.overview import RunInsight
 from fonds.runs.state import RunStatus
@@ -103,7 +103,6 @@ def _poll_slots(request: Request) -> anyio.CapacityLimiter:
     return slots
 
 
-_LAST_ID: Final = 2**31 - 1
 _PUBLIC_ACTORS: Final = frozenset({"user", "admin", "service", "webhook"})
 
 _JOB_EVENT: Final = {
@@ -137,17 +136,10 @@ job_router: Final = APIRouter(tags=["jobs"])
 async def follow_job(
     request: Request,
     document_id: UploadId,
-    last_event_id: Annotated[
-        str | None,
-        Header(
-            alias="Last-Event-ID",
-            pattern=r"^[0-9]{0,18}$",
-            description="The last move received; the stream continues after it.",
-        ),
-    ] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Follow an upload until it ends."""
-    after = min(int(last_event_id or 0), _LAST_ID)
+    after = min(int(last_event_id or 0), LAST_ID)
     poll = _JobPoll(app_state(request), request, document_id, after)
     return await streamed(request, poll, is_reconnect=after > 0)
 
@@ -228,14 +220,7 @@ run_router: Final = APIRouter(prefix=AT, tags=["admin"])
 async def follow_run(
     request: Request,
     run_id: RunId,
-    last_event_id: Annotated[
-        str | None,
-        Header(
-            alias="Last-Event-ID",
-            pattern=r"^[0-9]{0,18}$",
-            description="The last line received; the stream continues after it.",
-        ),
-    ] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Follow a run until it ends."""
     after = min(int(last_event_id or 0), LAST_ID)

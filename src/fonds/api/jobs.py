@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -20,7 +20,17 @@ from fonds import ids
 from fonds.api.dependencies import app_state, require_scope, unknown_job
 from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER, Advance, JobPage, JobResponse, UploadId, problems
+from fonds.api.schemas import (
+    BEARER,
+    Advance,
+    Cursor,
+    JobPage,
+    JobResponse,
+    UploadId,
+    decode_cursor,
+    encode_cursor,
+    problems,
+)
 from fonds.context import Context
 from fonds.errors import BlobMissingError, GateError, LeaseLostError
 from fonds.model import NormalizedBody
@@ -189,7 +199,6 @@ _NEED_TEXT: Final = frozenset(
 
 MAX_JOBS: Final = 200
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _job: Final = upload_jobs.c
 # Without the map of the text, which can be large.
 _STATUS_QUERY: Final[Select[Any]] = select(
@@ -239,13 +248,7 @@ def list_jobs(
     *,
     status: Annotated[list[JobStatus], Query(max_length=20)] = [],  # noqa: B006 — never changed
     limit: Annotated[int, Query(ge=1, le=MAX_JOBS)] = 50,
-    cursor: Annotated[
-        str | None,
-        Query(
-            pattern=r"^[0-9]{13}-[0-9a-f]{32}$",
-            description="The `next_cursor` of the page before.",
-        ),
-    ] = None,
+    cursor: Cursor = None,
     all_users: Annotated[
         bool, Query(alias="all", description="Jobs of all users; requires the scope admin.")
     ] = False,
@@ -260,7 +263,7 @@ def list_jobs(
             connection,
             user_id=None if all_users else caller.user_id,
             statuses=status,
-            before=_read_cursor(cursor) if cursor else None,
+            before=decode_cursor(cursor) if cursor else None,
             limit=limit + 1,
         )
     page = jobs[:limit]
@@ -268,7 +271,7 @@ def list_jobs(
     return JSONResponse(
         {
             "jobs": [job_json(job) for job in page],
-            "next_cursor": None if is_last else _cursor(page[-1]),
+            "next_cursor": None if is_last else encode_cursor(page[-1].created_at, page[-1].job_id),
         }
     )
 
@@ -371,13 +374,3 @@ def _links(document_id: str, status: str) -> dict[str, str]:
 
 def _timestamp(at: datetime | None) -> str | None:
     return None if at is None else format_timestamp(at)
-
-
-def _cursor(job: Job) -> str:
-    milliseconds = (job.created_at - _EPOCH) // timedelta(milliseconds=1)
-    return f"{milliseconds:013}-{job.job_id.hex}"
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    milliseconds, _, job_id = cursor.partition("-")
-    return _EPOCH + timedelta(milliseconds=int(milliseconds)), UUID(job_id)

@@ -22,11 +22,11 @@ from fonds import ids
 from fonds.api.problems import UNEXPECTED, ProblemError, error_response
 from fonds.seams import Clock
 
-MAX_BODY_BYTES: Final = 1024 * 1024
+MAX_REQUEST_BYTES: Final = 1024 * 1024
 STREAMED: Final = ("/files/", "/upload/files", "/webhooks/")
 """Paths whose handlers read the body in chunks, with a limit of their own."""
 
-_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -86,7 +86,7 @@ def _harden(message: Message) -> None:
 
 
 def _bounded(scope: Scope, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    if scope["method"] in _WITHOUT_BODY or scope["path"].startswith(STREAMED):
+    if scope["method"] in _METHODS_WITHOUT_BODY or scope["path"].startswith(STREAMED):
         return receive
     size = _declared_size(scope)
 
@@ -94,14 +94,14 @@ def _bounded(scope: Scope, receive: Receive) -> Callable[[], Awaitable[Message]]
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        refuse_beyond(MAX_BODY_BYTES, size)
+        refuse_beyond(MAX_REQUEST_BYTES, size)
         return message
 
     async def refused() -> Message:
-        refuse_beyond(MAX_BODY_BYTES, size)
+        refuse_beyond(MAX_REQUEST_BYTES, size)
         return await receive()
 
-    if size > MAX_BODY_BYTES:
+    if size > MAX_REQUEST_BYTES:
         return refused
     size = 0
     return bounded

@@ -154,7 +154,7 @@ def install(app: FastAPI, render_error: ErrorRenderer | None = None) -> None:
     """Respond to every known error with a problem document, or with what `render_error` makes."""
     app.state.render_error = render_error
     for kind in (FondsError, *_DATABASE_DOWN, ProblemError):
-        app.add_exception_handler(kind, _handle_known)
+        app.add_exception_handler(kind, _handle_expected)
     app.add_exception_handler(HTTPException, _handle_http)
     app.add_exception_handler(RequestValidationError, _handle_invalid)
 
@@ -166,7 +166,7 @@ def error_response(scope: Scope, text: ErrorText, **more: Any) -> Response:
     return rendered or problem_response(text, scope["path"], **more)
 
 
-async def _handle_known(request: Request, error: Exception) -> Response:
+async def _handle_expected(request: Request, error: Exception) -> Response:
     text = error_text(error)
     if text is None:
         raise error

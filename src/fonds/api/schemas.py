@@ -5,10 +5,11 @@ Handlers build responses as dictionaries: models would validate every response a
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.problems import MEDIA_TYPE
@@ -290,6 +291,34 @@ CodePath = Annotated[
     ),
 ]
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET)]
+Cursor = Annotated[
+    str | None,
+    Query(
+        pattern=r"^[0-9]{13}-[0-9a-f]{32}$",
+        description="The `next_cursor` of the previous page.",
+    ),
+]
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,18}$",
+        description="The last event received; the stream continues after it.",
+    ),
+]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def encode_cursor(at: datetime, row_id: UUID) -> str:
+    """The cursor of the page after the row with this time and id."""
+    milliseconds = (at - _EPOCH) // timedelta(milliseconds=1)
+    return f"{milliseconds:013}-{row_id.hex}"
+
+
+def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
+    """The time and id in a cursor."""
+    milliseconds, _, row_id = cursor.partition("-")
+    return _EPOCH + timedelta(milliseconds=int(milliseconds)), UUID(row_id)
 
 
 class FacetedResponse(SearchResponse):
@@ -336,7 +365,7 @@ class NodeResponse(BaseModel):
     is_leaf: bool
 
 
-class PlaceResponse(BaseModel):
+class NodePageResponse(BaseModel):
     """A code with its editions, or a node with its parents, children and siblings."""
 
     code: CodeResponse | None = Field(default=None, description="For the path of a whole code.")

@@ -118,12 +118,12 @@ router: Final = APIRouter(tags=["uploads"])
 def begin(request: Request, file: FileRequest, idempotency_key: Key = None) -> JSONResponse:
     """Announce a file and get the address to send it to, valid for five minutes."""
     app = app_state(request)
-    caller, is_known = _caller_and_repetition(app, request, file.sha256)
+    caller, is_repeated = _caller_and_repetition(app, request, file.sha256)
 
     def work() -> StoredResponse:
         announced = UploadRequest(name=file.name, size=file.bytes, sha256=file.sha256)
         job = begin_upload(app.context, app.library.settings, caller.user_id, announced)
-        return StoredResponse(status=200 if is_known else _CREATED, body=job_json(job))
+        return StoredResponse(status=200 if is_repeated else _CREATED, body=job_json(job))
 
     response, is_replayed = once(
         app, request, caller.user_id, idempotency_key, work, content=file.model_dump()

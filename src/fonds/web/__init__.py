@@ -1,1 +1,1 @@
-"""Pages for people: search and reading for everybody, operations for those who run the library."""
+"""The web pages: search and reading for all, operations for operators."""

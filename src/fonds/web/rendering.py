@@ -157,7 +157,9 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        **{each.__name__: each for each in (plain, day, timestamp, ago, size, number, at, words)},
+        **{
+            each.__name__: each for each in (one_line, day, timestamp, ago, size, number, at, words)
+        },
         outside=outside,
         host=host,
     )
@@ -165,7 +167,7 @@ def templates() -> jinja2.Environment:
     return environment
 
 
-def plain(text: object) -> str:
+def one_line(text: object) -> str:
     """Text on one line, without control characters that could reorder the text around it."""
     return " ".join(_CONTROLS.sub(" ", str(text or "").translate(BIDI)).split())
 
@@ -181,7 +183,7 @@ def day(value: object) -> str:
         try:
             value = date.fromisoformat(value[:10])
         except ValueError:
-            return plain(value)
+            return one_line(value)
     return f"{value.day} {value:%B %Y}" if isinstance(value, date) else ""
 
 
@@ -235,7 +237,7 @@ def outside(address: object) -> str:
 def host(address: object) -> str:
     """The host of an address."""
     try:
-        return plain(urlsplit(str(address or "")).hostname)
+        return one_line(urlsplit(str(address or "")).hostname)
     except ValueError:
         return ""
 

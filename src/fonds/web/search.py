@@ -18,7 +18,7 @@ from fonds.results import FacetCount, Facets, SearchPage
 from fonds.runs.overview import loaded_sources
 from fonds.search.filters import Filters, require_source
 from fonds.search.query import highlights, read_query
-from fonds.web.rendering import Viewer, page, plain, query, viewer_of
+from fonds.web.rendering import Viewer, one_line, page, query, viewer_of
 
 PAGE_SIZE: Final = 10
 MAX_QUERY_LENGTH: Final = 2000
@@ -180,7 +180,7 @@ def _marker(search_text: str) -> Callable[[str], Markup]:
 
     def mark(snippet: str) -> Markup:
         """Highlight the search terms, without Markdown emphasis."""
-        text = plain(_EMPHASIS.sub(r"\1", snippet))
+        text = one_line(_EMPHASIS.sub(r"\1", snippet))
         parts, done = [], 0
         for start, end in highlights(text, terms):
             parts += [escape(text[done:start]), Markup("<mark>{}</mark>").format(text[start:end])]

@@ -81,7 +81,7 @@ class Card:
         return "coming" if is_coming else self.job.status.value
 
     @property
-    def is_under_way(self) -> bool:
+    def is_active(self) -> bool:
         """Whether the status will change without an action of the user."""
         return self.job.status in ACTIVE or self.state == "coming"
 
@@ -161,7 +161,7 @@ async def follow_uploads(request: Request, before: _Before = None) -> Response:
         parts = {_element_id(each.job): _render_part("card", each) for each in reversed(cards)}
         return _PageParts(
             parts={"stuck": _render_part("stuck", is_stuck), **parts},
-            is_over=not any(each.is_under_way for each in cards),
+            is_over=not any(each.is_active for each in cards),
         )
 
     return await _stream_parts(request, render)
@@ -188,7 +188,7 @@ async def follow_upload(request: Request, document_id: UploadId) -> Response:
             "moves": _render_part("timeline", moves),
             "stuck": _render_part("stuck", is_stuck),
         }
-        return _PageParts(parts=parts, is_over=not card.is_under_way)
+        return _PageParts(parts=parts, is_over=not card.is_active)
 
     return await _stream_parts(request, render)
 
@@ -285,12 +285,12 @@ async def send_files(request: Request) -> Response:
         check = partial(require_own_form, request, viewer)
         outcomes = await take_files(request, _caller(viewer), check)
     except (FondsError, ProblemError) as error:
-        if _wants_json(request) or (text := error_text(error)) is None:
+        if _accepts_json(request) or (text := error_text(error)) is None:
             raise
         show = partial(page, request, "problem.html", status=text.status, headers=text.headers)
         phrase = HTTPStatus(text.status).phrase
         return await anyio.to_thread.run_sync(partial(show, error=text, phrase=phrase))
-    if _wants_json(request):
+    if _accepts_json(request):
         return JSONResponse(
             {"files": [_outcome_json(each, app_state(request).now()) for each in outcomes]}
         )
@@ -308,7 +308,7 @@ def _with_rejected(request: Request, rejected: Sequence[FileOutcome]) -> Respons
     return _uploads_page(request, require_viewer(request), rejected=rejected)
 
 
-def _wants_json(request: Request) -> bool:
+def _accepts_json(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "")
 
 

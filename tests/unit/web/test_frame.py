@@ -15,8 +15,8 @@ from fonds.web.rendering import (
     at,
     day,
     number,
+    one_line,
     outside,
-    plain,
     query,
     size,
     templates,
@@ -108,10 +108,10 @@ def test_what_is_put_in_is_escaped_and_what_is_missing_is_an_error() -> None:
 
 
 def test_text_of_a_document_stays_on_its_line_and_in_its_direction() -> None:
-    assert plain("a\x00b\r\nc\td\x85e\x1b[31m") == "a b c d e [31m"
-    assert plain("invoice\u202efdp\u2066x\u2069") == "invoicefdpx"
-    assert plain("שלום") == "שלום"
-    assert plain(None) == ""
+    assert one_line("a\x00b\r\nc\td\x85e\x1b[31m") == "a b c d e [31m"
+    assert one_line("invoice\u202efdp\u2066x\u2069") == "invoicefdpx"
+    assert one_line("שלום") == "שלום"
+    assert one_line(None) == ""
 
 
 @pytest.mark.parametrize(

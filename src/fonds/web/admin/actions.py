@@ -41,7 +41,7 @@ router: Final = APIRouter(prefix=AT)
 class OpenCommands:
     """The open commands while a page is displayed."""
 
-    under_way: tuple[Command, ...]
+    pending: tuple[Command, ...]
     """Commands that are not finished."""
     submitted: Command | None
     """The command after which this page is displayed."""
@@ -53,29 +53,29 @@ class OpenCommands:
     @property
     def every(self) -> int:
         """Seconds until the next refresh."""
-        return BUSY_SECONDS if self.under_way else IDLE_SECONDS
+        return BUSY_SECONDS if self.pending else IDLE_SECONDS
 
 
 def open_commands(connection: Connection, now: datetime, command_id: int = 0) -> OpenCommands:
     """Query the open commands and the one after which a page is displayed."""
-    under_way = commands.listing(connection, is_open=True, limit=MAX_OPEN)
+    pending = commands.listing(connection, is_open=True, limit=MAX_OPEN)
     command = commands.get(connection, command_id) if command_id else None
     run_id = command.run_id if command else None
     if command and command.state == "working" and command.source:
         run_id = commands.running(connection, command.source)
     return OpenCommands(
-        under_way=tuple(under_way),
+        pending=tuple(pending),
         submitted=command,
         run_id=run_id,
-        is_ignored=_is_ignored(under_way, now),
+        is_ignored=_is_ignored(pending, now),
     )
 
 
-def _is_ignored(under_way: list[Command], now: datetime) -> bool:
+def _is_ignored(pending: list[Command], now: datetime) -> bool:
     """Processes that execute commands can only be recognized by their leases."""
-    if any(each.lease_until is not None and each.lease_until > now for each in under_way):
+    if any(each.lease_until is not None and each.lease_until > now for each in pending):
         return False
-    return any(now - each.requested_at > IGNORED_AFTER for each in under_way)
+    return any(now - each.requested_at > IGNORED_AFTER for each in pending)
 
 
 def admin_page(

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from fonds.api import events
-from fonds.api.admin import After, Stage, cursor_of, read_cursor, run_or_404, source_or_404
+from fonds.api.admin import After, Stage, run_or_404, source_or_404
 from fonds.api.admin_schemas import RunId, SourceName
 from fonds.api.dependencies import app_state
+from fonds.api.schemas import decode_cursor, encode_cursor
 from fonds.runs import audit, overview
 from fonds.runs.overview import YIELD_DAYS
 from fonds.runs.state import RunStatus
@@ -32,7 +33,7 @@ def show_source(
     """A source with its runs, newest first."""
     viewer, app = require_operator(request), app_state(request)
     source, now = source_or_404(request, name), app.now()
-    before = read_cursor(cursor) if cursor else None
+    before = decode_cursor(cursor) if cursor else None
     with app.library.database.read() as connection:
         detail = overview.source_detail(connection, source, now)
         runs = overview.runs(connection, source=name, before=before, limit=RUNS_PER_SOURCE + 1)
@@ -61,7 +62,9 @@ def show_source(
 def _next_page(name: str, runs: list[overview.RunInsight]) -> str | None:
     if len(runs) <= RUNS_PER_SOURCE:
         return None
-    return f"{AT}/sources/{name}?{query({'cursor': cursor_of(runs[RUNS_PER_SOURCE - 1])})}#runs"
+    last = runs[RUNS_PER_SOURCE - 1]
+    cursor = encode_cursor(last.started_at, last.id)
+    return f"{AT}/sources/{name}?{query({'cursor': cursor})}#runs"
 
 
 def _speed(runs: tuple[overview.RunInsight, ...]) -> dict[str, object] | None:
@@ -95,13 +98,15 @@ def show_runs(
             connection,
             source=source or None,
             status=RunStatus(status) if status else None,
-            before=read_cursor(cursor) if cursor else None,
+            before=decode_cursor(cursor) if cursor else None,
             limit=PAGE_SIZE + 1,
         )
         state = open_commands(connection, app.now(), asked)
     params = {"source": source, "status": status}
-    more = len(rows) > PAGE_SIZE
-    next_ = query({**params, "cursor": cursor_of(rows[PAGE_SIZE - 1])}) if more else None
+    next_ = None
+    if len(rows) > PAGE_SIZE:
+        last = rows[PAGE_SIZE - 1]
+        next_ = query({**params, "cursor": encode_cursor(last.started_at, last.id)})
     return admin_page(
         request,
         "runs.html",
@@ -156,7 +161,7 @@ def show_run(
         max_lines=LOG_LINES,
         title=source.info.title if source else run.source,
         is_running=run.status is RunStatus.RUNNING,
-        is_ending=any(each.args.get("run_id") == run_id for each in state.under_way),
+        is_ending=any(each.args.get("run_id") == run_id for each in state.pending),
     )
 
 

@@ -141,10 +141,10 @@ def _queue_problems(queues: Sequence[Backlog], now: datetime) -> Iterator[OpenPr
     for queue in queues:
         href = f"{AT}/{queue.queue}"
         if queue.given_up:
-            cause = f": {queue.causes[0].cause}" if queue.causes else ""
+            detail = f": {queue.causes[0].cause}" if queue.causes else ""
             summary = f"{queue.given_up:,} documents were given up in the {queue.queue} queue"
             yield OpenProblem(
-                summary=summary, reason=f"all attempts failed{cause}", href=href, is_serious=False
+                summary=summary, reason=f"all attempts failed{detail}", href=href, is_serious=False
             )
         elif (queue.oldest_seconds or 0) > MAX_QUEUE_WAIT.total_seconds():
             summary = f"The {queue.queue} queue makes no progress"
@@ -187,14 +187,14 @@ def show_citations(request: Request, asked: CommandParameter = 0) -> Response:
     return _queue_page(request, "citations", asked)
 
 
-def _queue_page(request: Request, name: QueueName, asked: int) -> Response:
+def _queue_page(request: Request, name: QueueName, command_id: int) -> Response:
     viewer, app = require_operator(request), app_state(request)
     now = app.now()
     with app.library.database.read() as connection:
         queues = backlogs(connection, now)
         work = embedding_work(connection, now) if name == "embedding" else None
         paused = sorted(open_breakers(connection, now)) if name == "embedding" else []
-        state = open_commands(connection, now, asked)
+        state = open_commands(connection, now, command_id)
     return admin_page(
         request,
         "queue.html",
@@ -208,7 +208,7 @@ def _queue_page(request: Request, name: QueueName, asked: int) -> Response:
         command=COMMANDS[name],
         work=work,
         paused=paused,
-        is_draining=any(each.args.get("queue") == name for each in state.under_way),
+        is_draining=any(each.args.get("queue") == name for each in state.pending),
     )
 
 
@@ -296,7 +296,7 @@ def show_uploads(request: Request, asked: CommandParameter = 0) -> Response:
         state,
         work=work,
         statistics=work.statistics,
-        under_way=_sum(jobs, ACTIVE),
+        active=_sum(jobs, ACTIVE),
         failed=_sum(jobs, FAILURES),
         complete=jobs[JobStatus.COMPLETE],
         max_value=max(jobs.values(), default=0),
